@@ -1,0 +1,122 @@
+"""What a grader says: a score, a status, the pairing behind them and the issues to show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import Trajectory
+
+Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped"]
+"""Of a run. `error` is what the infrastructure did, never the model; a stopped run is not graded."""
+
+Verdict = Literal["passed", "warned", "failed", "not applicable"]
+"""Of a grade."""
+
+IssueKind = Literal[
+    "wrong tool",
+    "missing call",
+    "extra call",
+    "quantity",
+    "wrong argument",
+    "missing argument",
+    "forbidden argument",
+    "unexpected argument",
+    "forbidden call",
+    "broken arguments",
+    "response",
+    "latency exceeded",
+    "over calling",
+    "rounds exhausted",
+    "check error",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing that is wrong, shown where it belongs.
+
+    `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` of the expected call in
+    `Case.expected_calls()`; either is `None` where there is none. `decides` marks an issue that alone makes the status
+    failed. `expected` and `got` are short texts for a person; `why` is one line.
+    """
+
+    kind: IssueKind
+    why: str
+    tool: str | None = None
+    call: int | None = None
+    expected_call: int | None = None
+    argument: str | None = None
+    expected: str | None = None
+    got: str | None = None
+    decides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentVerdict:
+    """What one check said of one argument of a paired call.
+
+    `holds` is `None` when the argument was recorded but not judged. `score` is in 0..`weight` (unclamped with
+    `arcade_compatible`); `counted` is false when the weight is left out of the denominator.
+    """
+
+    argument: str
+    holds: bool | None
+    score: float
+    weight: float
+    expected: str
+    got: JsonValue
+    given: bool
+    why: str
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallPairing:
+    """An expected call and the actual call it was paired with, by index; either may have no partner."""
+
+    expected_call: int | None
+    call: int | None
+    same_tool: bool
+    tool_score: float
+    tool_weight: float
+    arguments: tuple[ArgumentVerdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One grader's reading of one trajectory. `score` is `None` when the grader does not apply."""
+
+    grader: str
+    score: float | None
+    verdict: Verdict
+    reason: str
+    pairings: tuple[CallPairing, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run and what was made of it. `repeat` counts from 0; `grades` is empty for a run that was not graded, and the
+    first one decides the status. `error` names what the infrastructure did, or why the case was skipped."""
+
+    run_id: str
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    repeat: int
+    status: Status
+    trajectory: Trajectory
+    grades: tuple[Grade, ...] = ()
+    error: str | None = None
+
+    @property
+    def grade(self) -> Grade | None:
+        """The grade that decides."""
+        return self.grades[0] if self.grades else None
+
+    @property
+    def score(self) -> float | None:
+        return self.grades[0].score if self.grades else None

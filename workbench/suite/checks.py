@@ -1,0 +1,297 @@
+"""The definition of a check: what a suite may ask of one argument, of a mock's condition or of the final answer.
+
+How a check is evaluated lives in `workbench.checks`; here is only what can be written down (suite-format, section 5).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Strict,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+NAMED_WEIGHTS: dict[str, int] = {
+    "minimal": 1,
+    "very_low": 2,
+    "low": 3,
+    "medium": 4,
+    "high": 5,
+    "very_high": 6,
+    "critical": 7,
+}
+"""Named weights and their raw values, as Arcade evals counts them; they are normalised before use."""
+
+WeightName = Literal["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | WeightName
+
+SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+"""A score or a threshold, 0..1."""
+
+Pair = Annotated[tuple[float, float], Strict(False)]
+"""Two numbers written as a TOML array."""
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
+_SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PYTHON_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def duration_seconds(text: str) -> float:
+    """Read a duration such as `"500s"`, `"2h"` or `"250ms"` as seconds.
+
+    Raises ValueError when the text is not a number followed by `ms`, `s`, `m`, `h` or `d`.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration: write a number with ms, s, m, h or d, such as '90s'")
+    return float(match[1]) * _SECONDS_PER_UNIT[match[2]]
+
+
+def _duration(text: str) -> str:
+    duration_seconds(text)
+    return text
+
+
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from error
+    return text
+
+
+def _python_reference(text: str) -> str:
+    if not _PYTHON_REFERENCE.fullmatch(text):
+        raise ValueError(f"{text!r} is not a Python reference: write 'module:function'")
+    return text
+
+
+Duration = Annotated[str, AfterValidator(_duration)]
+Regex = Annotated[str, AfterValidator(_regular_expression)]
+PythonReference = Annotated[str, AfterValidator(_python_reference)]
+
+
+class CheckBase(BaseModel):
+    """What every check has: its share of the call's score, and whether the argument may be left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    kind: ClassVar[str]
+
+    weight: Weight | None = None
+    optional: bool = False
+
+
+class Equals(CheckBase):
+    """Equal to a value; `plain` says that it was written as a bare value rather than as `{ equals = … }`."""
+
+    kind = "equals"
+    equals: JsonValue
+    cast: bool = True
+    plain: bool = False
+
+
+class EqualsNull(CheckBase):
+    """The argument is null."""
+
+    kind = "equals_null"
+    equals_null: Literal[True]
+
+
+class Present(CheckBase):
+    """The argument is given, whatever its value, null included."""
+
+    kind = "present"
+    present: Literal[True]
+
+
+class OneOf(CheckBase):
+    """Equal to one of several values under JSON equality."""
+
+    kind = "one_of"
+    one_of: Annotated[tuple[JsonValue, ...], Strict(False)]
+
+
+class Range(CheckBase):
+    """A number between two bounds, both included."""
+
+    kind = "range"
+    range: Pair
+
+
+class Near(CheckBase):
+    """A number close to another: by `tolerance`, or relative to `value_range` as Arcade's numeric critic has it."""
+
+    kind = "near"
+    near: float
+    tolerance: Annotated[float, Field(ge=0)] | None = None
+    value_range: Pair | None = None
+    match_threshold: Unit = 0.8
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> Near:
+        if (self.tolerance is None) == (self.value_range is None):
+            raise PydanticCustomError("check", "near needs exactly one of tolerance and value_range")
+        if self.value_range is not None and not self.value_range[0] < self.value_range[1]:
+            raise PydanticCustomError("check", "value_range must rise: [low, high] with low < high")
+        return self
+
+
+class Similar(CheckBase):
+    """A text at least `threshold` similar to another."""
+
+    kind = "similar"
+    similar: str
+    threshold: Unit = 0.8
+    metric: SimilarityMetric = "cosine"
+
+
+class DateTime(CheckBase):
+    """A moment within `tolerance` of another; credit falls to nothing at `max_difference`."""
+
+    kind = "datetime"
+    datetime: str
+    tolerance: Duration = "500s"
+    max_difference: Duration = "2h"
+
+
+class Contains(CheckBase):
+    """A string that holds a text."""
+
+    kind = "contains"
+    contains: str
+
+
+class Prefix(CheckBase):
+    """A string that starts with a text."""
+
+    kind = "prefix"
+    prefix: str
+
+
+class Suffix(CheckBase):
+    """A string that ends with a text."""
+
+    kind = "suffix"
+    suffix: str
+
+
+class Pattern(CheckBase):
+    """A string in which a regular expression is found (`re.search`)."""
+
+    kind = "pattern"
+    pattern: Regex
+
+
+class Judged(CheckBase):
+    """A value that a language model finds to meet written criteria."""
+
+    kind = "judged"
+    judged: str
+    model: str | None = None
+
+
+class PythonCheck(CheckBase):
+    """A value for which a Python function of the suite's folder answers true; needs trust."""
+
+    kind = "python"
+    python: PythonReference
+
+
+CHECK_CLASSES: dict[str, type[CheckBase]] = {
+    cls.kind: cls
+    for cls in (
+        Equals,
+        EqualsNull,
+        Present,
+        OneOf,
+        Range,
+        Near,
+        Similar,
+        DateTime,
+        Contains,
+        Prefix,
+        Suffix,
+        Pattern,
+        Judged,
+        PythonCheck,
+    )
+}
+"""Every check by the name it is written with, in the order of the format's table."""
+
+OPTION_NAMES: frozenset[str] = frozenset(
+    name for cls in CHECK_CLASSES.values() for name in cls.model_fields if name not in CHECK_CLASSES
+) - {"plain"}
+"""Every option that some check takes, `weight` and `optional` included."""
+
+
+def check_names_in(table: dict[str, Any]) -> list[str]:
+    """The names of checks among a table's keys, in the order written."""
+    return [name for name in table if name in CHECK_CLASSES]
+
+
+def _as_table(value: Any) -> Any:
+    """Turn what stands in a suite into the table of one check; a bare value becomes `equals`.
+
+    A table is a check if and only if exactly one key names a check and all others are options of it.
+    """
+    if isinstance(value, CheckBase):
+        return value
+    if not isinstance(value, dict):
+        return {"equals": value, "plain": True}
+    names = check_names_in(value)
+    if not names:
+        if value and all(key in OPTION_NAMES for key in value):
+            raise PydanticCustomError("check_without_name", "options of a check without the check itself")
+        return {"equals": value, "plain": True}
+    name = names[0]
+    others = [key for key in value if key != name and key not in CHECK_CLASSES[name].model_fields.keys() - {"plain"}]
+    if others:
+        raise PydanticCustomError(
+            "check_mixed",
+            "a table that holds the check '{name}' beside {others}",
+            {"name": name, "others": ", ".join(repr(key) for key in others)},
+        )
+    return value
+
+
+def _kind_of(value: Any) -> str | None:
+    if isinstance(value, CheckBase):
+        return value.kind
+    return next(iter(check_names_in(value)), None)
+
+
+Check = Annotated[
+    Annotated[Equals, Tag("equals")]
+    | Annotated[EqualsNull, Tag("equals_null")]
+    | Annotated[Present, Tag("present")]
+    | Annotated[OneOf, Tag("one_of")]
+    | Annotated[Range, Tag("range")]
+    | Annotated[Near, Tag("near")]
+    | Annotated[Similar, Tag("similar")]
+    | Annotated[DateTime, Tag("datetime")]
+    | Annotated[Contains, Tag("contains")]
+    | Annotated[Prefix, Tag("prefix")]
+    | Annotated[Suffix, Tag("suffix")]
+    | Annotated[Pattern, Tag("pattern")]
+    | Annotated[Judged, Tag("judged")]
+    | Annotated[PythonCheck, Tag("python")],
+    Discriminator(_kind_of),
+    BeforeValidator(_as_table),
+]
+"""One check as a suite writes it: a bare value, or a table with exactly one check's name."""
+
+Checks = dict[str, Check]
+"""Argument name to check."""

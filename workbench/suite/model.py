@@ -1,0 +1,273 @@
+"""The suite as a document: frozen models of everything that suite format 1 can say.
+
+A change makes a new document. What a case finally runs under, after the suite's defaults are merged in, is computed
+by `workbench.suite.settings`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Strict,
+    Tag,
+    model_validator,
+)
+
+from workbench.suite.checks import Check, Checks, PythonReference, Unit
+
+GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
+RepeatRule = Literal["last", "mean", "majority"]
+Transport = Literal["http", "sse"]
+
+_Item = TypeVar("_Item")
+Items = Annotated[tuple[_Item, ...], Strict(False)]
+"""A TOML array, kept as a tuple."""
+
+NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+class Frozen(BaseModel):
+    """Immutable, strictly typed, and refusing keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class LimitsTable(Frozen):
+    """Limits as written; `None` means "not written here"."""
+
+    max_rounds: Annotated[int, Field(ge=1)] | None = None
+    max_tool_calls: Annotated[int, Field(ge=0)] | None = None
+    max_latency_ms: Annotated[float, Field(gt=0)] | None = None
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+
+
+class CriticsTable(Frozen):
+    """Options of the `critics` grader as written."""
+
+    tool_selection_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    fail_on_tool_selection: bool | None = None
+    fail_on_tool_call_quantity: bool | None = None
+    arcade_compatible: bool | None = None
+
+
+class AccuracyTable(Frozen):
+    """Options of the `accuracy` grader as written."""
+
+    mode: Literal["exact", "flexible"] | None = None
+    name_only: float | None = None
+    extra_penalty: float | None = None
+    wrong_penalty: float | None = None
+
+
+class GradingTable(Frozen):
+    """Grading options as written."""
+
+    by: GraderName | None = None
+    fail_threshold: Unit | None = None
+    warn_threshold: Unit | None = None
+    repeat_rule: RepeatRule | None = None
+    critics: CriticsTable = CriticsTable()
+    accuracy: AccuracyTable = AccuracyTable()
+
+
+class Gate(Frozen):
+    """What a batch of the suite must reach: mean score, and the share of runs that passed or warned."""
+
+    min_score: Unit | None = None
+    min_pass_rate: Unit | None = None
+
+
+class Server(Frozen):
+    """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory)."""
+
+    name: NonEmpty
+    command: Annotated[Items[str], Field(min_length=1)] | None = None
+    env: dict[str, str] = {}
+    url: NonEmpty | None = None
+    transport: Transport | None = None
+    headers: dict[str, str] = {}
+    module: NonEmpty | None = None
+    object: NonEmpty | None = None
+    prefix: str = ""
+
+
+class Annotations(Frozen):
+    """MCP's hints about a tool, under their wire names."""
+
+    title: str | None = None
+    readOnlyHint: bool | None = None  # noqa: N815 (the wire's own spelling)
+    destructiveHint: bool | None = None  # noqa: N815
+    idempotentHint: bool | None = None  # noqa: N815
+    openWorldHint: bool | None = None  # noqa: N815
+
+
+def _json_schema(value: Any) -> Any:
+    """Accept a schema written as JSON text, the only way to write one that contains null."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the text is not JSON: {error}") from error
+
+
+def _empty_schema() -> dict[str, JsonValue]:
+    return {"type": "object", "properties": {}}
+
+
+class Tool(Frozen):
+    """A tool that is written out in the suite."""
+
+    name: NonEmpty
+    description: str = ""
+    parameters: Annotated[dict[str, JsonValue], BeforeValidator(_json_schema)] = Field(default_factory=_empty_schema)
+    annotations: Annotations = Annotations()
+
+
+class Mock(Frozen):
+    """What answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`."""
+
+    tool: NonEmpty
+    when: Checks | None = None
+    result: JsonValue = None
+    results: Annotated[Items[JsonValue], Field(min_length=1)] | None = None
+    error: str | None = None
+    python: PythonReference | None = None
+    delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+
+
+class HistoryCall(Frozen):
+    """A tool call inside a conversation that precedes the request."""
+
+    id: NonEmpty
+    tool: NonEmpty
+    args: dict[str, JsonValue] = {}
+
+
+class HistoryMessage(Frozen):
+    """One message before the request: `user`, `assistant` (content, tool calls) or `tool` (the result of a call)."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str = ""
+    tool_calls: Items[HistoryCall] = ()
+    call: str | None = None
+    is_error: bool = False
+
+
+class ExpectedCall(Frozen):
+    """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected."""
+
+    tool: NonEmpty
+    args: Checks | None = None
+    forbidden_args: Items[str] = ()
+
+
+class AnyOrder(Frozen):
+    """One position of the ordered list that several calls fill in any order."""
+
+    any_order: Annotated[Items[ExpectedCall], Field(min_length=1)]
+
+
+def _call_or_group(value: Any) -> str:
+    if isinstance(value, AnyOrder):
+        return "group"
+    return "group" if isinstance(value, dict) and "any_order" in value else "call"
+
+
+OrderedItem = Annotated[
+    Annotated[ExpectedCall, Tag("call")] | Annotated[AnyOrder, Tag("group")], Discriminator(_call_or_group)
+]
+
+
+class Step(Frozen):
+    """One model request of a chain, with the one call that is expected of it (none without `tool`)."""
+
+    user: str | None = None
+    system: str | None = None
+    tool: NonEmpty | None = None
+    args: Checks | None = None
+    forbidden_args: Items[str] = ()
+    mock_result: JsonValue = None
+
+
+def derived_id(name: str) -> str:
+    """The id of a case that writes none: lower case, runs of other than letters and digits become `-`, trimmed."""
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
+
+
+class Case(Frozen):
+    """One request and what is expected of the model's tool calls and of its final answer."""
+
+    id: NonEmpty
+    name: NonEmpty
+    tags: Items[str] = ()
+    user: str | None = None
+    messages: Items[HistoryMessage] = ()
+    skip: str | None = None
+    repeats: Annotated[int, Field(ge=1)] = 1
+    ordered: Items[OrderedItem] = ()
+    unordered: Items[ExpectedCall] = ()
+    disallowed: Items[ExpectedCall] = ()
+    extra_calls: Literal["allow", "forbid"] | None = None
+    expect_no_calls: bool = False
+    response_contains: Items[str] = ()
+    response: Check | None = None
+    steps: Items[Step] = ()
+    stop_on_failure: bool = False
+    offer: Items[str] | None = None
+    system: str | None = None
+    models: Items[NonEmpty] | None = None
+    execute: bool | None = None
+    mocks: Items[Mock] = ()
+    limits: LimitsTable = LimitsTable()
+    grading: GradingTable = GradingTable()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_id(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and "id" not in raw and isinstance(raw.get("name"), str):
+            return {"id": derived_id(raw["name"]), **raw}
+        return raw
+
+    def expected_calls(self) -> Iterator[ExpectedCall]:
+        """Expected calls in order, groups flattened in place: the ordered list, then the unordered one."""
+        for item in self.ordered:
+            if isinstance(item, AnyOrder):
+                yield from item.any_order
+            else:
+                yield item
+        yield from self.unordered
+
+    @property
+    def expects_calls_or_none(self) -> bool:
+        """Whether the case says anything about which calls must happen."""
+        return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
+
+
+class Suite(Frozen):
+    """A whole suite file."""
+
+    format: Literal[1]
+    name: NonEmpty
+    description: str = ""
+    system: str | None = None
+    models: Items[NonEmpty] = ("offline",)
+    tags: Items[str] = ()
+    execute: bool = False
+    limits: LimitsTable = LimitsTable()
+    grading: GradingTable = GradingTable()
+    gate: Gate = Gate()
+    servers: Items[Server] = ()
+    tools: Items[Tool] = ()
+    mocks: Items[Mock] = ()
+    cases: Items[Case] = ()

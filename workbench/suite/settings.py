@@ -1,0 +1,93 @@
+"""What a case runs under: the suite's settings with the case's own merged in key by key, defaults filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from workbench.suite.model import Case, Frozen, GraderName, Mock, RepeatRule, Suite
+
+
+class Limits(Frozen):
+    """Limits in force. Times are in milliseconds (`_ms`) and seconds (`_s`)."""
+
+    max_rounds: int = 6
+    max_tool_calls: int = 5
+    max_latency_ms: float = 10_000
+    timeout_s: float = 120
+
+
+class CriticsOptions(Frozen):
+    """Options of the `critics` grader in force."""
+
+    tool_selection_weight: float = 1.0
+    fail_on_tool_selection: bool = True
+    fail_on_tool_call_quantity: bool = True
+    arcade_compatible: bool = False
+
+
+class AccuracyOptions(Frozen):
+    """Options of the `accuracy` grader in force."""
+
+    mode: str = "exact"
+    name_only: float = 0.5
+    extra_penalty: float = 0.25
+    wrong_penalty: float = 0.25
+
+
+class Grading(Frozen):
+    """Grading in force: which grader decides, its thresholds (0..1), and every grader's options."""
+
+    by: GraderName = "critics"
+    fail_threshold: float = 0.8
+    warn_threshold: float = 0.9
+    repeat_rule: RepeatRule = "last"
+    critics: CriticsOptions = CriticsOptions()
+    accuracy: AccuracyOptions = AccuracyOptions()
+
+
+@dataclass(frozen=True)
+class CaseSettings:
+    """Everything that the suite and the case together say about a run of the case."""
+
+    system: str | None
+    models: tuple[str, ...]
+    execute: bool
+    tags: tuple[str, ...]
+    mocks: tuple[Mock, ...]
+    """The case's mocks, then the suite's: the order in which they are tried."""
+    limits: Limits
+    grading: Grading
+
+
+_Target = TypeVar("_Target", bound=BaseModel)
+
+
+def settings_of(suite: Suite, case: Case) -> CaseSettings:
+    """Merge a case's settings into its suite's."""
+    return CaseSettings(
+        system=case.system if case.system is not None else suite.system,
+        models=case.models if case.models is not None else suite.models,
+        execute=case.execute if case.execute is not None else suite.execute,
+        tags=tuple(dict.fromkeys((*suite.tags, *case.tags))),
+        mocks=(*case.mocks, *suite.mocks),
+        limits=_merged(Limits, suite.limits, case.limits),
+        grading=_merged(Grading, suite.grading, case.grading),
+    )
+
+
+def _merged(target: type[_Target], *layers: BaseModel) -> _Target:
+    values: dict[str, Any] = {}
+    for layer in layers:
+        _overlay(values, layer.model_dump(exclude_none=True))
+    return target.model_validate(values)
+
+
+def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
+    for key, value in upper.items():
+        if isinstance(value, dict):
+            _overlay(values.setdefault(key, {}), value)
+        else:
+            values[key] = value

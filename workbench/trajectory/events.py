@@ -1,0 +1,158 @@
+"""What a run says while it happens.
+
+Every event is an `Event`: whose run it is, its sequence number from 0, when it happened, and what happened. A
+trajectory is exactly the fold of its events (`workbench.trajectory.trajectory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolDefinition, Usage
+
+StopReason = Literal["answered", "tool calls", "truncated", "refused"]
+"""Why a model ended an answer, in our words for every provider's."""
+
+FinishReason = Literal[
+    "answered", "rounds exhausted", "steps done", "refused", "truncated", "stopped", "timed out", "error"
+]
+"""Why a run ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The conversation as it stands before the first request."""
+
+    suite_hash: str
+    case_id: str
+    case_name: str
+    model: str
+    system: str | None
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStarted:
+    """A model request goes out; rounds count from 1."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A model request failed for reasons of infrastructure."""
+
+    round: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the model's answer text."""
+
+    round: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's visible reasoning."""
+
+    round: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """The model begins a tool call. Call ids are unique within a run."""
+
+    round: int
+    call_id: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallArgumentsDelta:
+    """A piece of the JSON text of a call's arguments."""
+
+    call_id: str
+    fragment: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    """A call is complete: its arguments, or the raw text and why that is not a JSON object."""
+
+    call_id: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    raw: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFinished:
+    """A model's answer is complete. Times are milliseconds since the request went out."""
+
+    round: int
+    stop_reason: StopReason
+    usage: Usage | None
+    first_token_ms: float | None
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionStarted:
+    """A real execution of a tool begins on a server."""
+
+    call_id: str
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultReceived:
+    """What answered a call, as the model will read it."""
+
+    call_id: str
+    content: str
+    is_error: bool
+    source: ResultSource
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The run is over; `error` says what the infrastructure did when the reason is `error` or `timed out`."""
+
+    reason: FinishReason
+    error: str | None = None
+
+
+ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta | CallFinished
+"""What a provider says while a model answers."""
+
+Happening = (
+    RunStarted
+    | RequestStarted
+    | RequestFailed
+    | ModelEvent
+    | ResponseFinished
+    | ExecutionStarted
+    | ResultReceived
+    | RunFinished
+)
+"""Everything that can happen in a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened: in which run, as its how-manieth event (from 0), and at how many milliseconds since the
+    run began on a monotonic clock."""
+
+    run_id: str
+    sequence: int
+    time_ms: float
+    what: Happening

@@ -1,0 +1,62 @@
+"""The vocabulary of a conversation: messages, tool definitions, tool calls, results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+
+Role = Literal["user", "assistant", "tool"]
+
+ResultSource = Literal["step mock", "case mock", "suite mock", "server", "default", "edited", "replayed"]
+"""Who answered a tool call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool as it is shown to a model; `server` names the MCP server it comes from, `None` for a written-out one."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, JsonValue] = field(default_factory=dict)
+    annotations: Mapping[str, JsonValue] = field(default_factory=dict)
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model emitted it.
+
+    `arguments` is a JSON object. When what the model wrote is not one, `arguments` is empty, `raw` holds the text and
+    `problem` says why it is not an object.
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    raw: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the conversation: `tool_calls` on an assistant's, `call_id` and `is_error` on a tool's."""
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model request, as the provider counts them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
