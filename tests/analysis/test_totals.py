@@ -1,0 +1,63 @@
+"""What runs add up to: errors, skipped and stopped runs count, and are part of no mean."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.results import result
+from workbench.analysis.totals import nearest_rank, totals_of
+from workbench.trajectory.messages import Usage
+
+
+def test_errors_skipped_and_stopped_runs_are_in_no_mean_and_no_rate() -> None:
+    totals = totals_of(
+        [
+            result("passed", 1.0),
+            result("warned", 0.85),
+            result("failed", 0.25, rounds=3),
+            result("error", error="no route"),
+            result("skipped", error="later"),
+            result("stopped"),
+        ]
+    )
+    assert (totals.runs, totals.passed, totals.warned, totals.failed) == (6, 1, 1, 1)
+    assert (totals.errors, totals.skipped, totals.stopped) == (1, 1, 1)
+    assert totals.mean_score == pytest.approx(0.7)
+    assert totals.pass_rate == pytest.approx(2 / 3)
+    assert totals.latency is not None
+    assert (totals.latency.p50_ms, totals.latency.max_ms) == (2.0, 6.0)
+    assert totals.usage == Usage(15, 25)
+
+
+def test_a_grader_that_does_not_apply_leaves_the_mean_alone_but_counts_for_the_pass_rate() -> None:
+    totals = totals_of([result("passed", None), result("failed", 0.5)])
+    assert totals.mean_score == 0.5
+    assert totals.pass_rate == 0.5
+
+
+def test_nothing_graded_has_no_mean_no_rate_and_no_latency() -> None:
+    totals = totals_of([result("error", error="no route")])
+    assert (totals.mean_score, totals.pass_rate, totals.latency, totals.usage) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0, 15), (5, 15), (30, 20), (40, 20), (50, 35), (95, 50), (100, 50)])
+def test_percentiles_by_nearest_rank(percent: float, expected: float) -> None:
+    assert nearest_rank([15, 20, 35, 40, 50], percent) == expected
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0.1, 100))
+def test_a_percentile_is_the_smallest_value_that_covers_its_share(values: list[float], percent: float) -> None:
+    ascending = sorted(values)
+    value = nearest_rank(ascending, percent)
+    covered = sum(1 for other in ascending if other <= value)
+    below = sum(1 for other in ascending if other < value)
+    share = percent / 100 * len(ascending)
+    assert below < share + 1e-6
+    assert covered >= share - 1e-6
+
+
+def test_no_values_have_no_percentile() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        nearest_rank([], 50)

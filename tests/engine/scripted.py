@@ -1,0 +1,111 @@
+"""A model that says what a test tells it to, for the engine's tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, Usage
+
+
+@dataclass(frozen=True)
+class Say:
+    """One answer: words, calls as (tool, arguments), and how it ends."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, Mapping[str, JsonValue]]] = ()
+    broken_call: str | None = None
+    reasoning: str = ""
+    stop_reason: StopReason | None = None
+
+
+@dataclass(frozen=True)
+class Fail:
+    """The endpoint fails after some words."""
+
+    error: Exception
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Says some words, then nothing more, until cancelled."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class BreakOff:
+    """Ends in the middle, without an end."""
+
+    text: str = ""
+
+
+@dataclass
+class ScriptedModel:
+    """Plays its answers in order, one a request, and keeps the requests."""
+
+    answers: Sequence[Say | Fail | Hang | BreakOff]
+    name: str = "scripted"
+    requests: list[ModelRequest] = field(default_factory=list)
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent | AnswerFinished]:
+        answer = self.answers[len(self.requests)]
+        self.requests.append(request)
+        if isinstance(answer, Say):
+            for event in _said(answer, request):
+                yield event
+            return
+        if answer.text:
+            yield TextDelta(request.round, answer.text)
+        if isinstance(answer, Fail):
+            raise answer.error
+        if isinstance(answer, Hang):
+            self.hanging.set()
+            await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        pass
+
+
+def _said(answer: Say, request: ModelRequest) -> list[ModelEvent | AnswerFinished]:
+    events: list[ModelEvent | AnswerFinished] = []
+    if answer.reasoning:
+        events.append(ReasoningDelta(request.round, answer.reasoning))
+    events += [TextDelta(request.round, word) for word in answer.text.split(" ") if word]
+    calls = list(answer.calls)
+    for number, (tool, arguments) in enumerate(calls, start=request.calls_before):
+        call_id = f"call-{number}"
+        text = json.dumps(arguments)
+        events += [
+            CallStarted(request.round, call_id, tool),
+            CallArgumentsDelta(call_id, text[: len(text) // 2]),
+            CallArgumentsDelta(call_id, text[len(text) // 2 :]),
+            CallFinished(call_id, arguments),
+        ]
+    if answer.broken_call is not None:
+        call_id = f"call-{request.calls_before + len(calls)}"
+        events += [
+            CallStarted(request.round, call_id, answer.broken_call),
+            CallArgumentsDelta(call_id, '{"city": '),
+            CallFinished(call_id, {}, '{"city": ', "it ends too early"),
+        ]
+    has_calls = bool(calls) or answer.broken_call is not None
+    events.append(AnswerFinished(answer.stop_reason or ("tool calls" if has_calls else "answered"), Usage(10, 4)))
+    return events
+
+
+NO_ROUTE = Fail(ModelError("cannot reach the endpoint: connection refused"))

@@ -1,0 +1,74 @@
+"""The JSON report keeps its promise: the committed schema is the models' own, and what is written fits it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.results import result
+from workbench.analysis.quality import quality_of
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.reports.json_report import Report, report_of
+from workbench.suite.model import Gate
+from workbench.trajectory.json_text import json_text
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"
+
+
+def written(results: list[RunResult]) -> dict[str, Any]:
+    quality = quality_of(results, {"suite.toml": Gate(min_score=0.5)})
+    report = report_of(
+        results,
+        quality,
+        program_version="1.2.3",
+        started_at="2026-01-01T00:00:00+00:00",
+        interrupted=False,
+        exit_code=0,
+    )
+    loaded: dict[str, Any] = json.loads(json_text(report.model_dump(mode="json"), indent=2))
+    return loaded
+
+
+def test_the_committed_schema_is_true() -> None:
+    schema = json_text(Report.model_json_schema(mode="serialization"), indent=2) + "\n"
+    if os.environ.get("UPDATE_GOLDENS"):
+        SCHEMA_FILE.write_text(schema, encoding="utf-8")
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema, "run the tests once with UPDATE_GOLDENS=1"
+
+
+def test_a_report_fits_its_schema_and_says_what_happened() -> None:
+    grade = Grade(
+        "critics",
+        0.5,
+        "failed",
+        "one argument is wrong",
+        (
+            CallPairing(
+                0, 0, True, 1.0, 1.0, (ArgumentVerdict("city", False, 0, 1, '"Oslo"', "Rome", True, "differs"),)
+            ),
+        ),
+        (Issue("wrong argument", "differs", "t", 0, 0, "city", '"Oslo"', '"Rome"'),),
+    )
+    report = written([result("failed", 0.5, rounds=2, grade=grade), result("error", case="b", error="no route")])
+    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    assert report["totals"]["errors"] == 1
+    assert report["gates"] == [
+        {"suite": "suite.toml", "measure": "mean score", "minimum": 0.5, "reached": 0.5, "met": True}
+    ]
+    failed, broken = report["runs"]
+    assert failed["rounds"][0]["calls"][0]["result"] == "ok"
+    assert failed["grades"][0]["issues"][0]["argument"] == "city"
+    assert (broken["status"], broken["error"], broken["rounds"]) == ("error", "no route", [])
+
+
+@given(st.text(st.characters()))
+def test_any_text_can_be_written_and_read_back(text: str) -> None:
+    report = written([result("error", error=text)])
+    assert report["runs"][0]["error"] == text
+    assert json_text(report).encode()

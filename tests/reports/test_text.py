@@ -1,0 +1,74 @@
+"""The text report: a table, the issues under what did not pass, gates, totals."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+
+from tests.results import result
+from workbench.analysis.quality import quality_of
+from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.reports.paint import Paint
+from workbench.reports.text import text_report
+from workbench.suite.model import Gate
+
+
+def lines_of(results: list[RunResult], *, width: int = 80, gate: Gate | None = None, quiet: bool = False) -> list[str]:
+    quality = quality_of(results, {"suite.toml": gate} if gate else {})
+    names = {"suite.toml": "Weather"}
+    return list(
+        text_report(results, quality, suite_names=names, width=width, paint=Paint(False), only_unsatisfying=quiet)
+    )
+
+
+def failed() -> RunResult:
+    issues = (
+        Issue("wrong argument", "differs", "get_weather", 0, 0, "city", '"Oslo"', '"Rome"'),
+        Issue("missing call", "never called", "set_tv", None, 1),
+    )
+    return result("failed", 0.25, case="b", grade=Grade("critics", 0.25, "failed", "", (), issues))
+
+
+def test_issues_stand_under_the_run_they_belong_to() -> None:
+    lines = lines_of([result("passed", 1.0), failed()])
+    assert lines[1].startswith("✓ Weather › Case")
+    assert lines[2].startswith("✗ Weather › B")
+    assert lines[3] == '    wrong argument: call 1 get_weather.city, expected "Oslo", got "Rome": differs'
+    assert lines[4] == "    missing call: set_tv: never called"
+
+
+def test_quiet_leaves_out_what_passed_but_counts_it() -> None:
+    lines = lines_of([result("passed", 1.0), failed()], quiet=True)
+    assert not [line for line in lines if line.startswith("✓")]
+    assert "2 runs: 1 passed, 1 failed" in lines
+
+
+def test_infrastructure_errors_and_skip_reasons_are_said_in_words() -> None:
+    lines = lines_of([result("error", error="no route to host"), result("skipped", case="b", error="needs a key")])
+    assert "    error: no route to host" in lines
+    assert "    skipped: needs a key" in lines
+    assert "2 runs: 0 passed, 0 failed, 1 in error, 1 skipped" in lines
+
+
+def test_gates_say_what_was_demanded_and_reached() -> None:
+    lines = lines_of([failed()], gate=Gate(min_score=0.85, min_pass_rate=0.5))
+    assert "gate of Weather: mean score 0.250, 0.85 demanded: missed" in lines
+    assert "gate of Weather: pass rate 0.000, 0.5 demanded: missed" in lines
+
+
+def test_several_models_have_totals_of_their_own() -> None:
+    lines = lines_of([result("passed", 1.0, model="a"), result("failed", 0.0, model="b")])
+    assert "a: 1 run: 1 passed, 0 failed" in lines
+    assert "b: 1 run: 0 passed, 1 failed" in lines
+    assert "all: 2 runs: 1 passed, 1 failed" in lines
+
+
+def test_no_row_of_the_table_is_wider_than_the_terminal() -> None:
+    long = result("failed", 0.0, case="東京 " * 40, model="provider:a-model-with-a-very-long-name-indeed")
+    for width in (60, 80, 120):
+        rows = [line for line in lines_of([long, failed()], width=width) if line.startswith("✗")]
+        assert [cell_len(row) for row in rows] == [width, width]
+
+
+def test_names_cannot_act_on_the_terminal() -> None:
+    hostile = result("error", case="\x1b[2J", error="\x1b]52;c;AAAA\x07")
+    assert "\x1b" not in "".join(lines_of([hostile]))

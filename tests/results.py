@@ -1,0 +1,41 @@
+"""Run results made by hand, for tests of what is computed from them."""
+
+from __future__ import annotations
+
+from tests.trajectory.scripts import events_of
+from workbench.grading.grade import Grade, RunResult, Status
+from workbench.trajectory.trajectory import Trajectory, fold
+
+_VERDICTS = {"passed", "warned", "failed"}
+
+
+def result(
+    status: Status,
+    score: float | None = None,
+    *,
+    suite: str = "suite.toml",
+    case: str = "case",
+    model: str = "offline",
+    repeat: int = 0,
+    rounds: int = 1,
+    error: str | None = None,
+    grade: Grade | None = None,
+) -> RunResult:
+    """A run of `rounds` model answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict."""
+    run_id = f"{suite}-{case}-{model}-{repeat}"
+    graded = status in _VERDICTS
+    script = [("", 1)] * (rounds - 1) + [("Done.", 0)]
+    if grade is None and graded:
+        grade = Grade("critics", score, status, "by hand")  # type: ignore[arg-type]
+    return RunResult(
+        run_id=run_id,
+        suite=suite,
+        case_id=case,
+        case_name=case.title(),
+        model=model,
+        repeat=repeat,
+        status=status,
+        trajectory=fold(events_of(script, run_id=run_id)) if graded else Trajectory(run_id),
+        grades=(grade,) if grade else (),
+        error=error,
+    )

@@ -1,0 +1,84 @@
+"""The room table of docs/architecture.md, the import contracts and what really gets imported agree."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("openai", "anthropic", "mcp", "textual")
+
+
+def rooms_of_the_table() -> dict[str, set[str]]:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE)
+    return {room: {name.strip() for name in allowed.split(",") if name.strip()} for room, allowed in rows}
+
+
+ROOMS = rooms_of_the_table()
+
+
+def reachable_from(room: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [room]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            waiting += ROOMS[current]
+    return seen
+
+
+def modules_after(code: str) -> set[str]:
+    program = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_every_room_is_in_the_table() -> None:
+    packages = {path.parent.name for path in (ROOT / "workbench").glob("*/__init__.py")}
+    assert packages == set(ROOMS)
+
+
+def test_the_contracts_forbid_exactly_what_the_table_does_not_allow() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    of_rooms = {
+        contract["source_modules"][0].removeprefix("workbench."): contract for contract in contracts[: len(ROOMS)]
+    }
+    assert set(of_rooms) == set(ROOMS)
+    for room, contract in of_rooms.items():
+        forbidden = {name.removeprefix("workbench.") for name in contract["forbidden_modules"]}
+        assert forbidden == set(ROOMS) - ROOMS[room] - {room}, room
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach(room: str) -> None:
+    names = [
+        "workbench." + ".".join(path.relative_to(ROOT / "workbench").with_suffix("").parts)
+        for path in sorted((ROOT / "workbench" / room).rglob("*.py"))
+        if path.name not in ("__init__.py", "__main__.py")
+    ]
+    assert names
+    loaded = modules_after("\n".join(f"import {name}" for name in names))
+    loaded_rooms = {name.split(".")[1] for name in loaded if name.startswith("workbench.")}
+    assert loaded_rooms <= reachable_from(room)
+    allowed_heavy = {"textual"} if room == "tui" else set()
+    assert not {name for name in HEAVY if name in loaded} - allowed_heavy
+
+
+def test_version_and_help_load_nothing_heavy() -> None:
+    for words in (["--version"], ["--help"], ["run", "--help"], ["validate", "--help"]):
+        loaded = modules_after(
+            "import contextlib, io\nfrom workbench.cli.main import main\n"
+            f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main({words!r})"
+        )
+        assert not loaded.intersection(HEAVY), words
+        if words[0].startswith("--"):
+            assert "pydantic" not in loaded

@@ -1,0 +1,113 @@
+"""Event sequences as runs make them, for tests: by hand, or drawn by hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    ExecutionStarted,
+    Happening,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
+
+
+def stamped(happenings: Sequence[Happening], run_id: str = "run") -> list[Event]:
+    """Give happenings their numbers, and a millisecond each."""
+    return [Event(run_id, number, float(number), what) for number, what in enumerate(happenings)]
+
+
+def events_of(rounds: Sequence[tuple[str, int]], finish: RunFinished | None = None, run_id: str = "run") -> list[Event]:
+    """A run whose rounds each have a text and a number of calls to the tool `t`, all answered."""
+    happenings: list[Happening] = [
+        RunStarted("hash", "case", "Case", "offline", None, (Message("user", "Go."),), (ToolDefinition("t"),))
+    ]
+    for number, (text, calls) in enumerate(rounds, start=1):
+        ids = [f"c{number}-{index}" for index in range(calls)]
+        happenings.append(RequestStarted(number))
+        happenings.append(TextDelta(number, text))
+        for call_id in ids:
+            happenings += [
+                CallStarted(number, call_id, "t"),
+                CallArgumentsDelta(call_id, "{}"),
+                CallFinished(call_id, {}),
+            ]
+        happenings.append(ResponseFinished(number, "tool calls" if calls else "answered", Usage(3, 5), 1.0, 2.0))
+        happenings += [ResultReceived(call_id, "ok", False, "default", 0.1) for call_id in ids]
+    happenings.append(finish or RunFinished("answered"))
+    return stamped(happenings, run_id)
+
+
+json_values: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+_objects = st.dictionaries(st.text(max_size=6), json_values, max_size=3)
+_texts = st.text(st.characters(), max_size=20)  # lone surrogates too: JSON from a model may hold them
+_ms = st.floats(0, 1e6)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[Event]:
+    """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps failed requests."""
+    happenings: list[Happening] = [
+        RunStarted(
+            draw(_texts),
+            draw(_texts),
+            draw(_texts),
+            "offline",
+            draw(st.none() | _texts),
+            (
+                Message("user", draw(_texts)),
+                Message("assistant", tool_calls=(ToolCall("h1", "t", draw(_objects)),)),
+                Message("tool", draw(_texts), call_id="h1", is_error=draw(st.booleans())),
+            ),
+            (ToolDefinition("t", draw(_texts), draw(_objects), draw(_objects), draw(st.none() | _texts)),),
+            draw(st.none() | st.integers()),
+        )
+    ]
+    call_number = 0
+    for number in range(1, draw(st.integers(0, 3)) + 1):
+        happenings.append(RequestStarted(number))
+        if draw(st.booleans()):
+            happenings += [RequestFailed(number, draw(_texts)), RequestStarted(number)]
+        happenings += [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
+        happenings += [TextDelta(number, text) for text in draw(st.lists(_texts, max_size=3))]
+        ids = []
+        for _ in range(draw(st.integers(0, 3))):
+            call_number += 1
+            ids.append(f"c{call_number}")
+            happenings.append(CallStarted(number, ids[-1], draw(_texts)))
+            happenings += [CallArgumentsDelta(ids[-1], text) for text in draw(st.lists(_texts, max_size=2))]
+            broken = draw(st.booleans())
+            happenings.append(
+                CallFinished(ids[-1], {}, draw(_texts), "not an object")
+                if broken
+                else CallFinished(ids[-1], draw(_objects))
+            )
+        usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
+        happenings.append(
+            ResponseFinished(number, "tool calls" if ids else "answered", usage, draw(st.none() | _ms), draw(_ms))
+        )
+        for call_id in ids:
+            server = draw(st.none() | _texts)
+            if server is not None:
+                happenings.append(ExecutionStarted(call_id, server))
+            source = "default" if server is None else "server"
+            happenings.append(ResultReceived(call_id, draw(_texts), draw(st.booleans()), source, draw(_ms)))
+    happenings.append(draw(st.sampled_from([RunFinished("answered"), RunFinished("error", "no route")])))
+    return stamped(happenings)

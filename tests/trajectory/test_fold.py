@@ -1,0 +1,98 @@
+"""A trajectory is exactly the fold of its events, however they were cut into pieces and wherever they were kept."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trajectory.scripts import events_of, scripts
+from workbench.trajectory.events import Event, RequestStarted, RunFinished, RunStarted, TextDelta
+from workbench.trajectory.recording import RecordingError, event_from_line, event_to_line
+from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
+
+
+@given(scripts())
+def test_events_written_as_lines_read_back_equal(script: list[Event]) -> None:
+    lines = [event_to_line(event) for event in script]
+    assert all("\n" not in line and line.encode() for line in lines)
+    assert [event_from_line(line) for line in lines] == script
+
+
+@given(scripts())
+def test_the_fold_of_recorded_events_is_the_live_trajectory(script: list[Event]) -> None:
+    live = TrajectoryFold()
+    for event in script:
+        live.add(event)
+    assert fold(event_from_line(event_to_line(event)) for event in script) == live.trajectory
+
+
+@given(scripts(), st.data())
+def test_how_text_was_cut_into_pieces_does_not_matter(script: list[Event], data: st.DataObject) -> None:
+    pieces = []
+    for event in script:
+        if isinstance(event.what, TextDelta):
+            cut = data.draw(st.integers(0, len(event.what.text)))
+            halves = (event.what.text[:cut], event.what.text[cut:])
+            pieces += [(event.time_ms, TextDelta(event.what.round, half)) for half in halves]
+        else:
+            pieces.append((event.time_ms, event.what))
+    recut = [Event(script[0].run_id, number, ms, what) for number, (ms, what) in enumerate(pieces)]
+    assert fold(recut) == fold(script)
+
+
+@given(scripts())
+def test_every_prefix_folds_and_only_the_whole_is_finished(script: list[Event]) -> None:
+    adding = TrajectoryFold()
+    for event in script:
+        adding.add(event)
+        assert (adding.trajectory.finish is not None) == isinstance(event.what, RunFinished)
+    assert len(adding.trajectory.calls) == len({call.call.id for call in adding.trajectory.calls})
+
+
+def test_the_final_answer_is_the_text_of_the_last_round_only_if_that_ended_in_words() -> None:
+    answered = fold(events_of([("Looking it up. ", 1), ("It rains.", 0)]))
+    assert answered.final_answer == "It rains."
+    exhausted = fold(events_of([("Looking it up. ", 1)], finish=RunFinished("rounds exhausted")))
+    assert exhausted.final_answer == ""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [Event("r", 0, 0, RequestStarted(1))],
+        [Event("r", 1, 0, RunStarted("", "", "", "", None, (), ()))],
+        [Event("r", 0, 0, RunStarted("", "", "", "", None, (), ())), Event("r", 1, 0, TextDelta(1, "no request"))],
+        [Event("r", 0, 0, RunStarted("", "", "", "", None, (), ())), Event("s", 1, 0, RequestStarted(1))],
+        [
+            Event("r", 0, 0, RunStarted("", "", "", "", None, (), ())),
+            Event("r", 1, 0, RunFinished("answered")),
+            Event("r", 2, 0, RequestStarted(1)),
+        ],
+    ],
+    ids=["no start", "gap", "text before a request", "two runs", "after the end"],
+)
+def test_events_that_cannot_follow_each_other_are_refused(wrong: list[Event]) -> None:
+    with pytest.raises(TrajectoryError):
+        fold(wrong)
+
+
+@given(st.text(max_size=80))
+def test_a_line_that_is_no_event_is_refused(line: str) -> None:
+    with pytest.raises(RecordingError):
+        event_from_line(line)
+
+
+def test_a_known_event_with_a_wrong_field_is_refused() -> None:
+    line = event_to_line(Event("r", 0, 0.0, RequestStarted(1)))
+    assert event_from_line(line).what == RequestStarted(1)
+    for wrong in (line.replace("round", "rnd"), line.replace("request_started", "nothing"), "[]", "3"):
+        with pytest.raises(RecordingError):
+            event_from_line(wrong)
+
+
+def test_sequence_numbers_have_no_gaps() -> None:
+    script = events_of([("a", 1), ("b", 0)])
+    assert [event.sequence for event in script] == list(itertools.islice(itertools.count(), len(script)))

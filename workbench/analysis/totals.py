@@ -1,0 +1,92 @@
+"""What many runs add up to: counts by status, mean score, pass rate, latency, tokens."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.grading.grade import RunResult, Status
+from workbench.trajectory.messages import Usage
+
+GRADED: frozenset[Status] = frozenset({"passed", "warned", "failed"})
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Model latency of runs, in milliseconds. Percentiles are by nearest rank."""
+
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What runs add up to. Errors, skipped and stopped runs are counted, and are part of no mean and no rate."""
+
+    runs: int
+    passed: int
+    warned: int
+    failed: int
+    errors: int
+    skipped: int
+    stopped: int
+    mean_score: float | None
+    """Over the graded runs to which the deciding grader applies, 0..1."""
+    pass_rate: float | None
+    """Passed and warned over graded runs, 0..1."""
+    latency: Latency | None
+    """Of the graded runs; each counts with the sum of its model answers."""
+    usage: Usage | None
+
+    @property
+    def graded(self) -> int:
+        return self.passed + self.warned + self.failed
+
+
+def totals_of(results: Iterable[RunResult]) -> Totals:
+    """Add up runs."""
+    results = tuple(results)
+    counts = Counter(result.status for result in results)
+    graded = [result for result in results if result.status in GRADED]
+    scores = [result.score for result in graded if result.score is not None]
+    usages = [usage for result in results if (usage := result.trajectory.usage) is not None]
+    return Totals(
+        runs=len(results),
+        passed=counts["passed"],
+        warned=counts["warned"],
+        failed=counts["failed"],
+        errors=counts["error"],
+        skipped=counts["skipped"],
+        stopped=counts["stopped"],
+        mean_score=math.fsum(scores) / len(scores) if scores else None,
+        pass_rate=(counts["passed"] + counts["warned"]) / len(graded) if graded else None,
+        latency=_latency([result.trajectory.model_latency_ms for result in graded]),
+        usage=sum(usages, Usage()) if usages else None,
+    )
+
+
+def nearest_rank(ascending: Sequence[float], percent: float) -> float:
+    """The percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
+
+    Raises ValueError without values.
+    """
+    if not ascending:
+        raise ValueError("no values")
+    rank = math.ceil(percent / 100 * len(ascending))
+    return ascending[max(rank, 1) - 1]
+
+
+def _latency(values: list[float]) -> Latency | None:
+    if not values:
+        return None
+    ascending = sorted(values)
+    return Latency(
+        mean_ms=math.fsum(ascending) / len(ascending),
+        p50_ms=nearest_rank(ascending, 50),
+        p95_ms=nearest_rank(ascending, 95),
+        max_ms=ascending[-1],
+    )

@@ -1,0 +1,63 @@
+"""A batch: many planned runs, so many of them at a time, each of which can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+
+from workbench.batches.events import BatchDone, BatchStarted, RunDone
+from workbench.batches.plan import PlannedRun
+from workbench.batches.single import Surroundings, make_run, result_of
+from workbench.grading.grade import Status
+from workbench.trajectory.trajectory import Trajectory
+
+_logger = logging.getLogger(__name__)
+
+
+class Batch:
+    """Runs started together. Workers pull from one queue, so that ten thousand runs cost no ten thousand tasks."""
+
+    def __init__(self, name: str, runs: Sequence[PlannedRun], concurrency: int, surroundings: Surroundings) -> None:
+        self.name = name
+        self._runs = tuple(runs)
+        self._concurrency = concurrency
+        self._surroundings = surroundings
+        self._waiting = deque(self._runs)
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Make all runs. Every one of them ends in exactly one `RunDone`, whatever happens."""
+        self._surroundings.listener(BatchStarted(self.name, self._runs))
+        await self._surroundings.servers.renew()
+        workers = min(self._concurrency, len(self._runs))
+        await asyncio.gather(*(self._work() for _ in range(workers)))
+        self._surroundings.listener(BatchDone(self.name))
+
+    def stop(self, run_id: str | None = None) -> None:
+        """Stop one run, or all of them; call it on the engine's loop. What is done stays done."""
+        for planned in [planned for planned in self._waiting if run_id in (None, planned.run_id)]:
+            self._waiting.remove(planned)
+            self._without_trajectory(planned, "stopped")
+        for running_id, task in self._running.items():
+            if run_id in (None, running_id):
+                task.cancel()
+
+    async def _work(self) -> None:
+        while self._waiting:
+            planned = self._waiting.popleft()
+            task = asyncio.create_task(make_run(planned, self._surroundings))
+            self._running[planned.run_id] = task
+            await asyncio.wait([task])
+            del self._running[planned.run_id]
+            if task.cancelled():
+                self._without_trajectory(planned, "stopped")
+            elif (error := task.exception()) is not None:
+                _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
+                broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
+                self._without_trajectory(planned, "error", broken)
+
+    def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
+        result = result_of(planned, status, Trajectory(planned.run_id), error=error)
+        self._surroundings.listener(RunDone(result))

@@ -1,0 +1,43 @@
+"""What a batch says while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.batches.plan import PlannedRun
+from workbench.grading.grade import RunResult
+from workbench.trajectory.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStarted:
+    """A batch begins; all its runs are waiting."""
+
+    batch: str
+    runs: tuple[PlannedRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Something happened in a run."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class RunDone:
+    """A run is over and, unless it was stopped, skipped or broke, graded."""
+
+    result: RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """Every run of the batch is over."""
+
+    batch: str
+
+
+BatchEvent = BatchStarted | RunEvent | RunDone | BatchDone
+BatchListener = Callable[[BatchEvent], None]

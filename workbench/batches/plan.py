@@ -1,0 +1,76 @@
+"""The plan of a batch: which case runs on which model, how often, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Case, Suite
+from workbench.suite.settings import CaseSettings, settings_of
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life."""
+
+    run_id: str
+    file: SuiteFile
+    case: Case
+    model: str
+    repeat: int
+
+    @property
+    def suite(self) -> Suite:
+        if self.file.suite is None:
+            raise ValueError(f"{self.file.path} has problems and cannot be run")
+        return self.file.suite
+
+    @property
+    def settings(self) -> CaseSettings:
+        return settings_of(self.suite, self.case)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cases of some suites are meant: all, or those with one of the ids and (if any) one of the tags."""
+
+    case_ids: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+
+    def takes(self, suite: Suite, case: Case) -> bool:
+        wanted_id = not self.case_ids or case.id in self.case_ids
+        wanted_tag = not self.tags or not self.tags.isdisjoint({*suite.tags, *case.tags})
+        return wanted_id and wanted_tag
+
+
+_numbers = count(1)
+
+
+def _next_run_id() -> str:
+    return f"run-{next(_numbers)}"
+
+
+def plan_runs(
+    files: Iterable[SuiteFile],
+    *,
+    models: Sequence[str] = (),
+    case_ids: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    next_run_id: Callable[[], str] = _next_run_id,
+) -> tuple[PlannedRun, ...]:
+    """Plan every selected case on every model, as often as it repeats, in the order of the files.
+
+    `models` replaces what the suites and cases name. Files with errors are passed over: whoever plans has shown them.
+    """
+    selection = Selection(frozenset(case_ids), frozenset(tags))
+    return tuple(
+        PlannedRun(next_run_id(), file, case, model, repeat)
+        for file in files
+        if file.suite is not None
+        for case in file.suite.cases
+        if selection.takes(file.suite, case)
+        for model in (models or settings_of(file.suite, case).models)
+        for repeat in range(case.repeats)
+    )

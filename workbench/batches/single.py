@@ -1,0 +1,116 @@
+"""One planned run from beginning to grade: model, tools, agent loop, grading."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.batches.events import BatchListener, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.checks.errors import CheckError
+from workbench.engine.loop import RunRequest, fail, run_case
+from workbench.engine.recorder import Recorder
+from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.run import grade_run
+from workbench.providers.model import Model, ModelError
+from workbench.suite.trust import needs_trust
+from workbench.suite.unbuilt import unbuilt_parts
+from workbench.tools.errors import ToolsError
+from workbench.tools.toolbox import ServerPool, Toolbox
+from workbench.trajectory.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all runs of a session share: models, servers, trust, and who listens."""
+
+    listener: BatchListener
+    servers: ServerPool
+    open_model: Callable[[str], Model]
+    trusted: Callable[[Path], bool]
+    execute: bool | None = None
+    """Real execution for every case, or `None` for what each case says."""
+
+
+async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
+    """Make one run and tell the listener its events and its result. Cancelling the awaiting task stops the run."""
+    surroundings.listener(RunDone(await _result_of(planned, surroundings)))
+
+
+async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResult:
+    case, settings = planned.case, planned.settings
+    if case.skip is not None:
+        return result_of(planned, "skipped", Trajectory(planned.run_id), error=case.skip)
+    recorder = Recorder(planned.run_id, time.monotonic, lambda event: surroundings.listener(RunEvent(event)))
+    request = RunRequest(case, settings, planned.model, planned.file.hash)
+    try:
+        _refuse_unbuilt(planned)
+        model = surroundings.open_model(planned.model)
+        tools = await _open_tools(planned, surroundings)
+    except asyncio.CancelledError:
+        trajectory = fail(request, "stopped", None, recorder)
+    except (ModelError, ToolsError, RunRefusedError) as error:
+        trajectory = fail(request, "error", str(error), recorder)
+    else:
+        trajectory = await run_case(request, model, tools, recorder)
+    return await _graded(planned, trajectory)
+
+
+class RunRefusedError(Exception):
+    """A run that must not begin; the message says why and what to do."""
+
+
+def _refuse_unbuilt(planned: PlannedRun) -> None:
+    parts = unbuilt_parts(planned.suite, planned.case)
+    if parts:
+        raise RunRefusedError(f"this version cannot run {', '.join(parts)} yet")
+
+
+async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbox:
+    path = planned.file.path
+    trusted = surroundings.trusted(path)
+    if not trusted and not needs_trust(planned.suite, path).nothing:
+        raise RunRefusedError(f"{path.name} is not trusted: it would start or import something on this machine")
+    execute = planned.settings.execute if surroundings.execute is None else surroundings.execute
+    return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, trusted=trusted)
+
+
+async def _graded(planned: PlannedRun, trajectory: Trajectory) -> RunResult:
+    finish = trajectory.finish
+    if finish is None or finish.reason in ("error", "timed out"):
+        return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
+    if finish.reason == "stopped":
+        return result_of(planned, "stopped", trajectory)
+    try:
+        # A thread, because a suite's own Python check may take its time.
+        grades, status = await asyncio.to_thread(grade_run, planned.suite, planned.case, trajectory)
+    except asyncio.CancelledError:
+        return result_of(planned, "stopped", trajectory)
+    except CheckError as error:
+        return result_of(planned, "error", trajectory, error=str(error))
+    return result_of(planned, status, trajectory, grades)
+
+
+def result_of(
+    planned: PlannedRun,
+    status: Status,
+    trajectory: Trajectory,
+    grades: tuple[Grade, ...] = (),
+    error: str | None = None,
+) -> RunResult:
+    """What became of a planned run."""
+    return RunResult(
+        run_id=planned.run_id,
+        suite=str(planned.file.path),
+        case_id=planned.case.id,
+        case_name=planned.case.name,
+        model=planned.model,
+        repeat=planned.repeat,
+        status=status,
+        trajectory=trajectory,
+        grades=grades,
+        error=error,
+    )

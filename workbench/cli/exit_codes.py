@@ -1,0 +1,12 @@
+"""What the exit code of a command means."""
+
+OK = 0
+"""Everything passed or warned, or the demands were met."""
+QUALITY_MISSED = 1
+"""A case failed, or a gate or `--min-score` was missed."""
+USAGE = 2
+"""Wrong usage, a suite with problems, missing trust, or no case selected."""
+INFRASTRUCTURE = 3
+"""Some run ended in an infrastructure error; wins over `QUALITY_MISSED`."""
+INTERRUPTED = 130
+"""Stopped by Ctrl+C; what was done is reported."""

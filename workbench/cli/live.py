@@ -1,0 +1,152 @@
+"""A batch watched from the command line: its steps stream by, an interrupt stops it and keeps what is done."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from rich.cells import cell_len
+
+from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.batches.session import Session
+from workbench.cli.suites import complain
+from workbench.grading.grade import RunResult
+from workbench.reports.paint import Paint
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.steps import StepLines
+from workbench.reports.values import score_text
+from workbench.reports.visible import fit, one_line
+
+TITLE_WIDTH_MAX = 32
+
+
+@dataclass(frozen=True)
+class Show:
+    """What of the steps is shown, and how."""
+
+    steps: bool
+    verbose: bool
+    width: int
+    paint: Paint
+
+
+@dataclass
+class Live:
+    """What a batch came to: results in the order of the plan, and the signal that ended it early, if one did."""
+
+    results: list[RunResult] = field(default_factory=list)
+    interrupted_by: int | None = None
+
+
+class _InterruptedError(Exception):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    raise _InterruptedError(number)
+
+
+def run_live(
+    runs: Sequence[PlannedRun],
+    *,
+    suite_names: Mapping[str, str],
+    server_logs: Path,
+    execute: bool | None,
+    concurrency: int,
+    trusted: frozenset[Path],
+    show: Show,
+) -> Live:
+    """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
+
+    A second signal gives up waiting. Servers are closed in any case.
+    """
+    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    printer = _Printer(runs, suite_names, show)
+    live = Live()
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    session = Session(events.put, server_logs=server_logs)
+    try:
+        session.start(runs, execute=execute, concurrency=concurrency, trusted=trusted.__contains__)
+        try:
+            _watch(events, printer, live)
+        except _InterruptedError as interrupt:
+            live.interrupted_by = interrupt.number
+            complain("stopping; what is done is kept")
+            session.stop_all()
+            _watch(events, printer, live)
+    except _InterruptedError as interrupt:
+        live.interrupted_by = interrupt.number
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        session.close()
+    order = {run.run_id: place for place, run in enumerate(runs)}
+    live.results.sort(key=lambda result: order[result.run_id])
+    return live
+
+
+def _watch(events: queue.SimpleQueue[BatchEvent], printer: _Printer, live: Live) -> None:
+    while True:
+        event = events.get()
+        match event:
+            case RunEvent():
+                printer.step(event)
+            case RunDone(result):
+                live.results.append(result)
+                printer.done(result)
+            case BatchDone():
+                return
+            case _:
+                pass
+
+
+class _Printer:
+    """Prints each step behind the title of its run."""
+
+    def __init__(self, runs: Sequence[PlannedRun], suite_names: Mapping[str, str], show: Show) -> None:
+        self._show = show
+        several_models = len({run.model for run in runs}) > 1
+        self._titles = {run.run_id: _title(run, suite_names, with_model=several_models) for run in runs}
+        widest = max((cell_len(title) for title in self._titles.values()), default=0)
+        self._title_width = min(widest, TITLE_WIDTH_MAX, max(show.width // 3, 8))
+        self._steps: dict[str, StepLines] = {}
+
+    def step(self, happened: RunEvent) -> None:
+        if not self._show.steps:
+            return
+        event = happened.event
+        steps = self._steps.get(event.run_id)
+        if steps is None:
+            width = max(self._show.width - self._title_width - 2, 20)
+            steps = StepLines(self._show.paint, verbose=self._show.verbose, width=width)
+            self._steps[event.run_id] = steps
+        for line in steps.lines(event):
+            self._print(event.run_id, line)
+
+    def done(self, result: RunResult) -> None:
+        self._steps.pop(result.run_id, None)
+        if not self._show.steps:
+            return
+        said = f"{STATUS_SIGNS[result.status]} {result.status}"
+        if result.grades:
+            said += f" {score_text(result.score)}"
+        elif result.error is not None:
+            said += f": {one_line(result.error)}"
+        self._print(result.run_id, self._show.paint(said, result.status))
+
+    def _print(self, run_id: str, line: str) -> None:
+        title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
+        sys.stdout.write(f"{title}  {line}\n")
+
+
+def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool) -> str:
+    model = f" · {run.model}" if with_model else ""
+    repeat = f" #{run.repeat + 1}" if run.repeat else ""
+    return one_line(f"{run.case.name}{repeat}{model}") or suite_names[str(run.file.path)]

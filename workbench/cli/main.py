@@ -1,0 +1,73 @@
+"""The command `workbench`: finds out which command is meant and hands over. Nothing heavy is imported before that."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from workbench import __version__
+from workbench.cli.exit_codes import INTERRUPTED, USAGE
+
+COMMANDS = {
+    "run": "run the cases of suites and grade them",
+    "validate": "check suite files, and say what is wrong where",
+}
+"""Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`."""
+
+_EPILOG = """commands:
+{commands}
+
+Without a command the app opens on the paths: suite files, or folders of them.
+No path means the current folder if it holds suites, else the bundled samples.
+'workbench COMMAND --help' says more; a folder named like a command is written './run'.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code (`workbench.cli.exit_codes`)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words and words[0] in COMMANDS:
+            return _run_command(words[0], words[1:])
+        return _open_app(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone (`| head`): nothing is left to say, and nowhere to say it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return USAGE
+
+
+def _run_command(name: str, words: list[str]) -> int:
+    command = import_module(f"workbench.cli.{name}")
+    parser = argparse.ArgumentParser(prog=f"workbench {name}", description=f"{COMMANDS[name].capitalize()}.")
+    command.add_arguments(parser)
+    code: int = command.execute(parser.parse_args(words))
+    return code
+
+
+def _open_app(words: list[str]) -> int:
+    commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="workbench",
+        description="A terminal workbench that shows whether language models call your tools correctly.",
+        usage="workbench [PATH ...]\n       workbench COMMAND ...",
+        epilog=_EPILOG.format(commands=commands),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them")
+    parser.add_argument("--model", action="append", default=[], metavar="M", help="model to run on; may be repeated")
+    parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
+    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
+    options = parser.parse_args(words)
+    # The only way from the command line to the terminal app.
+    from workbench.tui.app import open_app
+
+    return open_app(options.paths, models=options.model, trust=options.trust)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""Suites named on the command line: found, loaded, their problems said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.problems import Problem
+from workbench.suite.project import find_suites
+
+
+class NoSuitesError(Exception):
+    """Nothing to work on; the message says where was looked."""
+
+
+def load_suites(paths: Sequence[str]) -> tuple[SuiteFile, ...]:
+    """Load every suite at or below the paths; raises NoSuitesError when there is none."""
+    found = find_suites(Path(path) for path in paths)
+    if not found:
+        raise NoSuitesError(f"no suite at {', '.join(paths)}: a suite is a TOML file that says 'format = 1'")
+    return tuple(load_suite(path) for path in found)
+
+
+def say_problems(problems: Iterable[Problem]) -> None:
+    """Problems go to standard error, one a line."""
+    for problem in problems:
+        complain(str(problem))
+
+
+def complain(message: str) -> None:
+    """One line on standard error, safe to show."""
+    sys.stderr.write(f"{one_line(message)}\n")

@@ -1,0 +1,38 @@
+"""The program's log: one file, so that nothing ever prints over a screen."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+LOG_NAME = "workbench.log"
+
+
+def log_to(folder: Path) -> Path:
+    """Send warnings and errors of the whole process to a file in `folder`, and nowhere else; returns its path.
+
+    The file is made when the first line is written. Where that is impossible, the log is dropped silently by
+    `logging` itself rather than printed.
+    """
+    path = folder / LOG_NAME
+    root = logging.getLogger()
+    for handler in tuple(root.handlers):
+        if isinstance(handler, _LogFile):
+            root.removeHandler(handler)
+    root.addHandler(_LogFile(path))
+    logging.raiseExceptions = False
+    return path
+
+
+class _LogFile(logging.FileHandler):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8", delay=True, errors="backslashreplace")
+        self.setLevel(logging.WARNING)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return
+        super().emit(record)

@@ -1,0 +1,37 @@
+"""Stamps what happens in a run with its sequence number and time, adds it up, and passes it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from workbench.trajectory.events import Event, Happening
+from workbench.trajectory.trajectory import Trajectory, TrajectoryFold
+
+Clock = Callable[[], float]
+"""Monotonic seconds."""
+
+EventListener = Callable[[Event], None]
+
+
+class Recorder:
+    """The one place where events are made. The trajectory is the fold of exactly what the listener was told."""
+
+    def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
+        self.clock = clock
+        self._run_id = run_id
+        self._listener = listener
+        self._began = clock()
+        self._sequence = 0
+        self._fold = TrajectoryFold()
+
+    def emit(self, what: Happening) -> None:
+        """Make an event of something that happened just now."""
+        event = Event(self._run_id, self._sequence, round((self.clock() - self._began) * 1000, 3), what)
+        self._sequence += 1
+        self._fold.add(event)
+        self._listener(event)
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """What all events so far add up to."""
+        return self._fold.trajectory

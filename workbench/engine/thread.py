@@ -1,0 +1,46 @@
+"""The engine's own thread with its own event loop: whoever shows things never waits for it, nor it for them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+
+
+class EngineThread:
+    """A thread that runs coroutines given to it from anywhere. It starts at once and ends with `close`."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+        """Run a coroutine on the engine's loop; the future can be waited for from any other thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self, timeout_s: float) -> None:
+        """End the loop and the thread; tasks still there are cancelled once. Waits at most about `timeout_s`."""
+        if not self._thread.is_alive():
+            return
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
+        self._thread.join(timeout_s + 1)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    async def _finish(self, timeout_s: float) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=timeout_s)
+        await self._loop.shutdown_asyncgens()
+        self._loop.stop()

@@ -1,0 +1,285 @@
+"""The JSON report of a batch, version 1: models that define its schema, and how results become one.
+
+The schema is committed as `docs/report.schema.json`; a test keeps it true. Keys may be added within a version; none is
+changed or taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from workbench.analysis.quality import Quality
+from workbench.analysis.totals import Totals, totals_of
+from workbench.grading.grade import Grade, IssueKind, RunResult, Status, Verdict
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+REPORT_VERSION = 1
+
+
+class ReportModel(BaseModel):
+    """Immutable, and exactly what the schema says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LatencyReport(ReportModel):
+    """Model latency of the graded runs in milliseconds, percentiles by nearest rank."""
+
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+
+
+class UsageReport(ReportModel):
+    """Tokens as the providers counted them."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class TotalsReport(ReportModel):
+    """Counts by status and what they add up to. Errors, skipped and stopped runs are in no mean and no rate."""
+
+    runs: int
+    passed: int
+    warned: int
+    failed: int
+    errors: int
+    skipped: int
+    stopped: int
+    mean_score: float | None = Field(description="0..1; null when nothing was scored")
+    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
+    latency: LatencyReport | None
+    usage: UsageReport | None
+
+
+class GateReport(ReportModel):
+    """A demand on the batch and what was reached; `suite` is null for the command line's own."""
+
+    suite: str | None
+    measure: Literal["mean score", "pass rate"]
+    minimum: float
+    reached: float | None
+    met: bool
+
+
+class CallReport(ReportModel):
+    """A tool call as emitted, and what answered it."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    problem: str | None = Field(description="why what the model wrote is not a JSON object; arguments are then empty")
+    raw: str | None = Field(description="what the model wrote, when it is not a JSON object")
+    result: str | None
+    is_error: bool | None
+    source: str | None
+    server: str | None
+    latency_ms: float | None
+
+
+class RoundReport(ReportModel):
+    """One model request and its tool results."""
+
+    number: int
+    text: str
+    stop_reason: str | None
+    first_token_ms: float | None
+    latency_ms: float | None
+    usage: UsageReport | None
+    calls: tuple[CallReport, ...]
+    errors: tuple[str, ...]
+
+
+class ArgumentReport(ReportModel):
+    """What one check said of one argument."""
+
+    argument: str
+    holds: bool | None
+    score: float
+    weight: float
+    expected: str
+    got: JsonValue
+    given: bool
+    why: str
+
+
+class PairingReport(ReportModel):
+    """An expected call and the actual call it was paired with, by index from 0."""
+
+    expected_call: int | None
+    call: int | None
+    same_tool: bool
+    arguments: tuple[ArgumentReport, ...]
+
+
+class IssueReport(ReportModel):
+    """One thing that is wrong, and where."""
+
+    kind: IssueKind
+    why: str
+    tool: str | None
+    call: int | None
+    expected_call: int | None
+    argument: str | None
+    expected: str | None
+    got: str | None
+    decides: bool
+
+
+class GradeReport(ReportModel):
+    """One grader's reading of the run; the first one decides the status."""
+
+    grader: str
+    score: float | None
+    verdict: Verdict
+    reason: str
+    pairings: tuple[PairingReport, ...]
+    issues: tuple[IssueReport, ...]
+
+
+class RunReport(ReportModel):
+    """One case with one model, once. `repeat` counts from 0."""
+
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    repeat: int
+    status: Status
+    score: float | None
+    error: str | None = Field(description="what the infrastructure did, or why the case was skipped")
+    finish: str | None = Field(description="why the run ended")
+    answer: str
+    latency_ms: float = Field(description="sum of the latencies of all model answers")
+    duration_ms: float = Field(description="from the start of the run to its end")
+    rounds: tuple[RoundReport, ...]
+    grades: tuple[GradeReport, ...]
+
+
+class Report(ReportModel):
+    """A whole batch."""
+
+    report: Literal["workbench"] = "workbench"
+    version: Literal[1] = REPORT_VERSION
+    workbench: str = Field(description="version of the program")
+    started_at: str = Field(description="ISO 8601, UTC")
+    interrupted: bool
+    exit_code: int
+    totals: TotalsReport
+    gates: tuple[GateReport, ...]
+    runs: tuple[RunReport, ...]
+
+
+def report_of(
+    results: Sequence[RunResult],
+    quality: Quality,
+    *,
+    program_version: str,
+    started_at: str,
+    interrupted: bool,
+    exit_code: int,
+) -> Report:
+    """Put the results of a batch into a report."""
+    return Report(
+        workbench=program_version,
+        started_at=started_at,
+        interrupted=interrupted,
+        exit_code=exit_code,
+        totals=_totals(totals_of(results)),
+        gates=tuple(
+            GateReport(suite=gate.suite, measure=gate.measure, minimum=gate.minimum, reached=gate.reached, met=gate.met)
+            for gate in quality.gates
+        ),
+        runs=tuple(_run(result) for result in results),
+    )
+
+
+def _totals(totals: Totals) -> TotalsReport:
+    return TotalsReport.model_validate(asdict(totals))
+
+
+def _run(result: RunResult) -> RunReport:
+    trajectory = result.trajectory
+    return RunReport(
+        suite=result.suite,
+        case_id=result.case_id,
+        case_name=result.case_name,
+        model=result.model,
+        repeat=result.repeat,
+        status=result.status,
+        score=result.score,
+        error=result.error,
+        finish=trajectory.finish.reason if trajectory.finish else None,
+        answer=trajectory.final_answer,
+        latency_ms=trajectory.model_latency_ms,
+        duration_ms=trajectory.duration_ms,
+        rounds=_rounds(trajectory),
+        grades=tuple(_grade(grade) for grade in result.grades),
+    )
+
+
+def _rounds(trajectory: Trajectory) -> tuple[RoundReport, ...]:
+    return tuple(
+        RoundReport(
+            number=round_.number,
+            text=round_.text,
+            stop_reason=round_.stop_reason,
+            first_token_ms=round_.first_token_ms,
+            latency_ms=round_.latency_ms,
+            usage=UsageReport.model_validate(asdict(round_.usage)) if round_.usage else None,
+            calls=tuple(_call(record) for record in round_.calls),
+            errors=round_.errors,
+        )
+        for round_ in trajectory.rounds
+    )
+
+
+def _call(record: CallRecord) -> CallReport:
+    result = record.result
+    return CallReport(
+        tool=record.tool,
+        arguments=dict(record.arguments),
+        problem=record.call.problem,
+        raw=record.call.raw,
+        result=result.content if result else None,
+        is_error=result.is_error if result else None,
+        source=result.source if result else None,
+        server=record.server,
+        latency_ms=result.latency_ms if result else None,
+    )
+
+
+def _grade(grade: Grade) -> GradeReport:
+    return GradeReport(
+        grader=grade.grader,
+        score=grade.score,
+        verdict=grade.verdict,
+        reason=grade.reason,
+        pairings=tuple(
+            PairingReport(
+                expected_call=pairing.expected_call,
+                call=pairing.call,
+                same_tool=pairing.same_tool,
+                arguments=tuple(
+                    ArgumentReport(
+                        argument=verdict.argument,
+                        holds=verdict.holds,
+                        score=verdict.score,
+                        weight=verdict.weight,
+                        expected=verdict.expected,
+                        got=verdict.got,
+                        given=verdict.given,
+                        why=verdict.why,
+                    )
+                    for verdict in pairing.arguments
+                ),
+            )
+            for pairing in grade.pairings
+        ),
+        issues=tuple(IssueReport.model_validate(asdict(issue)) for issue in grade.issues),
+    )

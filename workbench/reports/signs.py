@@ -1,0 +1,14 @@
+"""The signs of a status: one cell wide, different in shape, so that colour is never alone."""
+
+from __future__ import annotations
+
+from workbench.grading.grade import Status
+
+STATUS_SIGNS: dict[Status, str] = {
+    "passed": "✓",
+    "warned": "!",
+    "failed": "✗",
+    "error": "⚠",
+    "skipped": "–",
+    "stopped": "■",
+}

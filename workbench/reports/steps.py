@@ -1,0 +1,75 @@
+"""The steps of a run as lines, one at a time, as they happen."""
+
+from __future__ import annotations
+
+from workbench.reports.paint import Paint
+from workbench.reports.values import call_text, milliseconds
+from workbench.reports.visible import one_line, shortened
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    ExecutionStarted,
+    ReasoningDelta,
+    RequestFailed,
+    ResponseFinished,
+    ResultReceived,
+    TextDelta,
+)
+
+
+class StepLines:
+    """Turns the events of one run into lines. `verbose` adds reasoning, latencies and whole results."""
+
+    def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
+        self._paint = paint
+        self._verbose = verbose
+        self._width = width
+        self._tools: dict[str, str] = {}
+        self._servers: dict[str, str] = {}
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+
+    def lines(self, event: Event) -> list[str]:
+        """What one more event adds, cut to the width unless verbose."""
+        said = self._said(event)
+        return said if self._verbose else [shortened(line, self._width) for line in said]
+
+    def _said(self, event: Event) -> list[str]:
+        match event.what:
+            case CallStarted(call_id=call_id, tool=tool):
+                self._tools[call_id] = tool
+            case CallFinished(call_id=call_id, arguments=arguments, problem=None):
+                return [f"→ {call_text(self._tools[call_id], arguments)}"]
+            case CallFinished(call_id=call_id, raw=raw, problem=problem):
+                return [f"→ {one_line(self._tools[call_id])} broken arguments ({problem}): {one_line(raw or '')}"]
+            case ExecutionStarted(call_id=call_id, server=server):
+                self._servers[call_id] = server
+            case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):
+                who = f"server {self._servers[call_id]}" if call_id in self._servers else source
+                error = "error " if is_error else ""
+                return [f"← {one_line(who)} {milliseconds(ms)}  {error}{one_line(content)}"]
+            case TextDelta(text=text):
+                self._text.append(text)
+            case ReasoningDelta(text=text):
+                self._reasoning.append(text)
+            case RequestFailed(error=error):
+                return [f"⚠ {one_line(error)}"]
+            case ResponseFinished(latency_ms=latency_ms):
+                return self._answer(latency_ms)
+            case _:
+                pass
+        return []
+
+    def _answer(self, latency_ms: float) -> list[str]:
+        text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
+        self._text.clear()
+        self._reasoning.clear()
+        lines = []
+        if self._verbose and reasoning:
+            lines.append(self._paint(f"· {one_line(reasoning)}", "quiet"))
+        if text:
+            lines.append(f"« {one_line(text)}")
+        if self._verbose:
+            lines.append(self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet"))
+        return lines

@@ -1,0 +1,122 @@
+"""The text report of a batch: a table of runs with the issues under each, gates and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.cells import cell_len
+
+from workbench.analysis.quality import GateResult, Quality
+from workbench.analysis.totals import Totals, totals_of
+from workbench.grading.grade import RunResult
+from workbench.reports.issues import issue_text
+from workbench.reports.paint import Paint
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.values import milliseconds, score_text
+from workbench.reports.visible import fit, one_line, shortened
+
+MODEL_WIDTH_MAX = 24
+CASE_WIDTH_MIN = 12
+ISSUE_WIDTH_MAX = 400
+_FIXED_WIDTH = 2 + 2 + 2 + 6 + 2 + 9 + 2 + 5
+"""Sign, score, latency and calls, with the blanks between the columns."""
+
+
+def text_report(
+    results: Sequence[RunResult],
+    quality: Quality,
+    *,
+    suite_names: Mapping[str, str],
+    width: int,
+    paint: Paint,
+    only_unsatisfying: bool = False,
+) -> Iterator[str]:
+    """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells."""
+    shown = [result for result in results if not only_unsatisfying or result.status not in ("passed", "skipped")]
+    if shown:
+        yield from _table(shown, suite_names, width, paint)
+        yield ""
+    yield from (_gate_line(gate, suite_names, paint) for gate in quality.gates)
+    models = dict.fromkeys(result.model for result in results)
+    if len(models) > 1:
+        for model in models:
+            mine = totals_of(result for result in results if result.model == model)
+            yield from totals_lines(mine, paint, title=one_line(model))
+    yield from totals_lines(totals_of(results), paint, title="all" if len(models) > 1 else "")
+
+
+def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
+    """Counts, scores and latency on at most two lines."""
+    counts = [
+        ("passed", totals.passed, "good"),
+        ("warned", totals.warned, "warn"),
+        ("failed", totals.failed, "bad"),
+        ("in error", totals.errors, "bad"),
+        ("skipped", totals.skipped, "quiet"),
+        ("stopped", totals.stopped, "quiet"),
+    ]
+    said = [paint(f"{count} {word}", tone) for word, count, tone in counts if count or word in ("passed", "failed")]
+    lead = f"{paint(title, 'strong')}: " if title else ""
+    runs = f"{totals.runs} run{'' if totals.runs == 1 else 's'}"
+    yield f"{lead}{runs}: {', '.join(said)}"
+    facts = []
+    if totals.mean_score is not None:
+        facts.append(f"mean score {totals.mean_score:.3f}")
+    if totals.pass_rate is not None:
+        facts.append(f"pass rate {totals.pass_rate:.1%}")
+    if totals.latency is not None:
+        times = totals.latency
+        facts.append(
+            f"model latency mean {milliseconds(times.mean_ms)}, p50 {milliseconds(times.p50_ms)},"
+            f" p95 {milliseconds(times.p95_ms)}, max {milliseconds(times.max_ms)}"
+        )
+    if totals.usage is not None:
+        facts.append(f"{totals.usage.input_tokens:,} tokens in, {totals.usage.output_tokens:,} out")
+    if facts:
+        yield paint(f"  {' · '.join(facts)}", "quiet")
+
+
+def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
+    """Suite and case on one line, with the repeat where there are several."""
+    suite = suite_names.get(result.suite, Path(result.suite).stem)
+    repeat = f" #{result.repeat + 1}" if result.repeat else ""
+    return one_line(f"{suite} › {result.case_name}{repeat}")
+
+
+def _table(results: list[RunResult], suite_names: Mapping[str, str], width: int, paint: Paint) -> Iterator[str]:
+    model_width = min(max(cell_len(one_line(result.model)) for result in results), MODEL_WIDTH_MAX, width // 4)
+    model_width = max(model_width, len("model"))
+    title_width = max(cell_len(run_title(result, suite_names)) for result in results)
+    title_width = max(min(title_width, width - model_width - _FIXED_WIDTH), CASE_WIDTH_MIN)
+    yield paint(
+        f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}",
+        "quiet",
+    )
+    for result in results:
+        title = fit(run_title(result, suite_names), title_width)
+        model = fit(one_line(result.model), model_width)
+        score = score_text(result.score) if result.grades else "–"
+        latency = milliseconds(result.trajectory.model_latency_ms) if result.trajectory.rounds else "–"
+        sign = paint(STATUS_SIGNS[result.status], result.status)
+        calls = len(result.trajectory.calls)
+        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}  {latency:>9}  {calls:>5}"
+        yield from _details(result, paint)
+
+
+def _details(result: RunResult, paint: Paint) -> Iterator[str]:
+    if result.error is not None:
+        yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
+    if result.status in ("passed", "skipped"):
+        return
+    for grade in result.grades[:1]:
+        for issue in grade.issues:
+            # Never cut to the width: in a log the end of the line is what someone looks for.
+            yield f"    {shortened(issue_text(issue), ISSUE_WIDTH_MAX)}"
+
+
+def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:
+    subject = "--min-score" if gate.suite is None else f"gate of {one_line(suite_names.get(gate.suite, gate.suite))}"
+    reached = "nothing graded" if gate.reached is None else f"{gate.reached:.3f}"
+    verdict = paint("met", "good") if gate.met else paint("missed", "bad")
+    return f"{subject}: {gate.measure} {reached}, {gate.minimum:g} demanded: {verdict}"

@@ -1,0 +1,32 @@
+"""Calls and values as short text for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from workbench.reports.visible import one_line
+from workbench.trajectory.messages import JsonValue
+
+
+def compact_json(value: JsonValue) -> str:
+    """A value as compact JSON on one line, safe to show."""
+    return one_line(json.dumps(value, ensure_ascii=False))
+
+
+def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+    """A call as `tool(name=value, …)`, safe to show."""
+    inside = ", ".join(f"{one_line(name)}={compact_json(value)}" for name, value in arguments.items())
+    return f"{one_line(tool)}({inside})"
+
+
+def score_text(score: float | None) -> str:
+    """A score with two decimals; `n/a` where a grader does not apply."""
+    return "n/a" if score is None else f"{score:.2f}"
+
+
+def milliseconds(value: float) -> str:
+    """A time in a unit that a person reads at a glance."""
+    if value < 10:
+        return f"{value:.1f} ms"
+    return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"

@@ -1,0 +1,52 @@
+"""Text from models, tools and files made safe to show: every character that a terminal would act on becomes visible."""
+
+from __future__ import annotations
+
+import re
+
+from rich.cells import cell_len, set_cell_size
+
+ELLIPSIS = "…"
+
+_ACTED_ON = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible letters and marks
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidirectional controls
+    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb"  # variation selectors, byte order mark, annotations
+    "\U000e0000-\U000e0fff"  # tags and more variation selectors
+    "\ud800-\udfff]"  # surrogates, which cannot be encoded
+)
+
+
+def visible(text: str) -> str:
+    """Show control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`. Tabs and
+    newlines stay."""
+    return _ACTED_ON.sub(_picture, text)
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
+def one_line(text: str) -> str:
+    """`text` made visible on a single line: newlines as `⏎`, tabs as blanks."""
+    return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
+
+
+def fit(text: str, width: int) -> str:
+    """Cut or pad `text` (already one line) to exactly `width` terminal cells."""
+    cut = shortened(text, width)
+    return cut + " " * (width - cell_len(cut))
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut `text` (already one line) to at most `width` terminal cells, with an ellipsis where something is missing."""
+    if width <= 0:
+        return ""
+    head = text[: width + 1]  # a megabyte is not measured to show forty cells of it
+    if len(head) == len(text) and cell_len(text) <= width:
+        return text
+    return set_cell_size(head, width - 1) + ELLIPSIS

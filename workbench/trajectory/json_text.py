@@ -1,0 +1,16 @@
+"""JSON text that can always be written as UTF-8, whatever a model or a tool put into a string."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """`value` as JSON: compact on one line, or indented. Lone surrogates are escaped, other characters stay."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent)
+    return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
