@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
@@ -62,7 +62,7 @@ class ScriptedModel:
     requests: list[ModelRequest] = field(default_factory=list)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent | AnswerFinished]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         answer = self.answers[len(self.requests)]
         self.requests.append(request)
         if isinstance(answer, Say):

@@ -22,7 +22,7 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolCall, ToolDefinition, Usage
 
 
 def stamped(happenings: Sequence[Happening], run_id: str = "run") -> list[Event]:
@@ -107,7 +107,7 @@ def scripts(draw: st.DrawFn) -> list[Event]:
             server = draw(st.none() | _texts)
             if server is not None:
                 happenings.append(ExecutionStarted(call_id, server))
-            source = "default" if server is None else "server"
+            source: ResultSource = "default" if server is None else "server"
             happenings.append(ResultReceived(call_id, draw(_texts), draw(st.booleans()), source, draw(_ms)))
     happenings.append(draw(st.sampled_from([RunFinished("answered"), RunFinished("error", "no route")])))
     return stamped(happenings)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, scripts
-from workbench.trajectory.events import Event, RequestStarted, RunFinished, RunStarted, TextDelta
+from workbench.trajectory.events import Event, Happening, RequestStarted, RunFinished, RunStarted, TextDelta
 from workbench.trajectory.recording import RecordingError, event_from_line, event_to_line
 from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
 
@@ -31,7 +31,7 @@ def test_the_fold_of_recorded_events_is_the_live_trajectory(script: list[Event])
 
 @given(scripts(), st.data())
 def test_how_text_was_cut_into_pieces_does_not_matter(script: list[Event], data: st.DataObject) -> None:
-    pieces = []
+    pieces: list[tuple[float, Happening]] = []
     for event in script:
         if isinstance(event.what, TextDelta):
             cut = data.draw(st.integers(0, len(event.what.text)))

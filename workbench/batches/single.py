@@ -11,14 +11,17 @@ from pathlib import Path
 from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import CallPython
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.recorder import Recorder
+from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run
 from workbench.providers.model import Model, ModelError
 from workbench.suite.trust import needs_trust
 from workbench.suite.unbuilt import unbuilt_parts
 from workbench.tools.errors import ToolsError
+from workbench.tools.python_reference import in_thread
 from workbench.tools.toolbox import ServerPool, Toolbox
 from workbench.trajectory.trajectory import Trajectory
 
@@ -51,12 +54,11 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         model = surroundings.open_model(planned.model)
         tools = await _open_tools(planned, surroundings)
     except asyncio.CancelledError:
-        trajectory = fail(request, "stopped", None, recorder)
+        return result_of(planned, "stopped", fail(request, "stopped", None, recorder))
     except (ModelError, ToolsError, RunRefusedError) as error:
-        trajectory = fail(request, "error", str(error), recorder)
-    else:
-        trajectory = await run_case(request, model, tools, recorder)
-    return await _graded(planned, trajectory)
+        return result_of(planned, "error", fail(request, "error", str(error), recorder), error=str(error))
+    trajectory = await run_case(request, model, tools, recorder)
+    return await _graded(planned, trajectory, tools.call_python)
 
 
 class RunRefusedError(Exception):
@@ -78,7 +80,7 @@ async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbo
     return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, trusted=trusted)
 
 
-async def _graded(planned: PlannedRun, trajectory: Trajectory) -> RunResult:
+async def _graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallPython) -> RunResult:
     finish = trajectory.finish
     if finish is None or finish.reason in ("error", "timed out"):
         return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
@@ -86,10 +88,12 @@ async def _graded(planned: PlannedRun, trajectory: Trajectory) -> RunResult:
         return result_of(planned, "stopped", trajectory)
     try:
         # A thread, because a suite's own Python check may take its time.
-        grades, status = await asyncio.to_thread(grade_run, planned.suite, planned.case, trajectory)
+        grades, status = await in_thread(
+            lambda: grade_run(planned.suite, planned.case, trajectory, call_python=call_python)
+        )
     except asyncio.CancelledError:
         return result_of(planned, "stopped", trajectory)
-    except CheckError as error:
+    except (CheckError, GradingError) as error:
         return result_of(planned, "error", trajectory, error=str(error))
     return result_of(planned, status, trajectory, grades)
 

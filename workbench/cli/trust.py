@@ -11,7 +11,7 @@ from workbench.config.folders import Folders
 from workbench.config.resources import bundled
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.trust import TrustStore, needs_trust
+from workbench.suite.trust import Needs, TrustError, TrustStore, needs_trust
 
 
 def trusted_suites(files: Iterable[SuiteFile], folders: Folders, *, all_of_them: bool) -> frozenset[Path] | None:
@@ -26,20 +26,29 @@ def trusted_suites(files: Iterable[SuiteFile], folders: Folders, *, all_of_them:
         if file.suite is None:
             continue
         needs = needs_trust(file.suite, file.path)
-        if all_of_them or needs.nothing or store.is_trusted(file.path, needs):
+        if all_of_them or store.is_trusted(file.path, needs):
             trusted.add(file.path)
             continue
         complain(f"{file.path} would, on this machine:")
         for line in needs.lines:
             complain(f"  {line}")
         if _asked(file.path):
-            store.trust(file.path, needs)
+            _remember(store, file.path, needs)
             trusted.add(file.path)
         else:
             refused = True
+    if store.notice is not None:
+        complain(store.notice)
     if refused:
         complain("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
     return None if refused else frozenset(trusted)
+
+
+def _remember(store: TrustStore, path: Path, needs: Needs) -> None:
+    try:
+        store.trust(path, needs)
+    except TrustError as error:
+        complain(f"{error}; it holds for this run only")
 
 
 def _asked(path: Path) -> bool:

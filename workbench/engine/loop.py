@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,13 +129,14 @@ async def _ask(model: Model, request: ModelRequest, recorder: Recorder) -> Round
     first_token_ms: float | None = None
     end: AnswerFinished | None = None
     try:
-        async for event in model.stream(request):
-            if isinstance(event, AnswerFinished):
-                end = event
-                break
-            if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
-                first_token_ms = _ms_since(began, recorder)
-            recorder.emit(event)
+        async with aclosing(model.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, AnswerFinished):
+                    end = event
+                    break
+                if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
+                    first_token_ms = _ms_since(began, recorder)
+                recorder.emit(event)
         if end is None:
             raise ModelError(f"the answer of {model.name} broke off before its end")
     except ModelError as error:

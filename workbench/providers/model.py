@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,8 +40,11 @@ class Model(Protocol):
 
     name: str
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece, ending with `AnswerFinished`; raises ModelError when that is impossible."""
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Answer a request piece by piece, ending with `AnswerFinished`; raises ModelError when that is impossible.
+
+        Closing the generator early gives back what the request holds.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,224 @@
+"""Many runs: in order, so many at a time, stoppable, and each ending in exactly one result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
+from workbench.batches.batch import Batch
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.batches.plan import plan_runs
+from workbench.batches.single import Surroundings
+from workbench.grading.grade import RunResult
+from workbench.providers.model import Model, ModelError
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.tools.toolbox import ServerPool
+from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.trajectory import fold
+
+SUITE = """
+format = 1
+name = "Weather"
+
+[[tools]]
+name = "get_weather"
+
+{cases}
+"""
+CASE = """
+[[cases]]
+name = "{name}"
+user = "Weather in Oslo?"
+{more}
+[[cases.unordered]]
+tool = "get_weather"
+args = {{ city = "Oslo" }}
+"""
+RIGHT = Say(calls=[("get_weather", {"city": "Oslo"})])
+WRONG = Say(calls=[("get_weather", {"city": "Rome"})])
+DONE = Say("Rain.")
+
+
+def suite(*cases: str, path: str = "weather.toml") -> SuiteFile:
+    file = parse_suite(SUITE.format(cases="\n".join(cases)), Path(path))
+    assert not file.errors, file.errors
+    return file
+
+
+def case(name: str, more: str = "") -> str:
+    return CASE.format(name=name, more=more)
+
+
+@dataclass
+class Watched:
+    """A batch that is watched: everything it said, and models by name."""
+
+    models: dict[str, Callable[[], Model]]
+    said: list[BatchEvent] = field(default_factory=list)
+    trusted: bool = False
+    batch: Batch | None = None
+
+    async def run(self, *files: SuiteFile, concurrency: int = 4, **plan: Any) -> list[RunResult]:
+        runs = plan_runs(files, models=tuple(self.models), **plan)
+        pool = ServerPool(Path("unused"), {})
+        around = Surroundings(self.said.append, pool, self._open, lambda _path: self.trusted)
+        self.batch = Batch("batch", runs, concurrency, around)
+        await self.batch.run()
+        assert isinstance(self.said[0], BatchStarted)
+        assert isinstance(self.said[-1], BatchDone)
+        results = [event.result for event in self.said if isinstance(event, RunDone)]
+        assert Counter(result.run_id for result in results) == Counter(run.run_id for run in runs)
+        for result in results:
+            events = [event.event for event in self.said if isinstance(event, RunEvent)]
+            mine = [event for event in events if event.run_id == result.run_id]
+            assert not mine or fold(mine) == result.trajectory
+        return results
+
+    def _open(self, name: str) -> Model:
+        return self.models[name]()
+
+
+def scripted(*answers: Say | Hang) -> Callable[[], Model]:
+    return lambda: ScriptedModel(answers)
+
+
+async def test_runs_are_graded_and_issues_name_what_is_wrong() -> None:
+    watched = Watched({"good": scripted(RIGHT, DONE), "bad": scripted(WRONG, DONE)})
+    good, bad = sorted(await watched.run(suite(case("Oslo"))), key=lambda result: result.model, reverse=True)
+    assert (good.status, good.score) == ("passed", 1.0)
+    assert (bad.status, bad.score) == ("failed", 0.5)
+    assert bad.grade is not None
+    assert [(issue.kind, issue.call, issue.argument) for issue in bad.grade.issues] == [("wrong argument", 0, "city")]
+
+
+async def test_infrastructure_trouble_is_an_error_and_leaves_the_others_alone() -> None:
+    def no_key() -> Model:
+        raise ModelError("no key: set EXAMPLE_KEY")
+
+    watched = Watched({"good": scripted(RIGHT, DONE), "down": lambda: ScriptedModel([NO_ROUTE]), "closed": no_key})
+    results = {result.model: result for result in await watched.run(suite(case("Oslo")))}
+    assert {name: result.status for name, result in results.items()} == {
+        "good": "passed",
+        "down": "error",
+        "closed": "error",
+    }
+    assert results["down"].error == "cannot reach the endpoint: connection refused"
+    assert results["closed"].error == "no key: set EXAMPLE_KEY"
+    assert results["closed"].grades == ()
+
+
+async def test_skipped_cases_are_listed_with_their_reason_and_never_run() -> None:
+    watched = Watched({"good": scripted(RIGHT, DONE)})
+    (result,) = await watched.run(suite(case("Oslo", 'skip = "needs rain"')))
+    assert (result.status, result.error) == ("skipped", "needs rain")
+    assert not [event for event in watched.said if isinstance(event, RunEvent)]
+
+
+async def test_a_case_that_needs_a_part_not_yet_built_ends_as_an_error_that_names_the_key() -> None:
+    watched = Watched({"good": scripted(RIGHT, DONE)})
+    (result,) = await watched.run(suite(case("Oslo", 'grading = { by = "decision" }')))
+    assert result.status == "error"
+    assert result.error is not None
+    assert 'grading.by = "decision"' in result.error
+
+
+async def test_a_suite_that_is_not_trusted_starts_nothing() -> None:
+    file = parse_suite(
+        'format = 1\nname = "S"\n[[servers]]\nname = "s"\ncommand = ["true"]\n' + case("Oslo"), Path("s.toml")
+    )
+    watched = Watched({"good": scripted(RIGHT, DONE)})
+    (result,) = await watched.run(file)
+    assert result.status == "error"
+    assert result.error is not None
+    assert "not trusted" in result.error
+
+
+async def test_a_check_that_cannot_be_evaluated_is_an_error_and_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def broken(value):\n    raise KeyError('gone')\n")
+    file = suite(case("Oslo").replace('"Oslo" }', '{ python = "mine:broken" } }'), path=str(tmp_path / "s.toml"))
+    watched = Watched({"good": scripted(RIGHT, DONE)}, trusted=True)
+    (result,) = await watched.run(file)
+    assert result.status == "error"
+    assert result.error is not None
+    assert "mine:broken" in result.error
+
+
+async def test_no_more_run_at_the_same_time_than_allowed() -> None:
+    waiting = 0
+    most = 0
+
+    class Counting(ScriptedModel):
+        async def stream(self, request: Any) -> Any:
+            nonlocal waiting, most
+            waiting += 1
+            most = max(most, waiting)
+            await asyncio.sleep(0)  # lets every other worker come as far as it may
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                waiting -= 1
+
+    watched = Watched({"m": lambda: Counting([RIGHT, DONE])})
+    results = await watched.run(suite(*(case(f"Case {number}") for number in range(12))), concurrency=3)
+    assert len(results) == 12
+    assert most == 3
+
+
+async def test_stopping_a_batch_keeps_what_is_done_and_grades_nothing_else() -> None:
+    hanging = ScriptedModel([Hang("Half a sen")])
+    models = iter([ScriptedModel([RIGHT, DONE]), hanging])
+    watched = Watched({"m": lambda: next(models)})
+    running = asyncio.create_task(watched.run(suite(case("A"), case("B"), case("C")), concurrency=1))
+    await hanging.hanging.wait()
+    assert watched.batch is not None
+    watched.batch.stop()
+    results = sorted(await running, key=lambda result: result.case_name)
+    assert [result.status for result in results] == ["passed", "stopped", "stopped"]
+    assert results[1].trajectory.finish == RunFinished("stopped")
+    assert results[1].trajectory.rounds[0].text == "Half a sen"
+    assert results[1].grades == results[2].grades == ()
+    assert results[2].trajectory.start is None
+
+
+async def test_one_run_can_be_stopped_while_the_others_go_on() -> None:
+    hanging = ScriptedModel([Hang()])
+    models = iter([hanging, ScriptedModel([RIGHT, DONE])])
+    watched = Watched({"m": lambda: next(models)})
+    running = asyncio.create_task(watched.run(suite(case("A"), case("B")), concurrency=2))
+    await hanging.hanging.wait()
+    started = [event.event for event in watched.said if isinstance(event, RunEvent)]
+    first = next(event.run_id for event in started if isinstance(event.what, RunStarted))
+    assert watched.batch is not None
+    watched.batch.stop(first)
+    assert sorted(result.status for result in await running) == ["passed", "stopped"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "names"),
+    [
+        ({}, ["A", "B"]),
+        ({"case_ids": ["b"]}, ["B"]),
+        ({"tags": ["slow"]}, ["A"]),
+        ({"tags": ["slow"], "case_ids": ["b"]}, []),
+    ],
+)
+def test_the_plan_takes_the_selected_cases(selection: dict[str, Any], names: list[str]) -> None:
+    file = suite(case("A", 'tags = ["slow"]'), case("B"))
+    assert [run.case.name for run in plan_runs([file], **selection)] == names
+
+
+def test_the_plan_holds_every_model_and_repeat_in_order() -> None:
+    file = suite(case("A", 'repeats = 2\nmodels = ["x", "y"]'), case("B"))
+    plan = [(run.case.name, run.model, run.repeat) for run in plan_runs([file])]
+    assert plan == [("A", "x", 0), ("A", "x", 1), ("A", "y", 0), ("A", "y", 1), ("B", "offline", 0)]
+    assert [run.model for run in plan_runs([file], models=["z"])] == ["z", "z", "z"]
+    runs = plan_runs([file])
+    assert len({run.run_id for run in runs}) == len(runs)
