@@ -32,8 +32,8 @@ def test_issues_stand_under_the_run_they_belong_to() -> None:
     lines = lines_of([result("passed", 1.0), failed()])
     assert lines[1].startswith("✓ Weather › Case")
     assert lines[2].startswith("✗ Weather › B")
-    assert lines[3] == '    wrong argument: call 1 get_weather.city, expected "Oslo", got "Rome": differs'
-    assert lines[4] == "    missing call: set_tv: never called"
+    assert lines[3] == '    wrong argument: call 1 get_weather.city: expected "Oslo", got "Rome" (differs)'
+    assert lines[4] == "    missing call: set_tv (never called)"
 
 
 def test_quiet_leaves_out_what_passed_but_counts_it() -> None:

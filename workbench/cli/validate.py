@@ -7,6 +7,7 @@ import sys
 
 from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
+from workbench.reports.values import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,7 @@ def execute(options: argparse.Namespace) -> int:
     warnings = sum(len(file.warnings) for file in files)
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)
     sys.stdout.write(
-        f"{len(files)} suite(s), {cases} case(s): {broken or 'none'} broken, {warnings or 'no'} warning(s)\n"
+        f"{counted(len(files), 'suite')}, {counted(cases, 'case')}: {broken or 'none'} broken, "
+        f"{counted(warnings, 'warning')}\n"
     )
     return USAGE if broken else OK

@@ -7,16 +7,18 @@ from workbench.reports.visible import one_line
 
 
 def issue_text(issue: Issue) -> str:
-    """`kind: subject, expected …, got …: why`, safe to show; parts that an issue lacks are left out."""
-    subject = issue.tool or ""
-    if issue.call is not None and subject:
-        subject = f"call {issue.call + 1} {subject}"
-    if issue.argument is not None:
-        subject = f"{subject}.{issue.argument}" if subject else issue.argument
-    facts = [subject] if subject else []
-    if issue.expected is not None:
-        facts.append(f"expected {issue.expected}")
-    if issue.got is not None:
-        facts.append(f"got {issue.got}")
-    place = ", ".join(facts)
-    return one_line(f"{issue.kind}: {place}: {issue.why}" if place else f"{issue.kind}: {issue.why}")
+    """`kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
+    parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
+    return one_line(f"{': '.join(parts)} ({issue.why})")
+
+
+def issue_place(issue: Issue) -> str:
+    """The call (counted from 1), the tool and the argument that an issue is about; empty for the whole run."""
+    subject = ".".join(part for part in (issue.tool, issue.argument) if part)
+    return f"call {issue.call + 1} {subject}" if issue.call is not None else subject
+
+
+def issue_facts(issue: Issue) -> str:
+    """What was expected and what came."""
+    facts = (("expected", issue.expected), ("got", issue.got))
+    return ", ".join(f"{word} {what}" for word, what in facts if what is not None)

@@ -17,8 +17,6 @@ from workbench.analysis.totals import Totals, totals_of
 from workbench.grading.grade import Grade, IssueKind, RunResult, Status, Verdict
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
-REPORT_VERSION = 1
-
 
 class ReportModel(BaseModel):
     """Immutable, and exactly what the schema says."""
@@ -165,7 +163,7 @@ class Report(ReportModel):
     """A whole batch."""
 
     report: Literal["workbench"] = "workbench"
-    version: Literal[1] = REPORT_VERSION
+    version: Literal[1] = 1
     workbench: str = Field(description="version of the program")
     started_at: str = Field(description="ISO 8601, UTC")
     interrupted: bool

@@ -11,9 +11,9 @@ from workbench.analysis.quality import GateResult, Quality
 from workbench.analysis.totals import Totals, totals_of
 from workbench.grading.grade import RunResult
 from workbench.reports.issues import issue_text
-from workbench.reports.paint import Paint
+from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import milliseconds, score_text
+from workbench.reports.values import counted, milliseconds, score_text
 from workbench.reports.visible import fit, one_line, shortened
 
 MODEL_WIDTH_MAX = 24
@@ -48,7 +48,7 @@ def text_report(
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
     """Counts, scores and latency on at most two lines."""
-    counts = [
+    counts: list[tuple[str, int, Tone]] = [
         ("passed", totals.passed, "good"),
         ("warned", totals.warned, "warn"),
         ("failed", totals.failed, "bad"),
@@ -58,8 +58,7 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     ]
     said = [paint(f"{count} {word}", tone) for word, count, tone in counts if count or word in ("passed", "failed")]
     lead = f"{paint(title, 'strong')}: " if title else ""
-    runs = f"{totals.runs} run{'' if totals.runs == 1 else 's'}"
-    yield f"{lead}{runs}: {', '.join(said)}"
+    yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(said)}"
     facts = []
     if totals.mean_score is not None:
         facts.append(f"mean score {totals.mean_score:.3f}")

@@ -30,3 +30,8 @@ def milliseconds(value: float) -> str:
     if value < 10:
         return f"{value:.1f} ms"
     return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """`no runs`, `1 run`, `2 runs`."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

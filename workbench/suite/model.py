@@ -116,9 +116,15 @@ def _json_schema(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except json.JSONDecodeError as error:
+        return json.loads(value, parse_constant=_no_such_number)
+    except RecursionError as error:
+        raise ValueError("the text is nested too deeply") from error
+    except ValueError as error:
         raise ValueError(f"the text is not JSON: {error}") from error
+
+
+def _no_such_number(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
 
 
 def _empty_schema() -> dict[str, JsonValue]:

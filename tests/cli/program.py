@@ -1,0 +1,54 @@
+"""The real program, run as a user runs it, with folders of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "workbench"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program in a folder; its state and logs stay below it."""
+
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "SYSTEMROOT") if name in os.environ}
+        return kept | {"XDG_STATE_HOME": str(self.folder / "state"), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run to the end, without a terminal."""
+        return subprocess.run(
+            [*COMMAND, *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            encoding="utf-8",
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start and return at once."""
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file

@@ -1,0 +1,57 @@
+"""Suites for the command line's tests; the offline model gets the first case right and cannot get the second right."""
+
+WEATHER = """
+format = 1
+name = "Weather"
+tags = ["demo"]
+
+[[tools]]
+name = "get_weather"
+description = "Current weather for a city."
+[tools.parameters]
+type = "object"
+required = ["city"]
+[tools.parameters.properties.city]
+type = "string"
+description = "City name"
+
+[[mocks]]
+tool = "get_weather"
+result = "Rain in {city}"
+
+[[cases]]
+name = "Right"
+user = "What is the weather in Oslo?"
+tags = ["easy"]
+[[cases.ordered]]
+tool = "get_weather"
+args = { city = "Oslo" }
+"""
+
+WRONG = """
+[[cases]]
+name = "Wrong"
+user = "What is the weather in Oslo?"
+[[cases.ordered]]
+tool = "get_weather"
+args = { city = "Nowhere" }
+"""
+
+SLOW = """
+[[cases]]
+name = "Slow"
+user = "What is the weather in Bergen?"
+mocks = [{ tool = "get_weather", result = "late", delay_ms = 60000 }]
+[[cases.ordered]]
+tool = "get_weather"
+args = { city = "Bergen" }
+"""
+
+UNBUILT = """
+[[cases]]
+name = "Later"
+user = "What is the weather in Oslo?"
+grading = { by = "decision" }
+[[cases.ordered]]
+tool = "get_weather"
+"""

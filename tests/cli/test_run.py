@@ -1,0 +1,246 @@
+"""`workbench run` as a user and as CI meet it: exit codes, selection, reports, trust, interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pexpect
+import pytest
+
+from tests.cli.program import COMMAND, Program
+from tests.cli.suites import SLOW, UNBUILT, WEATHER, WRONG
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+SERVED = """
+format = 1
+name = "Served"
+[[servers]]
+name = "gone"
+command = ["no-such-program-anywhere", "--flag"]
+[[cases]]
+name = "A"
+user = "Do it."
+expect_no_calls = true
+"""
+
+
+def test_steps_stream_then_a_table_and_totals_and_zero(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == 'Right  → get_weather(city="Oslo")'
+    assert lines[1].startswith("Right  ← suite mock")
+    assert lines[1].endswith("Rain in Oslo")
+    assert "✓ passed 1.00" in done.stdout
+    assert "1 run: 1 passed, 0 failed" in lines
+    assert "\x1b" not in done.stdout
+
+
+def test_a_failed_case_answers_one_and_shows_its_issue(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    done = program.run("run", "weather.toml", "--quiet")
+    assert done.returncode == 1
+    assert "→" not in done.stdout
+    assert 'expected "Nowhere", got "Oslo"' in done.stdout
+    assert "Right" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("gate", "options", "code"),
+    [
+        ("", ["--min-score", "0.75"], 0),
+        ("", ["--min-score", "0.8"], 1),
+        ("[gate]\nmin_score = 0.75", [], 0),
+        ("[gate]\nmin_pass_rate = 0.75", [], 1),
+        ("[gate]\nmin_score = 0.99", ["--min-score", "0.5"], 0),
+    ],
+)
+def test_demands_decide_instead_of_statuses(program: Program, gate: str, options: list[str], code: int) -> None:
+    program.write("weather.toml", WEATHER.replace("[[tools]]", f"{gate}\n[[tools]]", 1) + WRONG)
+    done = program.run("run", "weather.toml", *options)
+    assert done.returncode == code, done.stdout
+    assert "demanded: " in done.stdout
+
+
+def test_an_infrastructure_error_wins_over_a_failed_case(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG + UNBUILT)
+    done = program.run("run", "weather.toml")
+    assert done.returncode == 3
+    assert 'grading.by = "decision"' in done.stdout
+    assert "1 in error" in done.stdout
+
+
+def test_an_unknown_model_is_an_error_that_names_it(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml", "--model", "no-such-model")
+    assert done.returncode == 3
+    assert "no-such-model" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.toml"], "nowhere.toml"),
+        (["broken.toml"], "broken.toml:1"),
+        (["weather.toml", "--case", "left"], "no case selected; there are right"),
+        (["weather.toml", "--tag", "none"], "no case selected"),
+        (["weather.toml", "--output", "no/such/folder.json"], "cannot write"),
+        (["empty"], "no suite at empty"),
+    ],
+)
+def test_what_cannot_be_run_answers_two_and_says_why(program: Program, words: list[str], said: str) -> None:
+    program.write("weather.toml", WEATHER)
+    program.write("broken.toml", "format = \n")
+    (program.folder / "empty").mkdir()
+    done = program.run("run", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_cases_are_chosen_by_id_and_tag(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    assert program.run("run", "weather.toml", "--tag", "easy").returncode == 0
+    assert program.run("run", "weather.toml", "--case", "wrong").returncode == 1
+    assert "2 runs" in program.run("run", "weather.toml", "--tag", "demo").stdout
+
+
+def test_the_json_report_is_all_of_standard_output_and_fits_its_schema(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    done = program.run("run", "weather.toml", "--format", "json")
+    report = json.loads(done.stdout)
+    jsonschema.validate(report, SCHEMA)
+    assert (done.returncode, report["exit_code"], report["interrupted"]) == (1, 1, False)
+    assert [run["status"] for run in report["runs"]] == ["passed", "failed"]
+
+
+def test_a_report_goes_to_a_file_while_the_steps_go_to_the_terminal(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml", "--format", "json", "--output", "report.json")
+    assert done.returncode == 0
+    assert "→ get_weather" in done.stdout
+    jsonschema.validate(json.loads((program.folder / "report.json").read_text(encoding="utf-8")), SCHEMA)
+    program.run("run", "weather.toml", "--output", "report.txt")
+    assert "1 run: 1 passed, 0 failed" in (program.folder / "report.txt").read_text(encoding="utf-8")
+
+
+def test_names_and_texts_cannot_act_on_the_terminal(program: Program) -> None:
+    hostile = WEATHER.replace('name = "Right"', 'name = "\\u001b[2J\\u202eRight"').replace("Rain in", "\\u001b]0;x\\u0007")
+    program.write("weather.toml", hostile)
+    done = program.run("run", "weather.toml", "--verbose")
+    assert done.returncode == 0
+    assert not {"\x1b", "\u202e", "\x07"}.intersection(done.stdout)
+    assert "␛[2J<U+202E>Right" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_batch_reports_what_is_done(program: Program, number: signal.Signals) -> None:
+    program.write("weather.toml", WEATHER + SLOW + WRONG)
+    running = program.start("run", "weather.toml", "--concurrency", "1", "--verbose")
+    assert running.stdout is not None
+    said = []
+    while not said or 'get_weather(city="Bergen")' not in said[-1]:
+        said.append(running.stdout.readline())
+        assert said[-1], "the program ended early"
+    running.send_signal(number)
+    rest, complaints = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert "3 runs: 1 passed, 0 failed, 2 stopped" in rest
+    assert complaints.splitlines() == ["stopping; what is done is kept"]
+
+
+def test_a_reader_that_goes_away_is_no_crash(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, "run", "weather.toml"],
+        cwd=program.folder,
+        env=program.environment,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        check=False,
+    )
+    os.close(writing)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_without_a_terminal_an_untrusted_suite_starts_nothing_and_says_what_it_would_have(program: Program) -> None:
+    program.write("served.toml", SERVED)
+    done = program.run("run", "served.toml")
+    assert done.returncode == 2
+    assert "no-such-program-anywhere --flag" in done.stderr
+    assert "--trust" in done.stderr
+
+
+def test_a_trusted_server_that_is_missing_is_an_error_in_one_sentence(program: Program) -> None:
+    program.write("served.toml", SERVED)
+    done = program.run("run", "served.toml", "--trust")
+    assert done.returncode == 3
+    assert "no-such-program-anywhere" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_trust_is_asked_once_on_a_terminal_and_again_when_the_command_changes(program: Program) -> None:
+    suite = program.write("served.toml", SERVED)
+
+    def ask(answer: str | None) -> str:
+        child = pexpect.spawn(
+            COMMAND[0],
+            [*COMMAND[1:], "run", "served.toml"],
+            cwd=str(program.folder),
+            env=program.environment,  # type: ignore[arg-type]
+            encoding="utf-8",
+            timeout=30,
+        )
+        if answer is not None:
+            child.expect_exact("Type 'yes': ")
+            child.sendline(answer)
+        child.expect(pexpect.EOF)
+        child.close()
+        said: str = child.before or ""
+        return f"{child.exitstatus} {said}"
+
+    assert ask("no").startswith("2 ")
+    assert ask("yes").startswith("3 ")
+    assert ask(None).startswith("3 ")
+    suite.write_text(SERVED.replace("--flag", "--other"), encoding="utf-8")
+    assert ask("no").startswith("2 ")
+
+
+def test_colour_is_for_terminals_only(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    controller, terminal = pty.openpty()
+    try:
+        done = subprocess.run(
+            [*COMMAND, "run", "weather.toml"],
+            cwd=program.folder,
+            env=program.environment | {"NO_COLOR": "1"},
+            stdout=terminal,
+            check=False,
+        )
+        plain = os.read(controller, 65536)
+        subprocess.run(
+            [*COMMAND, "run", "weather.toml"],
+            cwd=program.folder,
+            env=program.environment,
+            stdout=terminal,
+            check=False,
+        )
+        coloured = os.read(controller, 65536)
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert done.returncode == 0
+    assert b"\x1b" not in plain
+    assert b"\x1b[32m" in coloured

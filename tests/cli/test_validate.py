@@ -1,0 +1,42 @@
+"""`workbench validate`: every problem with its place, and nothing started."""
+
+from __future__ import annotations
+
+from tests.cli.program import Program
+from tests.cli.suites import UNBUILT, WEATHER
+
+
+def test_a_sound_suite_answers_zero(program: Program) -> None:
+    program.write("suites/weather.toml", WEATHER)
+    program.write("suites/other.toml", 'title = "not a suite"')
+    done = program.run("validate", "suites")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "1 suite, 1 case: none broken, no warnings\n"
+
+
+def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(program: Program) -> None:
+    text = WEATHER.replace("description", "descripton", 1).replace('user = "What', 'usr = "What')
+    line = text[: text.index("usr =")].count("\n") + 1
+    program.write("a.toml", text)
+    program.write("b.toml", "format = 1\nname = \n")
+    done = program.run("validate", "a.toml", "b.toml")
+    assert done.returncode == 2
+    problems = done.stderr.splitlines()
+    assert any(said.startswith("a.toml:8: error: tools[0].descripton:") and "description" in said for said in problems)
+    assert any(said.startswith(f"a.toml:{line}: error: cases[0].usr:") for said in problems)
+    assert any(said.startswith("b.toml:2: error:") for said in problems)
+    assert "2 broken" in done.stdout
+
+
+def test_parts_not_yet_built_are_warnings(program: Program) -> None:
+    program.write("weather.toml", WEATHER + UNBUILT)
+    done = program.run("validate", "weather.toml")
+    assert done.returncode == 0
+    assert "warning: cases[1].grading.by" in done.stderr
+    assert "1 warning" in done.stdout
+
+
+def test_nothing_to_validate_is_a_usage_error(program: Program) -> None:
+    done = program.run("validate", ".")
+    assert done.returncode == 2
+    assert "no suite at ." in done.stderr

@@ -1,0 +1,126 @@
+"""What reads well and will not do what it says is warned of, and what `arcade_compatible` cannot express is refused.
+
+The line where a finding is due is marked with `#!` in the text.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.suite.examples import CASE, HEAD, parsed
+from tests.suite.test_problems import assert_only_problem
+
+TOOL = '[[tools]]\nname = "set_lights"\n'
+SERVER = '[[servers]]\nname = "s"\ncommand = ["x"]\n'
+CALL = 'ordered = [{ tool = "set_lights" }]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "says"),
+    [
+        (SERVER + CASE + CALL + "extra_calls = 'allow' #!\ngrading.critics.fail_on_tool_call_quantity = true",
+         "cases[0].extra_calls", "fail_on_tool_call_quantity"),
+        (SERVER + "[grading.critics]\nfail_on_tool_call_quantity = true\n" + CASE + CALL + "extra_calls = 'allow' #!",
+         "cases[0].extra_calls", "fail_on_tool_call_quantity"),
+        (SERVER + CASE + "expect_no_calls = true\nextra_calls = 'allow' #!", "cases[0].extra_calls", "expect_no_calls"),
+        (SERVER + CASE + CALL + "limits.max_rounds = 1\nresponse_contains = ['x'] #!", "cases[0].response_contains",
+         "no final answer"),
+        (SERVER + "[limits]\nmax_rounds = 1\n" + CASE + CALL + "response = 'x' #!", "cases[0].response",
+         "max_rounds = 1"),
+        (SERVER + "[limits]\nmax_tool_calls = 0 #!\n" + CASE + CALL, "limits.max_tool_calls", "1 expected calls"),
+        (SERVER + CASE + CALL + "limits.max_tool_calls = 0 #!", "cases[0].limits.max_tool_calls", "works against"),
+        (SERVER + CASE + "disallowed = [{ tool = 'set_lights' }]\nordered = [{ tool = 'set_lights' }] #!",
+         "cases[0].ordered[0].tool", "expected and disallowed"),
+        (SERVER + CASE + "offer = ['other']\nunordered = [{ tool = 'set_lights' }] #!", "cases[0].unordered[0].tool",
+         "not in `offer`"),
+        (SERVER + CASE + "ordered = [{ tool = 't', args = { x = 1 }, forbidden_args = ['x'] }] #!",
+         "cases[0].ordered[0].forbidden_args[0]", "expected and forbidden"),
+        (SERVER + "[grading]\nfail_threshold = 0.9\nwarn_threshold = 0.8 #!\n" + CASE,
+         "grading.warn_threshold", "below"),
+        (SERVER + "[grading]\nfail_threshold = 0.95 #!\n" + CASE, "grading.fail_threshold", "(0.9) is below"),
+        (SERVER + "[grading]\nfail_threshold = 0.5\nwarn_threshold = 0.6\n" + CASE + "grading.fail_threshold = 0.7 #!",
+         "cases[0].grading.fail_threshold", "(0.6) is below"),
+        ("execute = true #!\n" + TOOL + CASE, "execute", "no server"),
+        (TOOL + CASE + "execute = true #!", "cases[0].execute", "no server"),
+        (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { datetime = 'soonish' } } }] #!",
+         "cases[0].ordered[0].args.x.datetime", "cannot be read as a moment"),
+        (TOOL, "", "no cases"),
+    ],
+)  # fmt: skip
+def test_settings_that_work_against_each_other_are_warned_of(text: str, where: str, says: str) -> None:
+    text = HEAD + text if where else HEAD.replace("\n", " #!\n", 1) + text
+    assert_only_problem(text, where, says, "", "warning")
+    assert parsed(text).errors == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (CASE + "ordered = [{ tool = 'set_light' }] #!", "cases[0].ordered[0].tool"),
+        (CASE + "ordered = [{ any_order = [{ tool = 'set_light' }] }] #!", "cases[0].ordered[0].any_order[0].tool"),
+        (CASE + "unordered = [{ tool = 'set_light' }] #!", "cases[0].unordered[0].tool"),
+        (CASE + "disallowed = [{ tool = 'set_light' }] #!", "cases[0].disallowed[0].tool"),
+        (CASE + "offer = ['set_light'] #!", "cases[0].offer[0]"),
+        (CASE + "mocks = [{ tool = 'set_light', result = 1 }] #!", "cases[0].mocks[0].tool"),
+        (CASE + "[[mocks]]\nresult = 1\ntool = 'set_light' #!", "mocks[0].tool"),
+    ],
+)
+def test_a_tool_that_no_table_defines_is_warned_of_unless_a_server_may_bring_it(text: str, where: str) -> None:
+    assert_only_problem(HEAD + TOOL + text, where, 'no tool is called "set_light"', "`set_lights`", "warning")
+    assert parsed(HEAD + SERVER + TOOL + text).warnings == ()
+
+
+def test_spellings_that_graders_take_for_one_tool_are_no_surprise() -> None:
+    assert parsed(HEAD + TOOL + CASE + "ordered = [{ tool = 'Set-Lights' }]").problems == ()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "extra_calls = 'allow'",
+        "extra_calls = 'forbid'\ngrading.critics.fail_on_tool_call_quantity = true",
+        "grading = { fail_threshold = 0.9, warn_threshold = 0.9 }",
+        "limits.max_tool_calls = 1",
+        "response = { contains = 'x' }",
+        "disallowed = [{ tool = 'set_lights', args = { room = 'bath' } }]",
+        "offer = ['set_lights']",
+    ],
+)
+def test_settings_that_go_together_are_left_in_peace(settings: str) -> None:
+    assert parsed(HEAD + TOOL + CASE + CALL + settings).problems == ()
+
+
+ARCADE = HEAD + SERVER + "[grading.critics]\narcade_compatible = true\n" + CASE
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("'a'", "{ similar = 'a' }"),
+        ("{ equals = 'a', weight = 1 }", "{ equals = 'b', weight = 2 }"),
+        ("{ equals = 1 }", "{ equals = 2, cast = false }"),
+        ("{ near = 1, value_range = [0, 1] }", "{ near = 1, value_range = [0, 2] }"),
+    ],
+)
+def test_arcade_compatible_refuses_different_checks_for_one_argument_name(first: str, second: str) -> None:
+    calls = [f"{{ tool = '{tool}', args = {{ x = {check} }} }}" for tool, check in (("a", first), ("b", second))]
+    text = f"{ARCADE}ordered = [\n{calls[0]},\n{calls[1]}, #!\n]"
+    assert_only_problem(text, "cases[0].ordered[1].args.x", "the same check and weight", "ordered[0].args.x")
+    assert parsed(text).suite is None
+    assert parsed(text.replace("arcade_compatible = true", "")).errors == ()
+
+
+def test_arcade_compatible_allows_different_values_under_one_check() -> None:
+    calls = "{ tool = 'a', args = { x = 1 } }, { tool = 'a', args = { x = { equals = 2 } } }"
+    assert parsed(f"{ARCADE}ordered = [{calls}]").errors == ()
+
+
+def test_arcade_compatible_refuses_the_option_that_the_peer_does_not_have() -> None:
+    text = f"{ARCADE}ordered = [{{ tool = 'a', args = {{ x = {{ near = 1, tolerance = 1 }} }} }}] #!"
+    assert_only_problem(text, "cases[0].ordered[0].args.x.tolerance", "arcade_compatible", "`value_range`")
+
+
+def test_a_case_may_switch_arcade_compatible_off() -> None:
+    text = f"{ARCADE}grading.critics.arcade_compatible = false\n"
+    calls = "ordered = [{ tool = 'a', args = { x = 1 } }, { tool = 'a', args = { x = { prefix = '2' } } }]"
+    assert parsed(text + calls).errors == ()

@@ -1,0 +1,64 @@
+"""The scanner finds every key and element where `tomllib` finds a value, on the line where it was written."""
+
+from __future__ import annotations
+
+import tomllib
+
+from hypothesis import HealthCheck, given, settings
+
+from tests.suite.examples import WHOLE
+from tests.suite.toml_texts import Value, written_documents
+from workbench.suite.places import Place, written
+from workbench.suite.positions import scan
+
+
+def places_in(value: object, place: Place = ()) -> set[Place]:
+    found = {place} if place else set()
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found |= places_in(inner, (*place, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            found |= places_in(inner, (*place, index))
+    return found
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(written_documents())
+def test_positions_agree_with_tomllib_and_with_what_was_written(
+    case: tuple[dict[str, Value], str, dict[Place, int]],
+) -> None:
+    document, text, lines = case
+    assert tomllib.loads(text) == document
+    positions = scan(text)
+    assert set(positions.lines) == places_in(document)
+    assert positions.lines == lines
+
+
+def test_every_key_of_a_whole_suite_stands_on_its_line() -> None:
+    positions = scan(WHOLE)
+    assert set(positions.lines) == places_in(tomllib.loads(WHOLE))
+    lines = WHOLE.split("\n")
+    for place, line in positions.lines.items():
+        if isinstance(place[-1], str):
+            assert place[-1] in lines[line - 1]
+
+
+def test_a_place_that_is_not_written_has_the_line_of_what_is_around_it() -> None:
+    positions = scan("a = 1\n\n[b]\nc = [\n  { d = 1 },\n]\n")
+    assert positions.line(("b", "c", 0, "d", "e", 5)) == 5
+    assert positions.line(("b", "nothing")) == 3
+    assert positions.line(("nothing", 0)) == 1
+    assert positions.line(()) == 1
+
+
+def test_texts_that_look_like_headers_and_quotes_mislead_nobody() -> None:
+    text = 'a = """x""""" # two quotes belong to the text\nb = \'\'\'\n[c]\n\'\'\'\'\nd = "\\"[e]" \n[f]\n'
+    assert tomllib.loads(text) == {"a": 'x""', "b": "[c]\n'", "d": '"[e]', "f": {}}
+    assert scan(text).lines == {("a",): 1, ("b",): 2, ("d",): 5, ("f",): 6}
+
+
+def test_a_place_reads_as_a_path_with_unusual_keys_in_quotes() -> None:
+    assert written(("cases", 3, "ordered", 0, "args", "city")) == "cases[3].ordered[0].args.city"
+    assert written(("a b", "c", "", 0)) == '"a b".c.""[0]'
+    assert written(()) == ""

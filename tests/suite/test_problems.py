@@ -1,0 +1,446 @@
+"""Every kind of mistake is found at its line and path, in words that say what to do.
+
+The line where a problem is due is marked with `#!` in the text.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.suite.examples import CASE, HEAD, PATH, parsed
+from workbench.suite.problems import Problem, Severity
+
+CALL = CASE + '[[cases.ordered]]\ntool = "t"\n'
+
+
+def marked_line(text: str) -> int:
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if "#!" in line]
+    assert len(lines) == 1, "mark one line with #!"
+    return lines[0]
+
+
+def problems_of(text: str, severity: Severity) -> list[Problem]:
+    return [problem for problem in parsed(text).problems if problem.severity == severity]
+
+
+def assert_only_problem(text: str, where: str, says: str, hint: str, severity: Severity = "error") -> None:
+    found = problems_of(text, severity)
+    assert [(problem.line, problem.where) for problem in found] == [(marked_line(text), where)], [*map(str, found)]
+    assert says in found[0].message
+    assert hint in found[0].hint
+    assert found[0].file == PATH
+
+
+# --- the text itself
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says", "hint"),
+    [
+        ("", 1, "empty", "format = 1"),
+        (" \n\n", 1, "empty", "format = 1"),
+        ("format = 1\nname = Paris", 2, "column 8", "quotes"),
+        ("format = 1\nexecute = True", 2, "column 11", "write true"),
+        ("format = 1\nsystem = null", 2, "column 10", "no null"),
+        ("format = 1\nname =", 2, "end of the file", "after ="),
+        ('format = 1\nname = "x', 2, "end of the file", "quotation mark"),
+        ('format = 1\nname = "x\nb = 1', 2, "Illegal character", "same line"),
+        ("format = 1\nformat = 1\n\n", 2, "overwrite", "already written"),
+        ("[limits]\n[limits]\n", 2, "twice", "already written"),
+        ("format = 1\ntags = [1\nname = 2", 3, "array", "]"),
+        ("[limits\nx = 1", 1, "column 8", "bracket"),
+        ("two words = 1", 1, "column 5", "quotes"),
+        ('name = "a" extra', 1, "column 12", "quotes"),
+        ("x = { a = 1,\n b = 2 }", 1, "column 13", "one line"),
+        ('x = "C:\\data"', 1, "column", "apostrophes"),
+        ("x = " + "9" * 5000, None, "4300 digits", "text"),
+        ("x = " + "[" * 2000 + "]" * 2000, None, "nested", ""),
+        ("x = " + "[" * 90 + "]" * 90, None, "nested", ""),
+        ("\ufeffformat = 1", 1, "byte order mark", "without it"),
+    ],
+)
+def test_a_text_that_is_not_a_suite_says_where_and_what_to_do(
+    text: str, line: int | None, says: str, hint: str
+) -> None:
+    file = parsed(text)
+    assert file.suite is None
+    [problem] = file.problems
+    assert problem.line == line
+    assert says in problem.message
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [("2", "newer"), ("0", "must be the number 1"), ('"1"', 'the text "1"'), ("true", "true"), ("1.0", "1.0")],
+)
+def test_another_format_is_one_clear_problem(value: str, says: str) -> None:
+    file = parsed(f"name = 5\nformat = {value}\nunknown = 1")
+    assert [(problem.line, problem.where) for problem in file.problems] == [(2, "format")]
+    assert says in file.problems[0].message
+
+
+def test_a_file_of_something_else_is_told_that_format_is_missing_and_nothing_more() -> None:
+    [problem] = parsed('[tool.ruff]\nline-length = 100\nformat = "x"').problems
+    assert "`format` is missing" in problem.message
+
+
+def test_a_suite_without_format_hears_of_its_other_problems_too() -> None:
+    file = parsed("name = 5\n" + CASE)
+    assert [problem.where for problem in file.errors] == ["", "name"]
+
+
+# --- keys
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "says", "hint"),
+    [
+        ('format = 1\nname = "x"\nsytem = "y" #!\n' + CASE, "sytem", "unknown key `sytem` in the suite", "`system`"),
+        (HEAD + CASE + "tagz = [] #!", "cases[0].tagz", "unknown key `tagz` in a case", "`tags`"),
+        (HEAD + CASE + "zzz = 1 #!", "cases[0].zzz", "unknown key", "known here: `id`"),
+        (HEAD + CASE + "[cases.limits]\nmax_round = 1 #!", "cases[0].limits.max_round", "limits", "`max_rounds`"),
+        (HEAD + CASE + 'limits = { max_rounds = 1, y = 2 } #!', "cases[0].limits.y", "unknown", "known here"),
+        (HEAD + CASE + "[cases.limits]\nrepeats = 2 #!", "cases[0].limits.repeats", "unknown",
+         "above `[cases.limits]`"),
+        (HEAD + CALL + "expect_no_calls = true #!", "cases[0].ordered[0].expect_no_calls", "unknown",
+         "a key of a case"),
+        (HEAD + CALL + "gate = 1 #!", "cases[0].ordered[0].gate", "unknown", "a key of the suite"),
+        (HEAD + '[limits]\ntags = ["x"] #!\n' + CASE, "limits.tags", "unknown", "above `[limits]`"),
+        (HEAD + CALL + '"odd key" = 1 #!', 'cases[0].ordered[0]."odd key"', "unknown key", "known here"),
+        (HEAD + CALL + "args = { x = { near = 1, tolerence = 2 } } #!", "cases[0].ordered[0].args.x.tolerence",
+         "does not go with", "`tolerance`"),
+        (HEAD + CALL + "args = { x = { contains = 'a', size = 2 } } #!", "cases[0].ordered[0].args.x.size",
+         "`size` does not go with the check `contains`", "{ equals = { … } }"),
+        (HEAD + CALL + "args = { x = { equals = 1, plain = true } } #!", "cases[0].ordered[0].args.x.plain",
+         "does not go with", ""),
+        (HEAD + CALL + "args = { x = { prefix = 'a', suffix = 'b' } } #!", "cases[0].ordered[0].args.x.suffix",
+         "two checks", "choose one"),
+        (HEAD + CALL + "args = { x = { weight = 2 } } #!", "cases[0].ordered[0].args.x", "without the check", "equals"),
+        (HEAD + CALL + "args = { x = { threshold = 2, metric = 1 } } #!", "cases[0].ordered[0].args.x",
+         "`threshold`, `metric` without the check", "equals"),
+        (HEAD + CALL + "[cases.ordered.args]\nforbidden_args = ['x'] #!", "cases[0].ordered[0].args.forbidden_args",
+         "refused directly inside `args`", "above the header"),
+        (HEAD + CALL + "[cases.ordered.args]\nargs = {} #!", "cases[0].ordered[0].args.args", "refused", "equals"),
+        (HEAD + CASE + "[[mocks]]\ntool = 't'\nresult = 1\nwhen = { mock_result = 1 } #!", "mocks[0].when.mock_result",
+         "refused directly inside `when`", "above the header"),
+        (HEAD + CASE + "[[tools]]\nname = 't'\n[tools.parameters]\ntype = 'object'\nname = 'x' #!",
+         "tools[0].parameters.name", "a key of the tool", "above `[tools.parameters]`"),
+        (HEAD + CASE + "[[tools]]\nname = 't'\n[tools.parameters]\ntype = 'object'\nannotations = {} #!",
+         "tools[0].parameters.annotations", "a key of the tool", "above `[tools.parameters]`"),
+        (HEAD + CASE + "[[unordered]] #!\ntool = 'x'", "unordered", "unknown key `unordered`", ""),
+        (HEAD + CASE + "unordered = [{ any_order = [{ tool = 'x' }], tool = 'y' }] #!",
+         "cases[0].unordered[0].any_order", "only in `ordered`", ""),
+        (HEAD + CASE + "ordered = [{ any_order = [{ tool = 'x' }], tool = 'y' }] #!",
+         "cases[0].ordered[0].tool", "beside `any_order`", "into its list"),
+    ],
+)  # fmt: skip
+def test_a_key_that_cannot_be_meant_is_refused_at_its_line(text: str, where: str, says: str, hint: str) -> None:
+    assert_only_problem(text, where, says, hint)
+
+
+def test_an_argument_may_have_a_refused_name_when_it_is_an_explicit_check() -> None:
+    text = HEAD + CALL + "args = { args = { equals = 1 }, forbidden_args = { present = true } }"
+    assert parsed(text).errors == ()
+
+
+# --- types and values
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "says", "hint"),
+    [
+        ("name = 5 #!", "name", "text in quotes, not the number 5", ""),
+        ("name = true #!", "name", "not true", ""),
+        ('name = "" #!', "name", "must not be empty", ""),
+        ('name = "x"\ntags = "demo" #!', "tags", 'a list, not the text "demo"', '["demo"]'),
+        ('name = "x"\ntags = ["a", 2] #!', "tags[1]", "must be text", ""),
+        ('name = "x"\ntags = [\n  "a",\n  2, #!\n]', "tags[1]", "must be text", ""),
+        ('name = "x"\nmodels = [] #!', "models", "must not be empty", "leave it out"),
+        ('name = "x"\nexecute = "yes" #!', "execute", "true or false", "lower case"),
+        ('name = "x"\nlimits = { max_rounds = 0 } #!', "limits.max_rounds", "at least 1, not 0", ""),
+        ('name = "x"\nlimits = { max_rounds = 1.5 } #!', "limits.max_rounds", "a whole number", ""),
+        ('name = "x"\nlimits = { max_rounds = true } #!', "limits.max_rounds", "a whole number, not true", ""),
+        ('name = "x"\nlimits = { timeout_s = 0 } #!', "limits.timeout_s", "more than 0", ""),
+        ('name = "x"\nlimits = { timeout_s = nan } #!', "limits.timeout_s", "`nan`", ""),
+        ('name = "x"\n[[limits]] #!', "limits", "a table, not a list", "`[limits]`"),
+        ('name = "x"\ngate = { min_score = 2 } #!', "gate.min_score", "at most 1", ""),
+        ('name = "x"\ngrading.by = "critic" #!', "grading.by", '`dimensions`, not the text "critic"', "`critics`"),
+        ('name = "x"\ngrading.fail_threshold = -0.1 #!', "grading.fail_threshold", "at least 0", ""),
+        ('name = "x"\n[grading.critics]\ntool_selection_weight = inf #!',
+         "grading.critics.tool_selection_weight", "infinite", "`range`"),
+        ('name = "x"\ndescription = 2026-01-01 #!', "description", "dates", '"2026-01-01"'),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_the_suite_is_explained(line: str, where: str, says: str, hint: str) -> None:
+    assert_only_problem(f"format = 1\n{line}\n{CASE}", where, says, hint)
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "says", "hint"),
+    [
+        ("repeats = 0 #!", "repeats", "at least 1", ""),
+        ("skip = true #!", "skip", "must be text", ""),
+        ('skip = "" #!', "skip", "must say why", "reason"),
+        ('id = "" #!', "id", "must not be empty", ""),
+        ("models = [] #!", "models", "must not be empty", "leave it out"),
+        ('extra_calls = "never" #!', "extra_calls", "`allow` or `forbid`", ""),
+        ("response = 5 #!", "response", "text or one check", "final answer is text"),
+        ("response = {} #!", "response", "text or one check", "contains"),
+        ("response = { threshold = 0.5 } #!", "response", "without the check", ""),
+        ("response = 2026-01-01 #!", "response", "dates", "write the text"),
+        ('response_contains = "x" #!', "response_contains", "a list", '["x"]'),
+        ('offer = ["a", "b", "a"] #!', "offer[2]", "offered twice", "remove"),
+        ("stop_on_failure = true #!", "stop_on_failure", "only with `steps`", "remove"),
+        ("[cases.ordered] #!\ntool = 't'", "ordered", "a list, not a table", "`[[cases.ordered]]`"),
+        ("ordered = [5] #!", "ordered[0]", "a table, not the number 5", ""),
+        ("ordered = [{ any_order = [] }] #!", "ordered[0].any_order", "must not be empty", ""),
+        ("ordered = [{ args = {} }] #!", "ordered[0].tool", "`tool` is missing: an expected call needs it", ""),
+        ("disallowed = [{ args = {} }] #!", "disallowed[0].tool", "`tool` is missing", ""),
+        ("steps = [{ user = 'x' }] #!", "user", "", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_a_case_is_explained(line: str, where: str, says: str, hint: str) -> None:
+    if line.startswith("steps"):
+        text = HEAD + '[[cases]]\nname = "A case"\nuser = "Do it." #!\n' + line.replace("#!", "")
+        assert_only_problem(text, "cases[0].user", "`steps` excludes `user`", "first step")
+    else:
+        assert_only_problem(HEAD + CASE + line, f"cases[0].{where}", says, hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "where", "says", "hint"),
+    [
+        ("2026-05-27", "", "dates", '{ datetime = "2026-05-27" }'),
+        ("07:30:00", "", "dates", "write the text"),
+        ("[1, { y = 2026-05-27T10:00:00Z }]", "[1].y", "dates", "2026-05-27T10:00:00"),
+        ("nan", "", "`nan`", ""),
+        ("inf", "", "infinite", ""),
+        ("{ equals = 2026-05-27 }", ".equals", "dates", "text"),
+        ("{ range = [1, 'x'] }", ".range[1]", "must be a number", ""),
+        ("{ range = [true, 2] }", ".range[0]", "must be a number, not true", ""),
+        ("{ range = [1] }", ".range", "exactly two numbers", ""),
+        ("{ range = [1, 2, 3] }", ".range", "exactly two numbers", ""),
+        ("{ range = 5 }", ".range", "a list", ""),
+        ("{ range = [5, 1] }", ".range", "must rise", "swap"),
+        ("{ range = [nan, 1] }", ".range[0]", "`nan`", ""),
+        ("{ near = 'x', tolerance = 1 }", ".near", "must be a number", ""),
+        ("{ near = 1 }", "", "exactly one of tolerance and value_range", ""),
+        ("{ near = 1, tolerance = 1, value_range = [0, 1] }", "", "exactly one of", ""),
+        ("{ near = 1, tolerance = -1 }", ".tolerance", "at least 0", ""),
+        ("{ near = 1, value_range = [1, 1] }", "", "must rise", ""),
+        ("{ near = 1, tolerance = inf }", ".tolerance", "infinite", ""),
+        ("{ similar = 5 }", ".similar", "must be text", ""),
+        ("{ similar = 'x', threshold = 1.5 }", ".threshold", "at most 1", ""),
+        ("{ similar = 'x', metric = 'cosin' }", ".metric", "must be", "`cosine`"),
+        ("{ datetime = 2026-05-27 }", ".datetime", "dates", "text"),
+        ("{ datetime = '2026-05-27', tolerance = '5' }", ".tolerance", "is not a duration", "a number with ms"),
+        ("{ pattern = '(' }", ".pattern", "is not a regular expression", ""),
+        ("{ present = false }", ".present", "takes only true, not false", "`forbidden_args`"),
+        ("{ present = 1 }", ".present", "takes only true, not the number 1", ""),
+        ("{ equals_null = 'x' }", ".equals_null", "takes only true", ""),
+        ("{ one_of = 'x' }", ".one_of", "a list", '["x"]'),
+        ("{ one_of = [] }", ".one_of", "must not be empty", ""),
+        ("{ python = 'checks' }", ".python", "is not a Python reference", "'module:function'"),
+        ("{ python = 'checks.py:f' }", ".python", "is a file name", '"checks:f"'),
+        ("{ equals = 1, weight = -1 }", ".weight", "a number from 0, or one of `minimal`", ""),
+        ("{ equals = 1, weight = 'hig' }", ".weight", "`very_high`", ""),
+        ("{ equals = 1, weight = true }", ".weight", "not true", ""),
+        ("{ equals = 1, optional = 'yes' }", ".optional", "true or false", ""),
+        ("{ equals = 1, cast = 0 }", ".cast", "true or false", ""),
+    ],
+)
+@pytest.mark.parametrize("style", ["inline", "header"])
+def test_a_wrong_check_is_explained_at_its_own_line(value: str, where: str, says: str, hint: str, style: str) -> None:
+    args = f"args = {{ x = {value} }} #!" if style == "inline" else f"[cases.ordered.args]\n\nx = {value} #!"
+    assert_only_problem(HEAD + CALL + args, f"cases[0].ordered[0].args.x{where}", says, hint)
+
+
+def test_a_problem_deep_inside_a_list_over_several_lines_has_the_line_of_its_value() -> None:
+    text = HEAD + CASE + (
+        "ordered = [\n"
+        '  { tool = "a" },\n'
+        "  # { tool = [, a comment\n"
+        "  { any_order = [\n"
+        '    { tool = "b", args = { text = """\n'
+        "[[cases]]\n"
+        '""", level = { range = [\n'
+        "        1,\n"
+        '        "two", #!\n'
+        "    ] } } },\n"
+        "  ] },\n"
+        "]\n"
+    )  # fmt: skip
+    assert_only_problem(text, "cases[0].ordered[1].any_order[0].args.level.range[1]", "must be a number", "")
+
+
+# --- servers, tools and mocks
+
+
+@pytest.mark.parametrize(
+    ("lines", "where", "says", "hint"),
+    [
+        ("[[servers]] #!\nname = 's'", "servers[0]", "one of `command`, `url`, `module`", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nurl = 'http://x' #!", "servers[0].url", "only one of", "remove"),
+        ("[[servers]]\nname = 's'\ncommand = [] #!", "servers[0].command", "must not be empty", ""),
+        ("[[servers]]\nname = 's'\ncommand = [''] #!", "servers[0].command[0]", "must name a program", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['a\\u0000'] #!".replace("'a\\u0000'", '"a\\u0000"'),
+         "servers[0].command[0]", "control character", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nheaders = {} #!", "servers[0].headers", "only with `url`", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\ntransport = 'sse' #!", "servers[0].transport", "`url`", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nobject = 'mcp' #!", "servers[0].object", "only with `module`", ""),
+        ("[[servers]]\nname = 's'\nurl = 'http://x'\nenv = {} #!", "servers[0].env", "only with `command`", ""),
+        ("[[servers]]\nname = 's'\nurl = 'example.test' #!", "servers[0].url", "not a web address", "https://"),
+        ("[[servers]]\nname = 's'\nurl = 'http://[' #!", "servers[0].url", "not a web address", ""),
+        ("[[servers]]\nname = 's'\nurl = 'file:///x' #!", "servers[0].url", "not a web address", ""),
+        ("[[servers]]\nname = 's'\nmodule = 'my_server.py' #!", "servers[0].module", "a file name", '"my_server"'),
+        ("[[servers]]\nname = 's'\nmodule = 'my-server' #!", "servers[0].module", "not a Python name", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nenv = { A = 'cost $5' } #!", "servers[0].env.A", "`$`", "$$"),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nenv = { A = '${B' } #!", "servers[0].env.A", "`$`", "${NAME}"),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nenv = { 'A=B' = '' } #!", 'servers[0].env."A=B"', "a name", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\nenv = { A = 5 } #!", "servers[0].env.A", "must be text", ""),
+        ("[[servers]]\nname = 's'\ncommand = ['x']\n[[servers]]\nname = 's' #!\ncommand = ['y']",
+         "servers[1].name", 'two servers with the name "s": also servers[0]', "another name"),
+        ("[servers] #!\nname = 's'", "servers", "a list, not a table", "`[[servers]]`"),
+        ("[[tools]]\nname = 't'\n[[tools]]\nname = 't' #!", "tools[1].name", "two tools", "another name"),
+        ("[[tools]]\nname = 't'\nparameters = 5 #!", "tools[0].parameters", "must be a table", ""),
+        ("[[tools]]\nname = 't'\nparameters = '{' #!", "tools[0].parameters", "not JSON", ""),
+        ("[[tools]]\nname = 't'\nparameters = '[1]' #!", "tools[0].parameters", "must be", ""),
+        ("[[tools]]\nname = 't'\nparameters = { } #!", "tools[0].parameters", "what it describes", '"object"'),
+        ("[[tools]]\nname = 't'\nparameters.type = 'array' #!", "tools[0].parameters.type", '"object"', '"object"'),
+        ("[[tools]]\nname = 't'\n[tools.parameters]\ntype = 'object'\n"
+         "[tools.parameters.properties.x]\ntype = 'strng' #!",
+         "tools[0].parameters.properties.x.type", 'the text "strng" is no type', "`string`"),
+        ("[[tools]]\nname = 't'\nparameters = { type = 'object', required = 'x' } #!",
+         "tools[0].parameters.required", "not a valid JSON Schema", "array"),
+        ("[[tools]]\nname = 't'\nparameters = { type = 'object', properties = { x = { pattern = '(' } } } #!",
+         "tools[0].parameters.properties.x.pattern", "not a regular expression", ""),
+        ("[[tools]]\nname = 't'\nannotations = { readonlyHint = true } #!",
+         "tools[0].annotations.readonlyHint", "unknown key", "`readOnlyHint`"),
+        ("[[mocks]] #!\ntool = 't'", "mocks[0]", "one of `result`, `results`, `error`, `python`", ""),
+        ("[[mocks]]\ntool = 't'\nresult = 1\nerror = 'x' #!", "mocks[0].error", "`result` is given as well", "remove"),
+        ("[[mocks]] #!\ntool = 't'\n[mocks.when]\nresult = 1", "mocks[0]", "a mock needs", "inside `when`"),
+        ("[[mocks]]\ntool = 't'\nresults = [] #!", "mocks[0].results", "must not be empty", ""),
+        ("[[mocks]]\ntool = 't'\nresult = [1, 2026-01-01] #!", "mocks[0].result[1]", "dates", "text"),
+        ("[[mocks]]\ntool = 't'\nresult = 1\ndelay_ms = -1 #!", "mocks[0].delay_ms", "at least 0", ""),
+        ("[[mocks]]\ntool = 't'\npython = 'f' #!", "mocks[0].python", "not a Python reference", ""),
+        ("[[mocks]]\ntool = 't'\nresult = 1\nwhen = { x = { near = 1 } } #!", "mocks[0].when.x", "exactly one", ""),
+        ("[[mocks]]\ntool = 't'\nresult = 1\nwhen = 5 #!", "mocks[0].when", "a table", "argument"),
+    ],
+)  # fmt: skip
+def test_servers_tools_and_mocks_are_checked(lines: str, where: str, says: str, hint: str) -> None:
+    assert_only_problem(f"{HEAD}{lines}\n{CASE}", where, says, hint)
+
+
+@pytest.mark.parametrize("result", ["false", "0", '""', "[]", "{}"])
+def test_any_value_may_be_a_result_of_a_mock(result: str) -> None:
+    assert parsed(f"{HEAD}[[mocks]]\ntool = 't'\nresult = {result}\n{CASE}").errors == ()
+
+
+# --- cases
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "says", "hint"),
+    [
+        ("[[cases]] #!\nname = 'x'", "cases[0]", "needs `user`", ""),
+        ("[[cases]] #!\nuser = 'x'", "cases[0].name", "`name` is missing: a case needs it", ""),
+        ("[cases] #!\nname = 'x'", "cases", "a list", "`[[cases]]`"),
+        (CASE + "[[cases]]\nname = 'a  CASE' #!\nuser = 'x'", "cases[1].name", '"a-case", made from the name', "`id`"),
+        (CASE + "[[cases]]\nname = 'x'\nid = 'a-case' #!\nuser = 'x'", "cases[1].id", "also cases[0]", "`id`"),
+        (CASE + "expect_no_calls = true\nunordered = [{ tool = 't' }] #!", "cases[0].unordered",
+         "expects calls", "`disallowed`"),
+        ("[[cases]]\nname = 'x'\nsteps = [] #!", "cases[0].steps", "must not be empty", ""),
+        ("[[cases]]\nname = 'x'\nsteps = [{ tool = 't' }] #!", "cases[0].steps[0]", "the first step needs `user`", ""),
+        ("[[cases]]\nname = 'x'\nsteps = [{ user = 'u', args = {} }] #!", "cases[0].steps[0].args", "needs `tool`", ""),
+        ("[[cases]]\nname = 'x'\nextra_calls = 'allow' #!\nsteps = [{ user = 'u' }]", "cases[0].extra_calls",
+         "`steps` excludes `extra_calls`", "not both"),
+        ("[[cases]]\nname = 'x'\nexpect_no_calls = false #!\nsteps = [{ user = 'u' }]", "cases[0].expect_no_calls",
+         "`steps` excludes", ""),
+        ("[[cases]]\nname = 'x'\nordered = [] #!\nsteps = [{ user = 'u' }]", "cases[0].ordered", "excludes", ""),
+    ],
+)  # fmt: skip
+def test_cases_are_checked(text: str, where: str, says: str, hint: str) -> None:
+    assert_only_problem(HEAD + text, where, says, hint)
+
+
+@pytest.mark.parametrize(
+    ("messages", "where", "says", "hint"),
+    [
+        ("{ role = 'usr', content = 'x' }", "[0].role", "`user`, `assistant` or `tool`", "`user`"),
+        ("{ content = 'x' }", "[0].role", "`role` is missing: a message needs it", ""),
+        ("{ role = 'user' }", "[0]", "needs `content`", ""),
+        ("{ role = 'assistant' }", "[0]", "needs `content` or `tool_calls`", ""),
+        ("{ role = 'user', content = 'x', call = 'c' }", "[0].call", "has no `call`", "`content`"),
+        ("{ role = 'user', content = 'x', is_error = true }", "[0].is_error", "has no `is_error`", ""),
+        ("{ role = 'assistant', content = 'x', call = 'c' }", "[0].call", "has no `call`", "`tool_calls`"),
+        ("{ role = 'tool', content = 'x' }", "[0]", "needs `call`", ""),
+        ("{ role = 'tool', content = 'x', call = 'c' }", "[0].call", "was made before", "above"),
+        ("{ role = 'assistant', tool_calls = [{ tool = 't' }] }", "[0].tool_calls[0].id", "a tool call needs it", ""),
+        ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't', arg = 1 }] }, "
+         "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[0].arg", "unknown key `arg`", "`args`"),
+        ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }, { id = 'c', tool = 't' }] }, "
+         "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[1].id", "two calls with the id", "own"),
+        ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }] }, "
+         "{ role = 'tool', call = 'c', content = '' }, "
+         "{ role = 'tool', call = 'c', content = '' }", "[2].call", "answered twice", ""),
+    ],
+)  # fmt: skip
+def test_the_conversation_before_the_request_is_checked(messages: str, where: str, says: str, hint: str) -> None:
+    assert_only_problem(HEAD + CASE + f"messages = [{messages}] #!", f"cases[0].messages{where}", says, hint)
+
+
+def test_an_earlier_call_without_an_answer_is_warned_of() -> None:
+    text = HEAD + CASE + "messages = [{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }] }] #!"
+    assert_only_problem(text, "cases[0].messages[0].tool_calls[0]", "has no answer", "`tool`", "warning")
+
+
+@pytest.mark.parametrize("plain", ["b = 1 #!", "b = { present = true } #!", "b = { weights = 1 } #!"])
+def test_either_every_argument_of_a_call_has_a_weight_or_none(plain: str) -> None:
+    text = f"{HEAD}{CALL}[cases.ordered.args]\na = {{ equals = 1, weight = 0 }}\n{plain}"
+    assert_only_problem(text, "cases[0].ordered[0].args.b", "has no weight", "every argument a weight or none")
+
+
+# --- all at once
+
+
+def test_all_problems_of_a_file_are_reported_at_once_in_the_order_of_their_lines() -> None:
+    text = (
+        'format = 1\nname = 5\n[limits]\nmax_rounds = "x"\n'
+        "[[servers]]\nname = 's'\n"
+        "[[cases]]\nname = 'a'\nuser = 1\nordered = [{ tool = 't', args = { d = 2026-01-01, e = { weight = 1 } } }]\n"
+        "[[cases]]\nname = 'b'\n[[cases.ordered]]\ntool = 't'\nargz = 1\n"
+        "[[cases]]\nname = 'a'\nuser = 'x'\n"
+    )
+    assert [(problem.line, problem.where) for problem in parsed(text).errors] == [
+        (2, "name"),
+        (4, "limits.max_rounds"),
+        (5, "servers[0]"),
+        (9, "cases[0].user"),
+        (10, "cases[0].ordered[0].args.d"),
+        (10, "cases[0].ordered[0].args.e"),
+        (11, "cases[1]"),
+        (15, "cases[1].ordered[0].argz"),
+        (17, "cases[2].name"),
+    ]
+
+
+def test_no_message_speaks_the_language_of_the_validator() -> None:
+    text = HEAD + CASE + (
+        "id = 1\ntags = {}\nmessages = 5\nskip = []\nrepeats = 'x'\nordered = { x = 1 }\nunordered = 'x'\n"
+        "extra_calls = 1\nexpect_no_calls = 1\nresponse_contains = [[]]\nresponse = []\nsteps = 1\noffer = {}\n"
+        "models = 'x'\nexecute = 1\nmocks = {}\nlimits = []\ngrading = 5\n"
+    )  # fmt: skip
+    problems = parsed(text).errors
+    assert len(problems) >= 18
+    for problem in problems:
+        assert "Input" not in problem.message
+        assert "tuple" not in problem.message
+        assert "valid" not in problem.message
+
+
+def test_warnings_of_sound_cases_are_not_hidden_by_the_error_of_another() -> None:
+    text = HEAD + "[[cases]]\nname = 'broken'\n" + CASE + "response = { judged = 'polite' }\n"
+    file = parsed(text)
+    assert [problem.where for problem in file.errors] == ["cases[0]"]
+    assert [(problem.where, problem.line) for problem in file.warnings] == [("cases[1].response.judged", 8)]

@@ -1,0 +1,108 @@
+"""The user's page on the suite format is true: its examples load, its tables name every key and the real defaults."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tests.suite.examples import HEAD, parsed
+from workbench.suite.checks import CHECK_CLASSES, NAMED_WEIGHTS
+from workbench.suite.model import (
+    Annotations,
+    Case,
+    ExpectedCall,
+    HistoryMessage,
+    Mock,
+    Server,
+    Step,
+    Suite,
+    Tool,
+)
+from workbench.suite.settings import Grading, Limits
+from workbench.suite.shape import TABLES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "suite-format.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.split("\n") if line.startswith("| `")]
+
+
+def section(title: str) -> str:
+    """The part of the page under a heading, up to the next one of any level."""
+    without_examples = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
+    return without_examples.split(f"# {title}\n", 1)[1].split("\n#", 1)[0]
+
+
+@pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text.split("\n")[0])
+def test_every_example_loads_without_errors(text: str) -> None:
+    whole = text if text.startswith("format = 1") else HEAD + text
+    assert [str(problem) for problem in parsed(whole).errors] == []
+
+
+def test_there_are_whole_suites_among_the_examples() -> None:
+    assert sum(text.startswith("format = 1") for text in EXAMPLES) >= 4
+
+
+def default_of(settings: BaseModel, path: str) -> Any:
+    value: Any = settings
+    for name in path.split(".")[1:]:
+        value = getattr(value, name)
+    return value
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row[0].startswith(("`limits.", "`grading."))], ids=lambda row: row[0]
+)
+def test_limits_and_grading_have_the_defaults_that_the_page_shows(row: list[str]) -> None:
+    path = row[0].strip("`")
+    real = default_of(Limits() if path.startswith("limits") else Grading(), path)
+    shown = row[2].strip("`")
+    assert shown == real or tomllib.loads(f"x = {shown}")["x"] == real
+
+
+def test_every_limit_and_grading_option_has_its_row() -> None:
+    shown = {row[0].strip("`") for row in ROWS}
+    for keys, (_, table) in TABLES.items():
+        if keys[:1] in (("limits",), ("grading",), ("gate",)):
+            for name, field in table.model_fields.items():
+                nested = isinstance(field.default, BaseModel)
+                assert nested or ".".join((*keys, name)) in shown
+
+
+@pytest.mark.parametrize(
+    ("title", "table"),
+    [
+        ("The suite", Suite),
+        ("Servers", Server),
+        ("Tools written out", Tool),
+        ("Tools written out", Annotations),
+        ("What answers a tool call", Mock),
+        ("Cases", Case),
+        ("Cases", ExpectedCall),
+        ("Cases", HistoryMessage),
+        ("Chains", Step),
+    ],
+)
+def test_every_key_of_a_table_is_explained_in_its_section(title: str, table: type[BaseModel]) -> None:
+    rows = "\n".join(line for line in section(title).split("\n") if line.startswith("| `"))
+    assert [name for name in table.model_fields if f"`{name}`" not in rows] == []
+
+
+@pytest.mark.parametrize("name", CHECK_CLASSES)
+def test_every_check_is_explained_with_its_options_and_their_defaults(name: str) -> None:
+    [row] = [row for row in ROWS if row[0].startswith(f"`{name} = ")]
+    for option, field in CHECK_CLASSES[name].model_fields.items():
+        if option in (name, "weight", "optional", "plain"):
+            continue
+        assert f"`{option}`" in row[2]
+        if field.default is not None:
+            written = str(field.default).lower() if not isinstance(field.default, str) else f'"{field.default}"'
+            assert f"`{option}` (`{written}`" in row[2]
+
+
+def test_every_named_weight_is_listed() -> None:
+    assert [name for name in NAMED_WEIGHTS if f"`{name}`" not in section("Checks")] == []

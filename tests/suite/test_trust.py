@@ -1,0 +1,174 @@
+"""What a suite would start is listed exactly, and trust holds for one path and exactly those needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
+from workbench.suite.trust import Needs, TrustError, TrustStore, needs_trust
+
+COMMAND = HEAD + '[[servers]]\nname = "s"\ncommand = ["python", "server.py"]\nenv = { KEY = "$TOKEN" }\n' + CASE
+
+
+def needs_of(text: str, path: Path = Path("/suites/a.toml")) -> Needs:
+    return needs_trust(suite_of(text), path)
+
+
+def test_everything_that_needs_trust_is_listed_exactly() -> None:
+    needs = needs_of(WHOLE)
+    assert needs == Needs(
+        folder=Path("/suites"),
+        commands=(
+            "python home.py --port 0 with 'PATHS=${ROOT}/bin:${ROOT}' 'PRICE=$$5' 'TOKEN=$HOME_TOKEN'",
+        ),
+        modules=("servers.mine:app",),
+        urls=("https://example.test/mcp with 'Authorization=Bearer $MCP_TOKEN'",),
+        python=("checks:is_fine", "mocks:calculate"),
+        environment=("HOME_TOKEN", "MCP_TOKEN", "ROOT"),
+    )  # fmt: skip
+    assert not needs.nothing
+    assert "run the command: python home.py --port 0 with" in needs.lines[0]
+    assert "import the module: servers.mine:app (from /suites)" in needs.lines
+    assert "call the Python function: mocks:calculate (from /suites)" in needs.lines
+    assert "read the environment variable: ROOT" in needs.lines
+
+
+PYTHON = "{ python = 'm:f' }"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CASE + f"ordered = [{{ tool = 't', args = {{ x = {PYTHON} }} }}]",
+        CASE + f"ordered = [{{ any_order = [{{ tool = 't', args = {{ x = {PYTHON} }} }}] }}]",
+        CASE + f"unordered = [{{ tool = 't', args = {{ x = {PYTHON} }} }}]",
+        CASE + f"disallowed = [{{ tool = 't', args = {{ x = {PYTHON} }} }}]",
+        CASE + f"response = {PYTHON}",
+        CASE + "mocks = [{ tool = 't', python = 'm:f' }]",
+        CASE + f"mocks = [{{ tool = 't', result = 1, when = {{ x = {PYTHON} }} }}]",
+        CASE + f"[[mocks]]\ntool = 't'\nresult = 1\nwhen = {{ x = {PYTHON} }}",
+        f"[[cases]]\nname = 'a'\nsteps = [{{ user = 'u', tool = 't', args = {{ x = {PYTHON} }} }}]",
+    ],
+)
+def test_a_python_function_is_found_wherever_it_stands(text: str) -> None:
+    assert needs_of(HEAD + text).python == ("m:f",)
+
+
+def test_a_suite_of_tools_and_mocks_needs_no_trust(tmp_path: Path) -> None:
+    needs = needs_of(HEAD + "[[tools]]\nname = 't'\n[[mocks]]\ntool = 't'\nresult = '$HOME'\n" + CASE)
+    assert needs.nothing
+    assert needs.lines == ()
+    assert TrustStore(tmp_path / "trust.json").is_trusted(tmp_path / "a.toml", needs)
+
+
+def test_trust_is_remembered_for_one_path_and_exactly_these_needs(tmp_path: Path) -> None:
+    file, suite = tmp_path / "state" / "trust.json", tmp_path / "a.toml"
+    needs = needs_of(COMMAND)
+    assert not TrustStore(file).is_trusted(suite, needs)
+    TrustStore(file).trust(suite, needs)
+    assert TrustStore(file).is_trusted(suite, needs)
+    assert not TrustStore(file).is_trusted(tmp_path / "b.toml", needs)
+    TrustStore(file).forget(suite)
+    assert not TrustStore(file).is_trusted(suite, needs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("server.py", "other.py"),
+        lambda text: text.replace('"server.py"', '"server.py", "-x"'),
+        lambda text: text.replace('"server.py"', '"server", ".py"'),
+        lambda text: text.replace("$TOKEN", "$OTHER"),
+        lambda text: text.replace("KEY =", "LD_PRELOAD ="),
+        lambda text: text.replace("$TOKEN", "fixed"),
+        lambda text: text + "response = { python = 'm:f' }",
+        lambda text: text.replace("[[cases]]", "[[servers]]\nname = 'm'\nmodule = 'm'\n[[cases]]"),
+        lambda text: text.replace("[[cases]]", "[[servers]]\nname = 'u'\nurl = 'http://x'\n[[cases]]"),
+    ],
+)
+def test_any_change_of_the_needs_is_asked_about_again(tmp_path: Path, change: Callable[[str], str]) -> None:
+    store, suite = TrustStore(tmp_path / "trust.json"), tmp_path / "a.toml"
+    store.trust(suite, needs_of(COMMAND))
+    assert not store.is_trusted(suite, needs_of(change(COMMAND)))
+
+
+def test_changes_of_anything_else_are_not_asked_about(tmp_path: Path) -> None:
+    store, suite = TrustStore(tmp_path / "trust.json"), tmp_path / "a.toml"
+    store.trust(suite, needs_of(COMMAND))
+    changed = COMMAND.replace("Do it.", "Do that.").replace('name = "s"', 'name = "renamed"')
+    assert store.is_trusted(suite, needs_of(changed))
+
+
+def test_a_link_in_another_folder_is_another_suite_since_its_commands_run_there(tmp_path: Path) -> None:
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+    suite, link = tmp_path / "mine" / "a.toml", tmp_path / "theirs" / "a.toml"
+    suite.write_text(COMMAND)
+    link.symlink_to(suite)
+    (tmp_path / "same").symlink_to(tmp_path / "mine", target_is_directory=True)
+    store = TrustStore(tmp_path / "trust.json")
+    store.trust(suite, needs_of(COMMAND))
+    assert store.is_trusted(tmp_path / "same" / "a.toml", needs_of(COMMAND))
+    assert store.is_trusted(tmp_path / "theirs" / ".." / "mine" / "a.toml", needs_of(COMMAND))
+    assert not store.is_trusted(link, needs_of(COMMAND))
+
+
+def test_bundled_suites_are_trusted_only_where_they_really_lie(tmp_path: Path) -> None:
+    samples, outside = tmp_path / "samples", tmp_path / "outside"
+    for folder in (samples, outside):
+        folder.mkdir()
+        (folder / "a.toml").write_text(COMMAND)
+    (samples / "link.toml").symlink_to(outside / "a.toml")
+    (outside / "link.toml").symlink_to(samples / "a.toml")
+    (tmp_path / "samples-copy").mkdir()
+    store = TrustStore(tmp_path / "trust.json", bundled_folder=samples)
+    needs = needs_of(COMMAND)
+    assert store.is_trusted(samples / "a.toml", needs)
+    for elsewhere in (
+        outside / "a.toml",
+        samples / "link.toml",
+        outside / "link.toml",
+        samples / ".." / "outside" / "a.toml",
+        tmp_path / "samples-copy" / "a.toml",
+    ):
+        assert not store.is_trusted(elsewhere, needs)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff", b"[]", b'{"format": 2, "trusted": {}}', b'{"format": 1, "trusted": {"a": 1}}', b"[" * 100_000],
+)
+def test_a_damaged_store_is_set_aside_with_a_notice_and_trusts_nothing(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "trust.json"
+    file.write_bytes(content)
+    store = TrustStore(file)
+    assert not store.is_trusted(tmp_path / "a.toml", needs_of(COMMAND))
+    assert store.notice is not None
+    assert "trust.json.damaged" in store.notice
+    assert (tmp_path / "trust.json.damaged").read_bytes() == content
+    store.trust(tmp_path / "a.toml", needs_of(COMMAND))
+    assert TrustStore(file).is_trusted(tmp_path / "a.toml", needs_of(COMMAND))
+
+
+def test_a_store_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "trust.json").mkdir()
+    store = TrustStore(tmp_path / "trust.json")
+    assert not store.is_trusted(tmp_path / "a.toml", needs_of(COMMAND))
+    assert store.notice is not None
+    assert "no suite counts as trusted" in store.notice
+    with pytest.raises(TrustError, match="cannot be remembered"):
+        store.trust(tmp_path / "a.toml", needs_of(COMMAND))
+    assert [path.name for path in tmp_path.iterdir()] == ["trust.json"]
+
+
+def test_the_store_is_private_and_holds_no_values(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "trust.json"
+    TrustStore(file).trust(tmp_path / "a.toml", needs_of(COMMAND))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert list(file.parent.iterdir()) == [file]
+    assert json.loads(file.read_text())["trusted"] == {str(tmp_path / "a.toml"): needs_of(COMMAND).fingerprint}

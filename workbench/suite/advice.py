@@ -1,0 +1,197 @@
+"""What reads well and still will not do what it says: settings that contradict each other, unknown tools, dates that
+are none, parts not yet built, and checks that `arcade_compatible` cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from workbench.suite.checks import Check, CheckBase, Checks, DateTime, Equals, Near
+from workbench.suite.findings import Finding, did_you_mean, quoted, warning
+from workbench.suite.model import AnyOrder, Case, ExpectedCall, Mock, Suite
+from workbench.suite.places import Place, written
+from workbench.suite.settings import Grading
+from workbench.suite.unbuilt import UnbuiltPart, unbuilt_in_case, unbuilt_in_suite
+
+_DEFAULT_GRADING = Grading()
+
+
+def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
+    """Findings on a suite that is well formed; `case_indices` are its cases' places in the file."""
+    if suite.execute and not suite.servers:
+        yield warning(("execute",), "there is nothing to execute: the suite has no server")
+    yield from _thresholds(suite, None, ())
+    known = None if suite.servers else {_comparable(tool.name): tool.name for tool in suite.tools}
+    yield from _mock_advice(suite.mocks, ("mocks",), known)
+    reported: set[UnbuiltPart] = set()
+    for part in unbuilt_in_suite(suite):
+        yield _unbuilt(part, part.place)
+    for index, case in zip(case_indices, suite.cases, strict=True):
+        place: Place = ("cases", index)
+        for part in unbuilt_in_case(suite, case):
+            if part not in reported:
+                yield _unbuilt(part, part.place if part.of_suite else (*place, *part.place))
+            if part.of_suite:
+                reported.add(part)
+        yield from _case_advice(suite, case, place, known)
+
+
+def _unbuilt(part: UnbuiltPart, place: Place) -> Finding:
+    what = f'"{part.value}"' if part.value else f"`{part.place[-1]}`"
+    return warning(place, f"{what} is not built yet", "a case that needs it ends as an error in this version")
+
+
+def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
+    calls = list(_expected(case, place))
+    yield from _thresholds(suite, case, place)
+    yield from _contradictions(suite, case, place, calls)
+    yield from _mock_advice(case.mocks, (*place, "mocks"), known)
+    if case.execute and not suite.servers:
+        yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
+    for index, name in enumerate(case.offer or ()):
+        yield from _unknown_tool(name, (*place, "offer", index), known)
+    for index, call in enumerate(case.disallowed):
+        yield from _unknown_tool(call.tool, (*place, "disallowed", index, "tool"), known)
+        yield from _dates(call.args, (*place, "disallowed", index, "args"))
+    for index, step in enumerate(case.steps):
+        if step.tool is not None:
+            yield from _unknown_tool(step.tool, (*place, "steps", index, "tool"), known)
+        yield from _dates(step.args, (*place, "steps", index, "args"))
+    for at, call in calls:
+        yield from _unknown_tool(call.tool, (*at, "tool"), known)
+        yield from _dates(call.args, (*at, "args"))
+    if case.response is not None:
+        yield from _date(case.response, (*place, "response"))
+    if _written(suite, case, "arcade_compatible"):
+        yield from _arcade_rules(calls)
+
+
+def _expected(case: Case, place: Place) -> Iterator[tuple[Place, ExpectedCall]]:
+    for index, item in enumerate(case.ordered):
+        if isinstance(item, AnyOrder):
+            for inner, call in enumerate(item.any_order):
+                yield (*place, "ordered", index, "any_order", inner), call
+        else:
+            yield (*place, "ordered", index), item
+    for index, call in enumerate(case.unordered):
+        yield (*place, "unordered", index), call
+
+
+def _written(suite: Suite, case: Case, option: str) -> bool | None:
+    """An option of `critics` as the case or else the suite writes it; `None` when neither does."""
+    of_case: bool | None = getattr(case.grading.critics, option)
+    of_suite: bool | None = getattr(suite.grading.critics, option)
+    return of_suite if of_case is None else of_case
+
+
+def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Finding]:
+    own = suite.grading if case is None else case.grading
+    if own.fail_threshold is None and own.warn_threshold is None:
+        return
+    fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
+    warn = _first(own.warn_threshold, suite.grading.warn_threshold, _DEFAULT_GRADING.warn_threshold)
+    if warn < fail:
+        key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
+        message = f"the warn threshold ({warn:g}) is below the fail threshold ({fail:g}): no run is ever warned"
+        yield warning((*place, "grading", key), message, "write both, failing below warning")
+
+
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)
+
+
+def _contradictions(
+    suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
+) -> Iterator[Finding]:
+    """Settings that are both written out and work against each other."""
+    if case.extra_calls == "allow" and _written(suite, case, "fail_on_tool_call_quantity") and calls:
+        message = 'extra_calls = "allow" works against fail_on_tool_call_quantity = true, which fails any extra call'
+        yield warning((*place, "extra_calls"), message, "leave one of them out")
+    if case.extra_calls == "allow" and case.expect_no_calls:
+        message = 'extra_calls = "allow" works against expect_no_calls = true'
+        yield warning((*place, "extra_calls"), message, "leave one of them out")
+    max_rounds = case.limits.max_rounds or suite.limits.max_rounds
+    if max_rounds == 1 and calls:
+        for key in ("response", "response_contains"):
+            if getattr(case, key):
+                message = f"max_rounds = 1 works against `{key}`: after a call there is no final answer"
+                yield warning((*place, key), message, "allow a second round")
+    budget = suite.limits.max_tool_calls if case.limits.max_tool_calls is None else case.limits.max_tool_calls
+    if budget is not None and budget < len(calls):
+        at: Place = ("limits",) if case.limits.max_tool_calls is None else (*place, "limits")
+        message = f"max_tool_calls = {budget} works against {len(calls)} expected calls in cases[{place[1]}]"
+        yield warning((*at, "max_tool_calls"), message, "doing right would count as over-calling")
+    never = {call.tool for call in case.disallowed if call.args is None}
+    for at, call in calls:
+        if call.tool in never:
+            yield warning((*at, "tool"), f"{quoted(call.tool)} is expected and disallowed in the same case")
+        if case.offer is not None and call.tool not in case.offer:
+            yield warning((*at, "tool"), f"{quoted(call.tool)} is expected but not in `offer`: the model never sees it")
+        for index, name in enumerate(call.forbidden_args):
+            if name in (call.args or {}):
+                message = f"the argument {quoted(name)} is expected and forbidden in the same call"
+                yield warning((*at, "forbidden_args", index), message)
+
+
+def _mock_advice(mocks: Sequence[Mock], place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
+    for index, mock in enumerate(mocks):
+        yield from _unknown_tool(mock.tool, (*place, index, "tool"), known)
+        yield from _dates(mock.when, (*place, index, "when"))
+
+
+def _unknown_tool(name: str, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
+    """A tool that no `[[tools]]` table defines; `known` is `None` where servers may bring any."""
+    if known is not None and _comparable(name) not in known:
+        hint = did_you_mean(name, known.values()) or "write it out as [[tools]], or name the server that brings it"
+        yield warning(place, f"no tool is called {quoted(name)}", hint)
+
+
+def _comparable(name: str) -> str:
+    """Spellings that graders take for one name: case, and dots, dashes and underscores."""
+    return name.replace("-", "_").replace(".", "_").lower()
+
+
+def _dates(checks: Checks | None, place: Place) -> Iterator[Finding]:
+    for name, check in (checks or {}).items():
+        yield from _date(check, (*place, name))
+
+
+def _date(check: Check, place: Place) -> Iterator[Finding]:
+    if isinstance(check, DateTime) and not _is_moment(check.datetime):
+        message = f"{quoted(check.datetime)} cannot be read as a moment: the check never holds"
+        yield warning((*place, "datetime"), message, "write it as 2026-05-27T07:30:00")
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        from dateutil.parser import parse
+
+        try:
+            parse(text)
+        except (ValueError, OverflowError):
+            return False
+    return True
+
+
+def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
+    """`arcade_compatible` has one critic for each argument name of a case (grading.md, how one suite serves five)."""
+    first: dict[str, tuple[Place, tuple[object, ...]]] = {}
+    for at, call in calls:
+        for name, check in (call.args or {}).items():
+            place = (*at, "args", name)
+            if isinstance(check, Near) and check.tolerance is not None:
+                message = "`tolerance` is refused under arcade_compatible: its numeric critic has none"
+                yield Finding((*place, "tolerance"), message, "use `value_range`")
+            critic = _critic(check)
+            seen_at, seen = first.setdefault(name, (place, critic))
+            if seen != critic:
+                message = f"under arcade_compatible every {quoted(name)} of a case has the same check and weight"
+                yield Finding(place, message, f"it differs from {written(seen_at[2:])}")
+
+
+def _critic(check: CheckBase) -> tuple[object, ...]:
+    """Everything about a check but the value that it expects."""
+    options = check.model_dump(exclude={check.kind, "plain"} if isinstance(check, Equals) else {check.kind})
+    return (check.kind, *options.items())

@@ -1,0 +1,170 @@
+"""Rules that no single type can say about a case: what it must have, what excludes what, its conversation and chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.suite.checks import check_names_in
+from workbench.suite.findings import Finding, code, described, quoted, tables, warning
+from workbench.suite.model import derived_id
+from workbench.suite.places import Place
+from workbench.suite.rules import check_rules, checks_rules, mock_rules, weight_rules
+
+_EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
+
+_FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
+    "user": ("role", "content"),
+    "assistant": ("role", "content", "tool_calls"),
+    "tool": ("role", "call", "content", "is_error"),
+}
+
+
+def cases_rules(cases: object) -> Iterator[Finding]:
+    """All cases of a suite, and that their ids differ."""
+    yield from _ids(cases)
+    for index, case in tables(cases):
+        yield from _case_rules(case, ("cases", index))
+
+
+def _ids(cases: object) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for index, case in tables(cases):
+        name, case_id = case.get("name"), case.get("id")
+        is_derived = "id" not in case
+        if is_derived and isinstance(name, str) and name:
+            case_id = derived_id(name)
+        if not isinstance(case_id, str):
+            continue
+        if case_id in first:
+            how = f"the id {quoted(case_id)}" + (", made from the name" if is_derived else "")
+            message = f"two cases with {how}: also cases[{first[case_id]}]"
+            place: Place = ("cases", index, "name" if is_derived else "id")
+            yield Finding(place, message, "write an `id` that no other case has")
+        first.setdefault(case_id, index)
+
+
+def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    if "steps" in case:
+        yield from _chain_rules(case, place)
+    elif "user" not in case:
+        yield Finding(place, "a case needs `user`, the request, or `steps`")
+    if "stop_on_failure" in case and "steps" not in case:
+        yield Finding((*place, "stop_on_failure"), "`stop_on_failure` goes only with `steps`", "remove it")
+    if case.get("skip") == "":
+        yield Finding((*place, "skip"), "must say why the case is skipped", "write a reason, or remove the key")
+    if case.get("models") == []:
+        yield Finding((*place, "models"), "must not be empty", "leave it out to use the suite's models")
+    if case.get("expect_no_calls") is True:
+        for key in ("ordered", "unordered"):
+            if case.get(key):
+                message = f"`{key}` expects calls, and `expect_no_calls` expects none"
+                yield Finding((*place, key), message, "remove one of them; `disallowed` may stay")
+    yield from _offer_rules(case.get("offer"), (*place, "offer"))
+    yield from _response_rules(case, place)
+    yield from _message_rules(case.get("messages"), (*place, "messages"))
+    yield from mock_rules(case.get("mocks"), (*place, "mocks"))
+    for call, at in _calls(case, place):
+        yield from checks_rules(call.get("args"), (*at, "args"))
+        if "disallowed" not in at:
+            yield from weight_rules(call.get("args"), (*at, "args"))
+
+
+def _calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:
+    for key in ("ordered", "unordered", "disallowed", "steps"):
+        for index, item in tables(case.get(key)):
+            at = (*place, key, index)
+            if key == "ordered" and "any_order" in item:
+                for inner, call in tables(item["any_order"]):
+                    yield call, (*at, "any_order", inner)
+            else:
+                yield item, at
+
+
+def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    for key in _EXCLUDED_BY_STEPS:
+        if key in case:
+            hint = "write it into the first step" if key == "user" else "a case has expectations or steps, not both"
+            yield Finding((*place, key), f"`steps` excludes `{key}`", hint)
+    steps = case["steps"]
+    if steps == []:
+        yield Finding((*place, "steps"), "must not be empty", "write [[cases.steps]] for each step")
+    for index, step in tables(steps):
+        at = (*place, "steps", index)
+        if index == 0 and "user" not in step:
+            yield Finding(at, "the first step needs `user`, the request")
+        for key in ("args", "forbidden_args"):
+            if key in step and "tool" not in step:
+                message = f"`{key}` needs `tool`: a step without `tool` expects no call"
+                yield Finding((*at, key), message, "name the tool, or remove the key")
+
+
+def _offer_rules(offer: object, place: Place) -> Iterator[Finding]:
+    if not isinstance(offer, list):
+        return
+    for index, name in enumerate(offer):
+        if name in offer[:index]:
+            yield Finding((*place, index), f"{described(name)} is offered twice", "remove one of them")
+
+
+def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    if "response" not in case:
+        return
+    place = (*place, "response")
+    response = case["response"]
+    if isinstance(response, dict):
+        before = list(check_rules(response, place))
+        yield from before
+        if not before and not check_names_in(response):
+            yield Finding(place, "must be text or one check", 'such as { contains = "text" }')
+    elif not isinstance(response, str):
+        message = f"must be text or one check, not {described(response)}"
+        yield Finding(place, message, "the final answer is text")
+
+
+def _message_rules(messages: object, place: Place) -> Iterator[Finding]:
+    made: dict[str, Place] = {}
+    answered: set[str] = set()
+    for index, message in tables(messages):
+        at = (*place, index)
+        role = message.get("role")
+        fields = _FIELDS_OF_ROLE.get(role) if isinstance(role, str) else None
+        if fields is None:
+            continue
+        for key in ("content", "tool_calls", "call", "is_error"):
+            if key in message and key not in fields:
+                hint = f"it has {code(fields[1:])}"
+                yield Finding((*at, key), f"a message of the role `{role}` has no `{key}`", hint)
+        if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
+            yield Finding(at, "a message of the assistant needs `content` or `tool_calls`")
+        if role != "assistant" and "content" not in message:
+            yield Finding(at, f"a message of the role `{role}` needs `content`")
+        for number, call in tables(message.get("tool_calls")):
+            call_id = call.get("id")
+            if isinstance(call_id, str):
+                if call_id in made:
+                    hint = "every call has an id of its own"
+                    yield Finding((*at, "tool_calls", number, "id"), f"two calls with the id {quoted(call_id)}", hint)
+                made.setdefault(call_id, (*at, "tool_calls", number))
+        if role == "tool":
+            yield from _answer_rules(message, at, made, answered)
+    for call_id, at in made.items():
+        if call_id not in answered:
+            hint = "many models refuse such a conversation: add a message of the role `tool`"
+            yield warning(at, f"the call {quoted(call_id)} has no answer", hint)
+
+
+def _answer_rules(
+    message: dict[str, object], place: Place, made: dict[str, Place], answered: set[str]
+) -> Iterator[Finding]:
+    call_id = message.get("call")
+    if "call" not in message:
+        yield Finding(place, "a message of the role `tool` needs `call`, the id of the call that it answers")
+    elif not isinstance(call_id, str):
+        return
+    elif call_id not in made:
+        hint = "it names the `id` of a tool call in an assistant's message above"
+        yield Finding((*place, "call"), f"no call with the id {quoted(call_id)} was made before", hint)
+    elif call_id in answered:
+        yield Finding((*place, "call"), f"the call {quoted(call_id)} is answered twice")
+    else:
+        answered.add(call_id)

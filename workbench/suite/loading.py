@@ -1,0 +1,254 @@
+"""From a suite file to a `Suite`, or to everything that is wrong with it: all problems at once, each with its line.
+
+Loading never starts a process, imports a module, opens a connection or reads a secret, and never raises for content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from workbench.suite.advice import advice
+from workbench.suite.case_rules import cases_rules
+from workbench.suite.findings import Finding, described
+from workbench.suite.model import Suite
+from workbench.suite.places import written
+from workbench.suite.positions import Positions, scan
+from workbench.suite.problems import Problem
+from workbench.suite.rules import suite_rules
+from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
+
+_SMALLEST = 'a suite begins with format = 1 and name = "…"'
+
+
+@dataclass(frozen=True)
+class SuiteFile:
+    """A suite file as it was read. `suite` is `None` when a problem is an error; `hash` is the SHA-256 of the file's
+    bytes in hex, empty when it could not be read. Problems stand in the order of their lines."""
+
+    path: Path
+    text: str
+    hash: str
+    suite: Suite | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """Problems that keep the suite from running."""
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Problems that only inform."""
+        return tuple(problem for problem in self.problems if problem.severity == "warning")
+
+    @cached_property
+    def positions(self) -> Positions:
+        """Where everything stands in the text; of a text that is not TOML, nothing is known."""
+        if self.suite is None and _parsed(self.text) is None:
+            return Positions({}, {}, (), 1)
+        return scan(self.text)
+
+    def case_lines(self, index: int) -> tuple[int, int]:
+        """First and last line (from 1) of a case's block: the comment lines directly above its header up to the next
+        table header that is not below it, without the blank lines at the end.
+
+        Raises IndexError when the text has no such case.
+        """
+        try:
+            first, last = self.positions.block(("cases", index))
+        except KeyError:
+            raise IndexError(f"{self.path} has no case {index}") from None
+        lines = self._lines
+        while last > first and not lines[last - 1].strip():
+            last -= 1
+        return first, last
+
+    def case_text(self, index: int) -> str:
+        """The text of a case's block, as `case_lines` delimits it; raises IndexError."""
+        first, last = self.case_lines(index)
+        return "\n".join(self._lines[first - 1 : last])
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.replace("\r\n", "\n").split("\n")
+
+
+def load_suite(path: Path) -> SuiteFile:
+    """Read a suite file. What is wrong with the file or in it, unreadable files included, becomes its problems."""
+    try:
+        if path.is_dir():
+            return _refused(path, "is a folder, not a suite file", "name a file in it")
+        if path.exists() and not path.is_file():
+            return _refused(path, "is not a regular file")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return _refused(path, "there is no such file", "check the path")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return _refused(path, f"cannot be read: {reason}")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"is not UTF-8: the byte 0x{content[error.start]:02x} cannot be read"
+        problem = Problem(path, line, "", message, "save the file as UTF-8")
+        text = content.decode("utf-8", errors="replace")
+        return SuiteFile(path, text, _sha256(content), None, (problem,))
+    return _loaded(text, path, _sha256(content))
+
+
+def parse_suite(text: str, path: Path) -> SuiteFile:
+    """Read a suite from its text; `path` is where it stands, or will."""
+    return _loaded(text, path, _sha256(text.encode("utf-8", errors="surrogatepass")))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _refused(path: Path, message: str, hint: str = "") -> SuiteFile:
+    return SuiteFile(path, "", "", None, (Problem(path, None, "", message, hint),))
+
+
+def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
+    if not text.strip():
+        problem = Problem(path, 1, "", "the file is empty", _SMALLEST)
+        return SuiteFile(path, text, file_hash, None, (problem,))
+    try:
+        raw: dict[str, object] = tomllib.loads(text)
+        if nested_too_deeply(raw):
+            raise RecursionError
+    except (ValueError, RecursionError) as error:
+        return SuiteFile(path, text, file_hash, None, (_not_toml(error, text, path),))
+    suite, findings = _read(raw)
+    problems = _placed(findings, scan(text), path) if findings else ()
+    return SuiteFile(path, text, file_hash, suite, problems)
+
+
+def _placed(findings: list[Finding], lines: Positions, path: Path) -> tuple[Problem, ...]:
+    problems = [
+        Problem(path, lines.line(found.place), written(found.place), found.message, found.hint, found.severity)
+        for found in dict.fromkeys(findings)
+    ]
+    return tuple(sorted(problems, key=lambda problem: problem.line or 0))
+
+
+def _parsed(text: str) -> dict[str, object] | None:
+    try:
+        raw: dict[str, object] = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if nested_too_deeply(raw) else raw
+
+
+def _read(raw: dict[str, object]) -> tuple[Suite | None, list[Finding]]:
+    format_problem = _format_problem(raw)
+    if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
+        return None, [format_problem]
+    findings = [format_problem] if format_problem else []
+    findings += value_findings(raw)
+    refused = {finding.place for finding in findings}
+    suite: Suite | None = None
+    of_shape: Iterable[Finding] = ()
+    try:
+        suite = Suite.model_validate({"format": 1, **raw})
+    except ValidationError as error:
+        of_shape = shape_findings(raw, error)
+    for finding in (*of_shape, *suite_rules(raw), *cases_rules(raw.get("cases"))):
+        if finding.place not in refused:
+            findings.append(finding)
+    if suite is None and not findings:
+        findings.append(Finding((), "this is not a suite of format 1"))
+    findings += _advice(raw, suite, findings)
+    if any(finding.severity == "error" for finding in findings):
+        suite = None
+    return suite, findings
+
+
+def _format_problem(raw: dict[str, object]) -> Finding | None:
+    if "format" not in raw:
+        return Finding((), "`format` is missing", "a suite's first line is format = 1")
+    value = raw["format"]
+    if type(value) is int and value == 1:
+        return None
+    if type(value) is int and value > 1:
+        return Finding(("format",), f"format {value} is newer than this version", "it reads format 1: update Workbench")
+    return Finding(("format",), f"must be the number 1, not {described(value)}", "write format = 1")
+
+
+def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
+    """Advice on what is well formed: all cases, or those without errors when only cases have some."""
+    errors = [finding.place for finding in findings if finding.severity == "error"]
+    if not errors and suite is not None:
+        yield from advice(suite, range(len(suite.cases)))
+        return
+    cases = raw.get("cases")
+    if not isinstance(cases, list) or any(len(place) < 2 or place[0] != "cases" for place in errors):
+        return
+    broken = {place[1] for place in errors}
+    sound = [index for index in range(len(cases)) if index not in broken]
+    try:
+        yield from advice(Suite.model_validate({**raw, "cases": [cases[index] for index in sound]}), sound)
+    except ValidationError:
+        return
+
+
+_LINE_AND_COLUMN = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+_WAYS_OUT = (
+    ("Cannot overwrite a value", "this key is already written above in the same table"),
+    ("Cannot declare", "this table is already written above; [[…]] with two brackets adds one to a list"),
+    ("Cannot mutate immutable namespace", "this name is already written above, as a value in brackets or braces"),
+    ("Duplicate inline table key", "write the key once"),
+    ("Expected '=' after a key", "a key is followed by = and its value; keys with blanks stand in quotes"),
+    ("Expected newline or end of document", "a line holds one key and its value; text stands in quotes"),
+    ("Expected ']'", "close the bracket of the table header on the same line"),
+    ("Unclosed array", "close the list with ] and put commas between its values"),
+    ("Unclosed inline table", "close the table with } and put commas between its keys"),
+    ("Unterminated string", "close the text with a quotation mark"),
+    ('Expected "\'"', "close the text with an apostrophe"),
+    ("Illegal character '\\n'", "close the text on the same line; longer text stands between three quotation marks"),
+    ("Unescaped", "write \\\\ for a backslash, or put the text in apostrophes: 'C:\\temp'"),
+    ("Invalid hex value", "a \\u escape has four hexadecimal digits, a \\U escape eight"),
+    ("Invalid initial character for a key", "a table in braces stands on one line, without a comma at its end"),
+    ("Exceeds the limit", "a number this long must be text in quotes"),
+)
+
+
+def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Problem:
+    if isinstance(error, RecursionError):
+        return Problem(path, None, "", "is nested too deeply", "no tool call needs so many tables in each other")
+    message = str(error)
+    place = _LINE_AND_COLUMN.search(message)
+    line: int | None = None
+    column = ""
+    if place is not None:
+        message = message[: place.start()]
+        line = int(place[1]) if place[1] else text.rstrip().count("\n") + 1
+        column = f" (column {place[2]})" if place[2] else " (at the end of the file)"
+    if text.startswith("\ufeff"):
+        message, hint = "a byte order mark at the beginning", "save the file as UTF-8 without it"
+    else:
+        hint = next((hint for start, hint in _WAYS_OUT if message.startswith(start)), "")
+    if message == "Invalid value":
+        hint = _way_out_of_value(text, line)
+    message = message.split(" for integer")[0]
+    return Problem(path, line, "", f"is not TOML: {message}{column}", hint)
+
+
+def _way_out_of_value(text: str, line: int | None) -> str:
+    written_line = text.split("\n")[line - 1] if line else ""
+    value = written_line.partition("=")[2].partition("#")[0].strip().rstrip(",")
+    if value in ("True", "False"):
+        return f"write {value.lower()}"
+    if value in ("null", "None", "nil"):
+        return "TOML has no null: leave the key out, or expect it with { equals_null = true }"
+    return "text stands in quotes" if value else "write a value after ="

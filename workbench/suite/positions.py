@@ -1,0 +1,210 @@
+"""On which line of a TOML text each key, array element and table header stands.
+
+`tomllib` gives values without positions. This scanner reads a text that `tomllib` has accepted and only looks where
+things are; values are skipped over, not interpreted.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+
+from workbench.suite.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A real table header. `first_line` is that of the comment lines directly above it, or its own."""
+
+    place: Place
+    line: int
+    first_line: int
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Lines count from 1. `ends` has the last line of each element of a top-level array that is written inline."""
+
+    lines: Mapping[Place, int]
+    ends: Mapping[Place, int]
+    headers: tuple[Header, ...]
+    last_line: int
+
+    def line(self, place: Place) -> int:
+        """The line of a place, or of the nearest thing around it that is written in the file."""
+        while place:
+            if (line := self.lines.get(place)) is not None:
+                return line
+            place = place[:-1]
+        return 1
+
+    def block(self, place: Place) -> tuple[int, int]:
+        """First and last line of an element of a top-level array of tables, such as `("cases", 3)`.
+
+        The comment lines directly above a header belong to what it opens, which runs to the next header that is not
+        below it. Raises KeyError when there is no such element.
+        """
+        number = next((n for n, header in enumerate(self.headers) if header.place == place), None)
+        if number is None:
+            return self.lines[place], self.ends[place]
+        following = (header for header in self.headers[number + 1 :] if header.place[: len(place)] != place)
+        last = next((header.first_line - 1 for header in following), self.last_line)
+        return self.headers[number].first_line, last
+
+
+def scan(text: str) -> Positions:
+    """Find every key, array element and header of a text that `tomllib` accepts."""
+    return _Scanner(text).scan()
+
+
+_GAP = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
+_BLANK = re.compile(r"[ \t]*+")
+_KEY = re.compile(r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+'""")
+_DOT = re.compile(r"[ \t]*+\.[ \t]*+")
+_PLAIN_KEY = re.compile(r"([A-Za-z0-9_-]++)[ \t]*+=[ \t]*+")
+_EQUALS = re.compile(r"[ \t]*+=[ \t]*+")
+_SCALAR = re.compile(
+    r'''"""(?:[^"\\]++|\\[\s\S]|"{1,2}(?!"))*+"{3,5}'''
+    r"""|'''(?:[^']++|'{1,2}(?!'))*+'{3,5}"""
+    r"""|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+'"""
+    r"|[^,\]}#\r\n]++"
+)
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self._newlines = [match.start() for match in re.finditer("\n", text)]
+        self._lines: dict[Place, int] = {}
+        self._ends: dict[Place, int] = {}
+        self._headers: list[Header] = []
+        self._lengths: dict[Place, int] = {}
+        """How many elements each array of tables has so far."""
+
+    def scan(self) -> Positions:
+        table: Place = ()
+        while True:
+            start = self._position
+            gap = self._skip(_GAP)
+            if self._position >= len(self._text):
+                last_line = len(self._newlines) + (not self._text.endswith("\n"))
+                return Positions(self._lines, self._ends, tuple(self._headers), last_line)
+            if self._text[self._position] == "[":
+                whole_lines = gap.split("\n")[bool(start) : -1]
+                table = self._header(whole_lines)
+            else:
+                self._pair(table)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._position)
+        if match is None:
+            raise ValueError(f"this is not TOML (at character {self._position})")
+        self._position = match.end()
+        return match[0]
+
+    def _line(self) -> int:
+        return bisect_right(self._newlines, self._position - 1) + 1
+
+    def _key(self) -> list[str]:
+        parts = [_key_text(self._skip(_KEY))]
+        while dot := _DOT.match(self._text, self._position):
+            self._position = dot.end()
+            parts.append(_key_text(self._skip(_KEY)))
+        return parts
+
+    def _header(self, lines_above: list[str]) -> Place:
+        line = self._line()
+        is_array = self._text.startswith("[[", self._position)
+        self._position += 2 if is_array else 1
+        self._skip(_BLANK)
+        *parents, name = self._key()
+        self._skip(_BLANK)
+        self._position += 2 if is_array else 1
+        place: Place = ()
+        for parent in parents:
+            place = self._entered((*place, parent), line)
+        place = (*place, name)
+        if is_array:
+            self._lines.setdefault(place, line)
+            index = self._lengths.get(place, 0)
+            self._lengths[place] = index + 1
+            place = (*place, index)
+        self._lines[place] = line
+        self._headers.append(Header(place, line, line - _comments_at_end(lines_above)))
+        return place
+
+    def _entered(self, place: Place, line: int) -> Place:
+        """A table that a header passes through: of an array of tables, its last element."""
+        self._lines.setdefault(place, line)
+        length = self._lengths.get(place)
+        return place if length is None else (*place, length - 1)
+
+    def _pair(self, table: Place) -> None:
+        line = self._line()
+        if plain := _PLAIN_KEY.match(self._text, self._position):
+            self._position = plain.end()
+            place = (*table, plain[1])
+            self._lines[place] = line
+        else:
+            place = table
+            for part in self._key():
+                place = (*place, part)
+                self._lines.setdefault(place, line)
+            self._skip(_EQUALS)
+        self._value(place)
+
+    def _value(self, place: Place) -> None:
+        start = self._text[self._position]
+        if start == "[":
+            self._array(place)
+        elif start == "{":
+            self._inline_table(place)
+        else:
+            self._skip(_SCALAR)
+
+    def _array(self, place: Place) -> None:
+        index = 0
+        self._position += 1
+        self._skip(_GAP)
+        while self._text[self._position] != "]":
+            element = (*place, index)
+            self._lines[element] = self._line()
+            self._value(element)
+            if len(element) == 2:
+                self._ends[element] = self._line()
+            index += 1
+            self._next()
+        self._position += 1
+
+    def _inline_table(self, place: Place) -> None:
+        self._position += 1
+        self._skip(_GAP)
+        while self._text[self._position] != "}":
+            self._pair(place)
+            self._next()
+        self._position += 1
+
+    def _next(self) -> None:
+        """Pass the comma, if any, to the next element or the closing bracket."""
+        self._skip(_GAP)
+        if self._text[self._position] == ",":
+            self._position += 1
+            self._skip(_GAP)
+
+
+def _comments_at_end(lines: list[str]) -> int:
+    comments = (line.lstrip().startswith("#") for line in reversed(lines))
+    return sum(1 for _ in takewhile(bool, comments))
+
+
+def _key_text(token: str) -> str:
+    if token[0] == "'":
+        return token[1:-1]
+    if token[0] == '"':
+        return token[1:-1] if "\\" not in token else str(tomllib.loads(f"key = {token}")["key"])
+    return token

@@ -1,0 +1,259 @@
+"""Rules that no single type can say, for everything in a suite but its cases: servers, tools, mocks and checks.
+
+They read the TOML as it was written, so that they find what they can even where its shape is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, check_names_in
+from workbench.suite.findings import Finding, code, described, did_you_mean, quoted, table, tables, warning
+from workbench.suite.places import Place
+from workbench.suite.references import has_stray_dollar, is_module_name
+
+_EXPLICIT = "a table that is meant as it stands is written { equals = { … } }"
+_SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+
+
+def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
+    """Everything outside of the cases."""
+    if "cases" not in raw or raw["cases"] == []:
+        yield warning((), "the suite has no cases", "write [[cases]] with `name` and `user`")
+    if raw.get("models") == []:
+        yield Finding(("models",), "must not be empty", "leave it out to use the offline model")
+    yield from twice(raw.get("servers"), "name", ("servers",), "servers")
+    for index, server in tables(raw.get("servers")):
+        yield from _server_rules(server, ("servers", index))
+    yield from twice(raw.get("tools"), "name", ("tools",), "tools")
+    for index, tool in tables(raw.get("tools")):
+        yield from _tool_rules(tool, ("tools", index))
+    yield from mock_rules(raw.get("mocks"), ("mocks",))
+
+
+def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
+    """Elements of an array of tables that share what must be theirs alone."""
+    first: dict[str, int] = {}
+    for index, element in tables(elements):
+        name = element.get(key)
+        if not isinstance(name, str):
+            continue
+        if name in first:
+            message = f"two {plural} with the {key} {quoted(name)}: also {place[-1]}[{first[name]}]"
+            yield Finding((*place, index, key), message, f"give one of them another {key}")
+        first.setdefault(name, index)
+
+
+def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, what: str) -> Iterator[Finding]:
+    """Keys of which a table must have one and only one; presence decides, whatever the value."""
+    given = [name for name in element if name in names]
+    if not given:
+        yield Finding(place, f"{what} needs one of {code(names)}")
+    for name in given[1:]:
+        message = f"{what} takes only one of {code(names)}: `{given[0]}` is given as well"
+        yield Finding((*place, name), message, "remove one of them")
+
+
+def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
+    """Keys that mean something only beside another one."""
+    for option, needed in options.items():
+        if option in element and needed not in element:
+            yield Finding((*place, option), f"`{option}` goes only with `{needed}`", "remove it")
+
+
+def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
+    yield from exactly_one(server, ("command", "url", "module"), place, "a server")
+    if any(key in server for key in ("command", "url", "module")):
+        options = {"env": "command", "transport": "url", "headers": "url", "object": "module"}
+        yield from goes_only_with(server, options, place)
+    command = server.get("command")
+    if isinstance(command, str):
+        yield Finding((*place, "command"), "must be a list of words, not one text", 'write ["python", "server.py"]')
+    elif isinstance(command, list):
+        if command[:1] == [""]:
+            yield Finding((*place, "command", 0), "must name a program, not be empty")
+        for index, word in enumerate(command):
+            yield from _no_control_characters(word, (*place, "command", index), "\0")
+    url = server.get("url")
+    if isinstance(url, str) and url and not _is_web_address(url):
+        yield Finding((*place, "url"), f"{quoted(url)} is not a web address", "write https://host/path")
+    for key in ("env", "headers"):
+        for name, value in table(server.get(key)).items():
+            yield from _reference_rules(name, value, (*place, key, name))
+    for key in ("module", "object"):
+        module = server.get(key)
+        if isinstance(module, str) and module:
+            yield from _module_rules(module, (*place, key))
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return False
+
+
+def _reference_rules(name: str, value: object, place: Place) -> Iterator[Finding]:
+    if not name or any(character in name for character in "=:\0\r\n"):
+        yield Finding(place, f"{quoted(name)} cannot be a name here")
+    yield from _no_control_characters(value, place, "\0\r\n")
+    if isinstance(value, str) and has_stray_dollar(value):
+        yield Finding(place, "a `$` that starts no variable's name", "write $NAME or ${NAME}, and $$ for a dollar sign")
+
+
+def _no_control_characters(value: object, place: Place, refused: str) -> Iterator[Finding]:
+    if isinstance(value, str) and any(character in value for character in refused):
+        yield Finding(place, "holds a control character that cannot be passed on")
+
+
+def _module_rules(name: str, place: Place) -> Iterator[Finding]:
+    if name.endswith(".py"):
+        yield Finding(place, f"{quoted(name)} is a file name", f'write the module: "{name[:-3].replace("/", ".")}"')
+    elif not is_module_name(name):
+        yield Finding(place, f"{quoted(name)} is not a Python name", "write it as after `import`")
+
+
+def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
+    if "parameters" not in tool:
+        return
+    place = (*place, "parameters")
+    parameters = tool["parameters"]
+    if isinstance(parameters, str):
+        try:
+            parameters = json.loads(parameters)
+        except (ValueError, RecursionError):
+            return
+    elif isinstance(parameters, dict):
+        for key in ("name", "parameters", "annotations"):
+            if key in parameters:
+                hint = f"a table header swallows what follows it: write `{key}` above `[tools.parameters]`"
+                yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
+        parameters = {key: value for key, value in parameters.items() if key not in ("name", "parameters")}
+    if isinstance(parameters, dict):
+        yield from _schema_rules(parameters, place)
+
+
+def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
+    if "type" not in schema:
+        yield Finding(place, "the schema must say what it describes", 'write type = "object"')
+    elif schema["type"] != "object" and schema["type"] in _SCHEMA_TYPES:
+        yield Finding((*place, "type"), 'must be "object": arguments have names', 'write type = "object"')
+    from jsonschema import Draft202012Validator as Validator
+
+    checking = Validator(Validator.META_SCHEMA, format_checker=Validator.FORMAT_CHECKER)
+    seen: set[Place] = set()
+    try:
+        for error in checking.iter_errors(schema):
+            at = (*place, *error.absolute_path)
+            if at in seen:
+                continue
+            seen.add(at)
+            keyword, value = at[-1], error.instance
+            hint = ""
+            if keyword == "type":
+                message = f"{described(value)} is no type of JSON Schema"
+                hint = (did_you_mean(value, _SCHEMA_TYPES) if isinstance(value, str) else "") or code(_SCHEMA_TYPES)
+            elif keyword == "pattern":
+                message = f"{described(value)} is not a regular expression"
+            else:
+                message = f"not a valid JSON Schema: {described(value)} cannot stand here"
+                hint = _schema_hint(str(error.validator), error.validator_value)
+            yield Finding(at, message, hint)
+    except RecursionError:
+        yield Finding(place, "the schema is nested too deeply")
+
+
+def _schema_hint(validator: str, wanted: object) -> str:
+    if validator == "type":
+        names = wanted if isinstance(wanted, list) else [wanted]
+        return f"JSON Schema wants: {' or '.join(str(name) for name in names)}"
+    return ""
+
+
+def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
+    """The mocks of a suite or of a case."""
+    for index, mock in tables(mocks):
+        at = (*place, index)
+        answers = ("result", "results", "error", "python")
+        swallowed = [key for key in answers if key in table(mock.get("when"))]
+        if swallowed and not any(key in mock for key in answers):
+            message = f"a mock needs one of {code(answers)}"
+            yield Finding(at, message, f"`{swallowed[0]}` stands inside `when`: write it above the header of `when`")
+        else:
+            yield from exactly_one(mock, answers, at, "a mock")
+        yield from checks_rules(mock.get("when"), (*at, "when"))
+        yield from _function_rules(mock.get("python"), (*at, "python"))
+
+
+def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
+    """The checks of `args` or `when`: an argument's name to what is asked of it."""
+    for name, value in table(checks).items():
+        if name in ("args", "forbidden_args", "mock_result") and not _is_check(value):
+            hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
+            yield Finding((*place, name), f"`{name}` is refused directly inside `{place[-1]}`", hint)
+        elif isinstance(value, dict):
+            yield from check_rules(value, (*place, name))
+
+
+def _is_check(value: object) -> bool:
+    return isinstance(value, dict) and bool(check_names_in(value))
+
+
+def check_rules(value: dict[str, object], place: Place) -> Iterator[Finding]:
+    """One table that is a check, or is taken for one."""
+    names = check_names_in(value)
+    if not names:
+        if value and all(key in OPTION_NAMES for key in value):
+            options = code(value)
+            yield Finding(place, f"{options} without the check that takes it", f"name the check; {_EXPLICIT}")
+        return
+    name = names[0]
+    options_of_check = [option for option in CHECK_CLASSES[name].model_fields if option not in (name, "plain")]
+    for key in value:
+        if key in CHECK_CLASSES and key != name:
+            message = f"two checks on one argument: `{name}` and `{key}`"
+            yield Finding((*place, key), message, f"choose one; {_EXPLICIT}")
+        elif key != name and key not in options_of_check:
+            hint = did_you_mean(key, options_of_check) or _EXPLICIT
+            yield Finding((*place, key), f"`{key}` does not go with the check `{name}`", hint)
+    if len(names) == 1:
+        yield from _expected_rules(name, value[name], (*place, name))
+
+
+def _expected_rules(name: str, expected: object, place: Place) -> Iterator[Finding]:
+    if name in ("present", "equals_null") and type(expected) in (int, float):
+        yield Finding(place, f"`{name}` takes only true, not {described(expected)}")
+    elif name == "one_of" and expected == []:
+        yield Finding(place, "must not be empty: nothing is one of no values")
+    elif name == "range" and isinstance(expected, list) and len(expected) == 2:
+        low, high = expected
+        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+            yield Finding(place, "must rise: [low, high] with low ≤ high", "swap the two numbers")
+    elif name == "python":
+        yield from _function_rules(expected, place)
+
+
+def _function_rules(reference: object, place: Place) -> Iterator[Finding]:
+    if isinstance(reference, str):
+        module, _, function = reference.partition(":")
+        if module.endswith(".py"):
+            yield Finding(place, f"{quoted(module)} is a file name", f'write the module: "{module[:-3]}:{function}"')
+
+
+def weight_rules(args: object, place: Place) -> Iterator[Finding]:
+    """Either every argument of a call has a weight or none has; `weight = 0` is a weight."""
+    weighted = Counter(_has_weight(value) for value in table(args).values())
+    if weighted[True] and weighted[False]:
+        for name, value in table(args).items():
+            if not _has_weight(value):
+                message = "has no weight, though other arguments of this call have one"
+                hint = "give every argument a weight or none (weight = 0 records without judging)"
+                yield Finding((*place, name), message, hint)
+
+
+def _has_weight(value: object) -> bool:
+    return isinstance(value, dict) and "weight" in value and bool(check_names_in(value))

@@ -1,0 +1,284 @@
+"""Keys and types of a suite: what pydantic finds wrong with them, said in plain words at the right place.
+
+What the types alone cannot say (one of several keys, names used twice) is in `workbench.suite.rules`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import date, time
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from workbench.suite.checks import CHECK_CLASSES, NAMED_WEIGHTS
+from workbench.suite.findings import Finding, code, described, did_you_mean
+from workbench.suite.model import (
+    AccuracyTable,
+    Annotations,
+    Case,
+    CriticsTable,
+    ExpectedCall,
+    Gate,
+    GradingTable,
+    HistoryCall,
+    HistoryMessage,
+    LimitsTable,
+    Mock,
+    Server,
+    Step,
+    Suite,
+    Tool,
+)
+from workbench.suite.places import Place, keys_of
+
+_GRADING: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
+    ("limits",): ("the limits", LimitsTable),
+    ("grading",): ("the grading", GradingTable),
+    ("grading", "critics"): ("the options of critics", CriticsTable),
+    ("grading", "accuracy"): ("the options of accuracy", AccuracyTable),
+    ("mocks",): ("a mock", Mock),
+}
+
+TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
+    (): ("the suite", Suite),
+    **_GRADING,
+    ("gate",): ("the gate", Gate),
+    ("servers",): ("a server", Server),
+    ("tools",): ("a tool", Tool),
+    ("tools", "annotations"): ("annotations", Annotations),
+    ("cases",): ("a case", Case),
+    **{("cases", *keys): entry for keys, entry in _GRADING.items()},
+    ("cases", "messages"): ("a message", HistoryMessage),
+    ("cases", "messages", "tool_calls"): ("a tool call", HistoryCall),
+    ("cases", "ordered"): ("an expected call", ExpectedCall),
+    ("cases", "ordered", "any_order"): ("an expected call", ExpectedCall),
+    ("cases", "unordered"): ("an expected call", ExpectedCall),
+    ("cases", "disallowed"): ("an expected call", ExpectedCall),
+    ("cases", "steps"): ("a step", Step),
+}
+"""Every table of ours by the keys that lead to it, with what it is called."""
+
+ARRAYS_OF_TABLES = frozenset(
+    {
+        ("servers",),
+        ("tools",),
+        ("mocks",),
+        ("cases",),
+        ("cases", "mocks"),
+        ("cases", "messages"),
+        ("cases", "messages", "tool_calls"),
+        ("cases", "ordered"),
+        ("cases", "ordered", "any_order"),
+        ("cases", "unordered"),
+        ("cases", "disallowed"),
+        ("cases", "steps"),
+    }
+)
+
+_DEEPEST = 64
+"""Levels of nesting; deeper files are refused before anything recurses into them."""
+
+_FOUND_BY_RULES = frozenset({"check_mixed", "check_without_name", "invalid-json-value"})
+
+
+def nested_too_deeply(raw: dict[str, object]) -> bool:
+    """Whether tables and lists are nested deeper than anything a tool call could need."""
+    level: list[object] = [raw]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(container: dict[str, object] | list[object]) -> Iterator[object]:
+    return iter(container.values() if isinstance(container, dict) else container)
+
+
+def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
+    """Values that JSON does not have: dates and times, `nan`, and `inf` outside of a range or a limit."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, dict | list | float | date | time):
+                yield from value_findings(inner, (*place, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            if isinstance(inner, dict | list | float | date | time):
+                yield from value_findings(inner, (*place, index))
+    elif isinstance(value, date | time):
+        text = value.isoformat()
+        of_argument = len(place) > 1 and place[-2] in ("args", "when")
+        hint = f'write the text "{text}"' + (f', or {{ datetime = "{text}" }}' if of_argument else "")
+        yield Finding(place, "TOML dates and times are refused: a model sends text", hint)
+    elif isinstance(value, float) and math.isnan(value):
+        yield Finding(place, "`nan` is refused: it equals nothing, not even itself")
+    elif isinstance(value, float) and math.isinf(value) and not _may_be_infinite(place):
+        yield Finding(place, "an infinite number is refused: JSON has none", "only `range` and `limits` take `inf`")
+
+
+def _may_be_infinite(place: Place) -> bool:
+    return "limits" in place[:-1] or (len(place) > 1 and place[-2] == "range")
+
+
+def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[Finding]:
+    """The errors of `Suite.model_validate(raw)`, one finding for each place."""
+    seen: set[Place] = set()
+    for detail in error.errors(include_url=False):
+        if detail["type"] in _FOUND_BY_RULES:
+            continue
+        finding = _finding(raw, detail)
+        if finding.place not in seen and not _is_consequence(finding.place, detail):
+            seen.add(finding.place)
+            yield finding
+
+
+def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
+    """Whether an error only follows from another: no id for want of a name, a list empty for want of good elements."""
+    if detail["type"] == "too_short":
+        return bool(detail["input"])
+    return detail["type"] == "missing" and keys_of(place) == ("cases", "id")
+
+
+def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
+    kind = detail["type"]
+    place, value = _place_of(raw, detail["loc"])
+    context: Mapping[str, Any] = detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown_key(place, in_group=len(place) > 2 and detail["loc"][-2:-1] == ("group",))
+    if len(place) > 1 and place[-1] == "weight":
+        return Finding(place, f"must be a number from 0, or one of {code(NAMED_WEIGHTS)}, not {described(value)}")
+    if len(place) > 1 and _is_pair(place) and kind in ("missing", "too_long"):
+        place = place[:-1] if kind == "missing" else place
+        return Finding(place, "needs exactly two numbers: [low, high]")
+    match kind:
+        case "missing":
+            return _missing(place)
+        case "string_type":
+            message, hint = f"must be text in quotes, not {described(value)}", ""
+        case "int_type" | "int_from_float":
+            message, hint = f"must be a whole number, not {described(value)}", ""
+        case "float_type":
+            message, hint = f"must be a number, not {described(value)}", ""
+        case "finite_number":
+            message, hint = "must be a finite number", ""
+        case "bool_type":
+            message, hint = f"must be true or false, not {described(value)}", "without quotes, in lower case"
+        case "tuple_type":
+            message, hint = f"must be a list, not {described(value)}", _list_hint(place, value)
+        case "model_type" | "dict_type":
+            if keys_of(place) == ("tools", "parameters") and isinstance(value, str):
+                message, hint = "the JSON text must be an object", 'write {"type": "object", …}'
+            else:
+                message, hint = f"must be a table, not {described(value)}", _table_hint(place, value)
+        case "literal_error":
+            return _not_allowed(place, value, str(context["expected"]))
+        case "greater_than_equal":
+            message, hint = f"must be at least {context['ge']:g}, not {value}", ""
+        case "greater_than":
+            message, hint = f"must be more than {context['gt']:g}, not {value}", ""
+        case "less_than_equal":
+            message, hint = f"must be at most {context['le']:g}, not {value}", ""
+        case "string_too_short" | "too_short":
+            message, hint = "must not be empty", ""
+        case "value_error":
+            message, _, hint = str(context["error"]).partition(": write ")
+            hint = f"write {hint}" if hint else ""
+        case _:
+            message, hint = detail["msg"], ""
+    return Finding(place, message, hint)
+
+
+def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
+    """The place that a pydantic location means, and the value there; union tags are no part of it."""
+    place: Place = ()
+    value: object = raw
+    previous: tuple[int | str, ...] = ()
+    for number, part in enumerate(location):
+        if not _is_tag(previous, part):
+            is_inside = (isinstance(value, dict) and part in value) or (
+                isinstance(value, list) and isinstance(part, int) and part < len(value)
+            )
+            if is_inside:
+                place = (*place, part)
+                value = value[part]  # type: ignore[index]
+            elif number == len(location) - 1 and isinstance(value, dict | list):
+                place = (*place, part)
+                value = None
+        previous = (*previous, part)
+    return place, value
+
+
+def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
+    """Whether the next part of a location names the branch of a union that was taken."""
+    if part in ("call", "group"):
+        return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
+    if part in CHECK_CLASSES:
+        return (len(previous) > 1 and previous[-2] in ("args", "when")) or previous[-1:] == ("response",)
+    return False
+
+
+def _is_pair(place: Place) -> bool:
+    return place[-1] in ("range", "value_range") or place[-2] in ("range", "value_range")
+
+
+def _missing(place: Place) -> Finding:
+    what = TABLES.get(keys_of(place[:-1]))
+    owner = what[0] if what else "this table"
+    return Finding(place, f"`{place[-1]}` is missing: {owner} needs it")
+
+
+def _unknown_key(place: Place, in_group: bool) -> Finding:
+    """A key that its table does not have: misspelt, or swallowed by a table header above it."""
+    key = str(place[-1])
+    if in_group:
+        return Finding(place, f"`{key}` beside `any_order`", "a group has no other key: put each call into its list")
+    if key == "any_order":
+        return Finding(place, "`any_order` stands only in `ordered`", "calls in other lists have no order anyway")
+    keys = keys_of(place[:-1])
+    owner, known = TABLES[keys]
+    home = _home_of(key, keys)
+    if home is not None:
+        above = f"[[{'.'.join(keys)}]]" if keys in ARRAYS_OF_TABLES else f"[{'.'.join(keys)}]"
+        hint = f"`{key}` is a key of {home}: a table header swallows what follows it, so write it above `{above}`"
+    else:
+        hint = did_you_mean(key, known.model_fields) or f"known here: {code(known.model_fields)}"
+    return Finding(place, f"unknown key `{key}` in {owner}", hint)
+
+
+def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
+    """The nearest table around this one that has such a key."""
+    for length in range(len(keys) - 1, -1, -1):
+        entry = TABLES.get(keys[:length])
+        if entry is not None and key in entry[1].model_fields:
+            return entry[0]
+    return None
+
+
+def _not_allowed(place: Place, value: object, expected: str) -> Finding:
+    if expected == "True":
+        hint = "for an argument that must not be given, use `forbidden_args`" if place[-1] == "present" else ""
+        return Finding(place, f"`{place[-1]}` takes only true, not {described(value)}", hint)
+    allowed = expected.replace(" or ", ", ").replace("'", "").split(", ")
+    hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    return Finding(place, f"must be {code(allowed[:-1])} or `{allowed[-1]}`, not {described(value)}", hint)
+
+
+def _list_hint(place: Place, value: object) -> str:
+    keys = keys_of(place)
+    if isinstance(value, dict) and keys in ARRAYS_OF_TABLES:
+        return f"write `[[{'.'.join(keys)}]]`, with two brackets on each side, for every one of them"
+    if isinstance(value, str):
+        return f'write ["{value}"]' if len(value) <= 20 and value.isprintable() and '"' not in value else "write [ … ]"
+    return "write [ … ]"
+
+
+def _table_hint(place: Place, value: object) -> str:
+    keys = keys_of(place)
+    if isinstance(value, list) and keys in TABLES and isinstance(place[-1], str):
+        return f"write `[{'.'.join(keys)}]`, with one bracket on each side"
+    if place[-1:] == ("args",) or place[-1:] == ("when",):
+        return "write { argument = value }"
+    return ""

@@ -1,0 +1,213 @@
+"""Trust: what a suite would make happen on its reader's machine, and which suites the user has allowed to do so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.suite.checks import CheckBase, Checks, PythonCheck
+from workbench.suite.model import AnyOrder, Case, Mock, Suite
+from workbench.suite.references import environment_names
+
+_STORE_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Everything in a suite that needs trust, sorted and exactly as written. `commands` and `urls` carry the variables
+    and headers given to them; variables appear by name, never by value. `folder` is where commands run and modules
+    are looked for."""
+
+    folder: Path
+    commands: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the suite can run without trust."""
+        return not (self.commands or self.modules or self.urls or self.python or self.environment)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What would happen, one line each, for a person. The texts are the suite's own: show them as data."""
+        return (
+            *(f"run the command: {command} (in {self.folder})" for command in self.commands),
+            *(f"import the module: {module} (from {self.folder})" for module in self.modules),
+            *(f"open the address: {url}" for url in self.urls),
+            *(f"call the Python function: {reference} (from {self.folder})" for reference in self.python),
+            *(f"read the environment variable: {name}" for name in self.environment),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of everything but the folder: it changes when any of the needs does."""
+        parts = [self.commands, self.modules, self.urls, self.python, self.environment]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def needs_trust(suite: Suite, path: Path) -> Needs:
+    """What a suite that stands at `path` would start, import, open, call and read."""
+    values = [value for server in suite.servers for value in (*server.env.values(), *server.headers.values())]
+    return Needs(
+        folder=path.absolute().parent,
+        commands=_sorted(
+            _with_settings(shlex.join(server.command), server.env) for server in suite.servers if server.command
+        ),
+        modules=_sorted(f"{server.module}:{server.object or 'mcp'}" for server in suite.servers if server.module),
+        urls=_sorted(_with_settings(server.url, server.headers) for server in suite.servers if server.url),
+        python=_sorted(_python_references(suite)),
+        environment=_sorted(name for value in values for name in environment_names(value)),
+    )
+
+
+def _sorted(texts: Iterator[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(texts)))
+
+
+def _with_settings(what: str, settings: Mapping[str, str]) -> str:
+    given = " ".join(shlex.quote(f"{name}={value}") for name, value in sorted(settings.items()))
+    return f"{what} with {given}" if given else what
+
+
+def _python_references(suite: Suite) -> Iterator[str]:
+    yield from _of_mocks(suite.mocks)
+    for case in suite.cases:
+        yield from _of_mocks(case.mocks)
+        for checks in _arguments(case):
+            yield from _of_checks(checks)
+        if case.response is not None:
+            yield from _of_check(case.response)
+
+
+def _arguments(case: Case) -> Iterator[Checks | None]:
+    for item in case.ordered:
+        for call in item.any_order if isinstance(item, AnyOrder) else (item,):
+            yield call.args
+    for call in (*case.unordered, *case.disallowed):
+        yield call.args
+    for step in case.steps:
+        yield step.args
+
+
+def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
+    for mock in mocks:
+        if mock.python is not None:
+            yield mock.python
+        yield from _of_checks(mock.when)
+
+
+def _of_checks(checks: Checks | None) -> Iterator[str]:
+    for check in (checks or {}).values():
+        yield from _of_check(check)
+
+
+def _of_check(check: CheckBase) -> Iterator[str]:
+    if isinstance(check, PythonCheck):
+        yield check.python
+
+
+class TrustError(Exception):
+    """Trust could not be remembered; the message says why."""
+
+
+class TrustStore:
+    """The suites that the user trusts, in one JSON file of the user's state folder.
+
+    Suites below `bundled_folder` are trusted without asking. A suite is known by its path and the fingerprint of its
+    needs. The path's folder is resolved but the file's own link is not, since the folder decides what is started.
+    """
+
+    def __init__(self, file: Path, bundled_folder: Path | None = None) -> None:
+        self._file = file
+        self._bundled_folder = bundled_folder.resolve() if bundled_folder is not None else None
+        self.notice: str | None = None
+        """What the user should know about the store: set when it was damaged, or could not be read."""
+
+    def is_trusted(self, suite_path: Path, needs: Needs) -> bool:
+        """Whether the suite may do all that it needs; without needs, always."""
+        if needs.nothing or self._is_bundled(suite_path):
+            return True
+        return self._read().get(str(_known_as(suite_path))) == needs.fingerprint
+
+    def trust(self, suite_path: Path, needs: Needs) -> None:
+        """Remember that the suite may do exactly this; raises TrustError when the file cannot be written."""
+        self._write({**self._read(), str(_known_as(suite_path)): needs.fingerprint})
+
+    def forget(self, suite_path: Path) -> None:
+        """Ask again next time; raises TrustError when the file cannot be written."""
+        trusted = self._read()
+        if trusted.pop(str(_known_as(suite_path)), None) is not None:
+            self._write(trusted)
+
+    def _is_bundled(self, suite_path: Path) -> bool:
+        folder = self._bundled_folder
+        if folder is None:
+            return False
+        return _known_as(suite_path).is_relative_to(folder) and suite_path.resolve().is_relative_to(folder)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            content = self._file.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            self.notice = f"{self._file} cannot be read ({error.strerror}): no suite counts as trusted"
+            return {}
+        try:
+            return _trusted_in(json.loads(content.decode("utf-8")))
+        except (ValueError, RecursionError):
+            self._set_aside()
+            return {}
+
+    def _set_aside(self) -> None:
+        aside = self._file.with_name(f"{self._file.name}.damaged")
+        try:
+            self._file.replace(aside)
+            self.notice = f"{self._file} was damaged and is now {aside.name}: suites are asked about again"
+        except OSError as error:
+            self.notice = f"{self._file} is damaged and cannot be moved ({error.strerror}): no suite counts as trusted"
+
+    def _write(self, trusted: Mapping[str, str]) -> None:
+        content = json.dumps({"format": _STORE_FORMAT, "trusted": dict(sorted(trusted.items()))}, indent=1)
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_atomically(self._file, content.encode("utf-8"))
+        except OSError as error:
+            raise TrustError(f"trust cannot be remembered in {self._file}: {error.strerror}") from error
+
+
+def _known_as(suite_path: Path) -> Path:
+    return suite_path.absolute().parent.resolve() / suite_path.name
+
+
+def _trusted_in(document: object) -> dict[str, str]:
+    """The paths and fingerprints of a store; raises ValueError when it is not one."""
+    if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
+        trusted = document.get("trusted")
+        if isinstance(trusted, dict) and all(isinstance(fingerprint, str) for fingerprint in trusted.values()):
+            return trusted
+    raise ValueError("this is not a trust store")
+
+
+def _write_atomically(file: Path, content: bytes) -> None:
+    """Replace a file as a whole, readable and writable by its owner only."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        temporary.replace(file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
