@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies import CHECK, checks, json_values
+from workbench.checks.describe import SHOWN_CELLS, cut, describe, describe_value
+from workbench.suite.checks import Check
+from workbench.trajectory.messages import JsonValue
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("on", '"on"'),
+        (5, "5"),
+        (5.0, "5.0"),
+        ({"equals": {"a": [1]}}, '{"a": [1]}'),
+        ({"equals_null": True}, "null"),
+        ({"present": True}, "any value"),
+        ({"one_of": ["a", 2]}, 'one of "a", 2'),
+        ({"one_of": []}, "one of nothing"),
+        ({"range": [5, 40]}, "5..40"),
+        ({"range": [0.5, float("inf")]}, "at least 0.5"),
+        ({"range": [float("-inf"), 3]}, "at most 3"),
+        ({"range": [float("-inf"), float("inf")]}, "any number"),
+        ({"near": 21, "tolerance": 2}, "near 21 ± 2"),
+        ({"near": 21.5, "value_range": [0, 100]}, "near 21.5 on 0..100"),
+        ({"similar": "Good night"}, 'similar to "Good night"'),
+        ({"datetime": "2026-06-10T15:00", "tolerance": "1h"}, '"2026-06-10T15:00" ± 1h'),
+        ({"contains": "x"}, 'containing "x"'),
+        ({"prefix": "x"}, 'starting with "x"'),
+        ({"suffix": "x"}, 'ending with "x"'),
+        ({"pattern": r"^\d+$"}, r"matching /^\d+$/"),
+        ({"pattern": "a\n"}, r"matching /a\n/"),
+        ({"judged": "polite,\n  and short"}, "judged: polite, and short"),
+        ({"python": "checks:even"}, "python checks:even"),
+    ],
+)
+def test_a_check_reads_as_a_few_words(written: Any, shown: str) -> None:
+    assert describe(CHECK.validate_python(written)) == shown
+
+
+def test_long_values_are_cut_to_terminal_cells() -> None:
+    assert len(describe_value("x" * 200)) == SHOWN_CELLS
+    assert describe_value("x" * 200).endswith("…")
+    assert cut("東" * 40, cells=11) == "東東東東東…"
+    assert cut("東" * 5, cells=10) == "東" * 5
+    assert cut("e\u0301" * 10, cells=10) == "e\u0301" * 10
+
+
+def test_a_value_too_deep_to_write_is_said_to_be_so() -> None:
+    value: JsonValue = []
+    for _ in range(100_000):
+        value = [value]
+    assert describe_value(value) == "a value too deep or too long to show"
+
+
+@given(checks() | json_values.map(lambda value: CHECK.validate_python({"equals": value})))
+def test_no_description_is_long_or_broken_over_lines(check: Check) -> None:
+    shown = describe(check)
+    assert len(shown) <= SHOWN_CELLS + shown.count("\u0301")
+    assert "\n" not in shown
+
+
+@given(st.text())
+def test_cutting_leaves_short_texts_alone(text: str) -> None:
+    assert cut(text, cells=2 * len(text)) == text

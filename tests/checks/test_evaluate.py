@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.strategies import CHECK, checks, json_values
+from workbench.checks.equality import json_equal
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import CheckVerdict, all_hold, evaluate, why
+from workbench.suite.checks import Check
+from workbench.trajectory.messages import JsonValue
+
+
+def verdict_of(written: Any, value: JsonValue) -> CheckVerdict:
+    return evaluate(CHECK.validate_python(written), value)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (5, 5.0),
+        ({"equals": {"a": 1}}, {"a": 1.0}),
+        ({"equals_null": True}, None),
+        ({"present": True}, None),
+        ({"one_of": [1, "x"]}, "x"),
+        ({"range": [5, 40]}, 5),
+        ({"range": [5, 40]}, 40.0),
+        ({"range": [0, math.inf]}, 10**400),
+        ({"near": 21, "tolerance": 2}, 23),
+        ({"near": 0.3, "tolerance": 0.1}, 0.4),
+        ({"near": 50, "value_range": [0, 100]}, "60"),
+        ({"near": 7, "tolerance": 0}, 7),
+        ({"similar": "hello world"}, "World, hello!"),
+        ({"similar": "red green"}, ["green", "red"]),
+        ({"datetime": "2026-06-10T15:00"}, "10 June 2026, 3:05 pm"),
+        ({"contains": "oo"}, "door"),
+        ({"contains": ""}, ""),
+        ({"prefix": "do"}, "door"),
+        ({"suffix": "or"}, "door"),
+        ({"pattern": "o{2}"}, "door"),
+    ],
+)
+def test_a_check_holds(written: Any, value: JsonValue) -> None:
+    verdict = verdict_of(written, value)
+    assert verdict.holds
+    assert verdict.score >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "note"),
+    [
+        (1, True, "not equal"),
+        ("5", 5, "not equal"),
+        ({"equals_null": True}, False, "not null"),
+        ({"one_of": [1]}, True, "none of them"),
+        ({"range": [5, 40]}, 41, "outside"),
+        ({"range": [0, 1]}, True, "not a number"),
+        ({"range": [0, 1]}, "1", "not a number"),
+        ({"range": [0, 1]}, math.nan, "outside"),
+        ({"near": 21, "tolerance": 2}, 26, "closeness 0.00"),
+        ({"near": 21, "tolerance": 2}, None, "not a number"),
+        ({"near": 21, "tolerance": 2}, "warm", "not a number"),
+        ({"near": 21, "tolerance": 2}, 10**400, "too large to compare"),
+        ({"near": 21, "tolerance": 2}, math.nan, "not a number"),
+        ({"datetime": "2026-06-10"}, 20260610, "not a text that holds a moment"),
+        ({"datetime": "2026-06-10"}, "soon", "not a moment that can be read"),
+        ({"datetime": "soon"}, "2026-06-10", "the expected moment cannot be read"),
+        ({"datetime": "2026-06-10"}, "9" * 60, "too large to compare"),
+        ({"datetime": "1:00+99:99"}, "1:00Z", "an offset of a day or more"),
+        ({"contains": "5"}, 5, "not a text"),
+        ({"contains": "Door"}, "door", "not in it"),
+        ({"prefix": "x"}, "door", "begins otherwise"),
+        ({"suffix": "x"}, "door", "ends otherwise"),
+        ({"suffix": "e\u0301"}, "caf\u00e9", "ends otherwise"),
+        ({"pattern": "^o"}, "door", "not found in it"),
+        ({"pattern": "5"}, 5, "not a text"),
+    ],
+)
+def test_a_check_fails_and_says_why(written: Any, value: JsonValue, note: str) -> None:
+    verdict = verdict_of(written, value)
+    assert not verdict.holds
+    assert verdict.score == 0
+    assert verdict.note == note
+
+
+def test_graded_checks_give_credit_below_their_threshold() -> None:
+    assert verdict_of({"near": 21, "tolerance": 2}, 24) == CheckVerdict(0.5, False, "closeness 0.50")
+    similar = verdict_of({"similar": "deploy the service"}, "deploy the thing")
+    assert not similar.holds
+    assert similar.score == pytest.approx(0.503, abs=1e-3)
+    late = verdict_of({"datetime": "2026-06-10T15:00"}, "2026-06-10T16:00")
+    assert late == CheckVerdict(0.5, False, "3600 s apart")
+
+
+def test_the_score_of_near_stays_within_its_bounds_outside_of_the_range() -> None:
+    assert verdict_of({"near": 0, "value_range": [0, 10]}, 50).score == 0.0
+
+
+def test_an_argument_that_is_left_out_is_only_fine_where_it_is_optional() -> None:
+    for written in ("on", {"present": True}, {"equals_null": True}):
+        assert not evaluate(CHECK.validate_python(written), None, given=False).holds
+    assert evaluate(CHECK.validate_python({"equals": "on", "optional": True}), None, given=False).holds
+    assert not evaluate(CHECK.validate_python({"equals": "on", "optional": True}), None, given=True).holds
+
+
+def test_the_reason_names_what_was_expected_and_what_came() -> None:
+    check = CHECK.validate_python({"range": [5, 40]})
+    assert why(check, evaluate(check, 55), 55) == "expected 5..40, got 55 (outside)"
+    assert why(check, evaluate(check, None, False), None, False) == "expected 5..40, got nothing (not given)"
+
+
+def test_a_judge_is_not_made_up() -> None:
+    with pytest.raises(CheckError, match=r"polite.*needs a judge"):
+        verdict_of({"judged": "polite"}, "x")
+
+
+def test_a_python_check_asks_its_function() -> None:
+    check = CHECK.validate_python({"python": "checks:even"})
+    asked: list[tuple[str, JsonValue]] = []
+
+    def even(reference: str, value: JsonValue) -> bool:
+        asked.append((reference, value))
+        return isinstance(value, int) and value % 2 == 0
+
+    assert evaluate(check, 4, call_python=even).holds
+    assert not evaluate(check, 5, call_python=even).holds
+    assert asked == [("checks:even", 4), ("checks:even", 5)]
+
+
+def test_a_python_check_that_cannot_be_asked_is_no_verdict() -> None:
+    def broken(reference: str, value: JsonValue) -> bool:
+        raise OverflowError("bad day")
+
+    check = CHECK.validate_python({"python": "checks:even"})
+    with pytest.raises(CheckError, match=r"checks:even.*OverflowError: bad day"):
+        evaluate(check, 4, call_python=broken)
+    with pytest.raises(CheckError, match="checks:even"):
+        evaluate(check, 4)
+
+
+def test_conditions_look_only_at_the_arguments_they_name() -> None:
+    when = {
+        "city": CHECK.validate_python("Seattle"),
+        "days": CHECK.validate_python({"range": [1, 3], "optional": True}),
+    }
+    assert all_hold(when, {"city": "Seattle", "units": "metric"})
+    assert all_hold(when, {"city": "Seattle", "days": 2})
+    assert not all_hold(when, {"city": "Seattle", "days": 9})
+    assert not all_hold(when, {"days": 2})
+    assert all_hold({}, {"city": "Oslo"})
+
+
+def test_conditions_compare_as_json_does() -> None:
+    when = {"n": CHECK.validate_python(1)}
+    assert all_hold(when, {"n": 1.0})
+    assert not all_hold(when, {"n": True})
+    assert not all_hold(when, {"n": "1"})
+
+
+@given(checks(), json_values)
+def test_no_check_stumbles_over_a_value(check: Check, value: JsonValue) -> None:
+    verdict = evaluate(check, value)
+    assert 0.0 <= verdict.score <= 1.0
+    assert verdict.measured or not verdict.holds
+    assert why(check, verdict, value)
+
+
+@given(json_values)
+def test_a_plain_value_holds_for_what_json_calls_equal(value: JsonValue) -> None:
+    assert verdict_of({"equals": value}, value).holds == json_equal(value, value)
+
+
+def test_a_value_too_deep_to_compare_fails_its_check() -> None:
+    value: JsonValue = []
+    for _ in range(100_000):
+        value = [value]
+    verdict = verdict_of({"similar": "x"}, value)
+    assert not verdict.holds
+    assert not verdict.measured

@@ -1,0 +1,46 @@
+"""The log is one file, made when needed; nothing is ever printed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.config.logs import log_to
+
+
+@pytest.fixture(autouse=True)
+def _handlers_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    before, raising = list(root.handlers), logging.raiseExceptions
+    yield
+    for handler in set(root.handlers) - set(before):
+        root.removeHandler(handler)
+        handler.close()
+    logging.raiseExceptions = raising
+
+
+def test_warnings_of_any_part_go_to_the_file(tmp_path: Path) -> None:
+    file = log_to(tmp_path / "deep" / "log")
+    assert not file.exists()
+    logging.getLogger("some.library").warning("odd answer \udcff")
+    logging.getLogger("some.library").info("chatter")
+    assert "WARNING some.library: odd answer" in file.read_text(encoding="utf-8")
+    assert "chatter" not in file.read_text(encoding="utf-8")
+
+
+def test_a_second_call_replaces_the_first(tmp_path: Path) -> None:
+    first = log_to(tmp_path / "first")
+    second = log_to(tmp_path / "second")
+    logging.getLogger("x").error("once")
+    assert not first.exists()
+    assert second.read_text(encoding="utf-8").count("once") == 1
+
+
+def test_a_folder_that_cannot_be_made_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    log_to(tmp_path / "file" / "log")
+    logging.getLogger("x").error("lost")
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,195 @@
+"""The published `critics` results, reproduced by the grader that suites run through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from tests.conformance.vectors_of import vectors_of
+from tests.trajectories import trajectory_of
+from workbench.grading.criteria import bound_to
+from workbench.grading.critics import grade_critics, judge
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.tool_names import same_tool
+from workbench.grading.weights import resolve_weights
+from workbench.suite.checks import NAMED_WEIGHTS, Check
+from workbench.suite.model import Case
+from workbench.suite.settings import CriticsOptions, Grading
+from workbench.trajectory.messages import ToolDefinition
+
+Vector = dict[str, Any]
+
+VECTORS = vectors_of("critics")
+CLOSE = 1e-9
+CHECK: TypeAdapter[Check] = TypeAdapter(Check)
+
+
+def of_kind(kind: str) -> list[Any]:
+    return [pytest.param(vector, id=vector["id"]) for vector in VECTORS if vector["kind"] == kind]
+
+
+def check_of(critic: Mapping[str, Any], expected: Any) -> Check:
+    """The check that a suite would write for a critic and its expected value; raises ValidationError if it cannot."""
+    table: dict[str, Any] = dict(EMPTY_CHECKS[critic["type"]])
+    for key, option in OPTIONS.items():
+        if key in critic:
+            table[option] = critic[key]
+    for option in ("tolerance", "max_difference"):
+        if option in table:
+            table[option] = f"{table[option]:f}s"
+    if critic["type"] == "none":
+        table["weight"] = 0
+    elif isinstance(table.get("weight"), str):
+        table["weight"] = table["weight"].lower()
+    return bound_to(CHECK.validate_python(table), expected)
+
+
+EMPTY_CHECKS: dict[str, dict[str, Any]] = {
+    "binary": {"equals": ""},
+    "none": {"equals": ""},
+    "numeric": {"near": 0},
+    "similarity": {"similar": ""},
+    "datetime": {"datetime": ""},
+}
+OPTIONS = {
+    "weight": "weight",
+    "value_range": "value_range",
+    "match_threshold": "match_threshold",
+    "similarity_threshold": "threshold",
+    "metric": "metric",
+    "tolerance_seconds": "tolerance",
+    "max_difference_seconds": "max_difference",
+}
+
+
+def case_of(given: Mapping[str, Any]) -> Case:
+    """The case of a suite that says what the vector says."""
+    critics = {critic["field"]: critic for critic in given["critics"] or []}
+    direct = given.get("via") == "case"
+    fields = {name for call in given["expected"] for name in call["args"]}
+    expected = []
+    for call in given["expected"]:
+        names = [name for name in call["args"] if name in critics or not direct]
+        args = {name: check_of(critics.get(name, {"type": "none"}), call["args"][name]) for name in names}
+        args |= {name: check_of(critic, None) for name, critic in critics.items() if name not in fields}
+        expected.append({"tool": call["name"], "args": args})
+    wanted = {"ordered": expected} if expected else {"expect_no_calls": True}
+    return Case.model_validate({"name": "vector", "user": "go", **wanted})
+
+
+def grading_of(rubric: Mapping[str, Any]) -> Grading:
+    thresholds = ("fail_threshold", "warn_threshold")
+    options = {name: value for name, value in rubric.items() if name not in thresholds}
+    return Grading(
+        **{name: rubric[name] for name in thresholds if name in rubric},
+        critics=CriticsOptions(arcade_compatible=True, **options),
+    )
+
+
+def grade_of(given: Mapping[str, Any]) -> Grade:
+    tools = [ToolDefinition(tool["name"], parameters=tool["inputSchema"]) for tool in given.get("tools", ())]
+    trajectory = trajectory_of(*((call["name"], call["args"]) for call in given["actual"]), tools=tools)
+    return grade_critics(case_of(given), grading_of(given["rubric"]), trajectory)
+
+
+def failure_of(grade: Grade) -> str | None:
+    rule = grade.reason.partition(":")[0]
+    return rule if rule in ("quantity", "selection") else None
+
+
+@pytest.mark.parametrize("vector", of_kind("critic"))
+def test_a_critic_scores_a_value_as_published(vector: Vector) -> None:
+    given, expect = vector["input"], vector["expect"]
+    check = check_of(given["critic"], given["expected"])
+    if not expect.get("criticized", True):
+        assert check.weight == 0
+        return
+    verdict = judge(check, given["actual"], True, arcade_compatible=True)
+    if expect.get("raises"):
+        assert not verdict.measured
+        return
+    assert verdict.measured
+    assert verdict.holds is expect["match"]
+    assert verdict.score * weight_alone(check) == pytest.approx(expect["score"], abs=CLOSE)
+
+
+def weight_alone(check: Check) -> float:
+    """A named weight outside of a case counts its raw value."""
+    assert check.weight is not None
+    return NAMED_WEIGHTS[check.weight] if isinstance(check.weight, str) else check.weight
+
+
+@pytest.mark.parametrize("vector", of_kind("case"))
+def test_a_case_is_graded_as_published(vector: Vector) -> None:
+    expect = vector["expect"]
+    grade = grade_of(vector["input"])
+    if "informational" in vector["tags"]:
+        assert any(grade.score == pytest.approx(score, abs=CLOSE) for score in expect["score_alternatives"])
+        return
+    assert grade.score == pytest.approx(expect["score"], abs=CLOSE)
+    assert grade.verdict == expect["status"]
+    assert failure_of(grade) == expect["failure"]
+    if expect.get("results"):
+        assert_results(grade, expect["results"], {c["field"]: c for c in vector["input"]["critics"] or ()})
+
+
+def assert_results(grade: Grade, results: Sequence[Mapping[str, Any]], critics: Mapping[str, Any]) -> None:
+    """Pair by pair, tool first, then the arguments; their order within a pair is ours."""
+    pairs: list[dict[str, Mapping[str, Any]]] = []
+    for result in results:
+        if result["field"] == "tool_selection":
+            pairs.append({})
+        pairs[-1][result["field"]] = result
+    paired = [line for line in grade.pairings if line.expected_call is not None and line.call is not None]
+    assert len(paired) == len(pairs)
+    for line, expected in zip(paired, pairs, strict=True):
+        assert_tool(line, expected.pop("tool_selection"))
+        assert {verdict.argument for verdict in line.arguments} == expected.keys()
+        for verdict in line.arguments:
+            assert_argument(verdict, expected[verdict.argument], critics.get(verdict.argument))
+
+
+def assert_tool(line: CallPairing, expected: Mapping[str, Any]) -> None:
+    assert line.same_tool is expected["match"]
+    assert line.tool_score == pytest.approx(expected["score"], abs=CLOSE)
+    assert line.tool_weight == pytest.approx(expected["weight"], abs=CLOSE)
+
+
+def assert_argument(verdict: ArgumentVerdict, expected: Mapping[str, Any], critic: Mapping[str, Any] | None) -> None:
+    assert verdict.score == pytest.approx(expected["score"], abs=CLOSE)
+    assert verdict.weight == pytest.approx(expected["weight"], abs=CLOSE)
+    if critic is not None and critic.get("weight") == 0:
+        assert verdict.holds is None, "a weight of zero records without judging"
+    else:
+        assert verdict.holds is expected["match"]
+
+
+@pytest.mark.parametrize("vector", of_kind("weights"))
+def test_weights_are_resolved_as_published(vector: Vector) -> None:
+    if vector["expect"].get("raises"):
+        with pytest.raises(ValidationError):
+            [check_of(critic, "x") for critic in vector["input"]["critics"]]
+        return
+    checks = [check_of(critic, "x") for critic in vector["input"]["critics"]]
+    assert resolve_weights([check.weight for check in checks]) == pytest.approx(vector["expect"]["weights"], abs=CLOSE)
+
+
+@pytest.mark.parametrize("vector", of_kind("tool_name"))
+def test_tool_names_match_as_published(vector: Vector) -> None:
+    assert same_tool(vector["input"]["expected"], vector["input"]["actual"]) is vector["expect"]["match"]
+
+
+@pytest.mark.parametrize("vector", of_kind("refused"))
+def test_what_the_published_system_refuses_no_suite_can_say(vector: Vector) -> None:
+    with pytest.raises(ValidationError):
+        check_of(vector["input"]["critic"], 1)
+
+
+def test_every_vector_is_of_a_kind_that_is_tested() -> None:
+    tested = {"critic", "case", "weights", "tool_name", "refused"}
+    # Several runs of one case (`multi_run`) belong to the rules for repeats, which are not part of a grade.
+    assert {vector["kind"] for vector in VECTORS} <= tested | {"multi_run"}
+    assert tested <= {vector["kind"] for vector in VECTORS}

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.grading.cases import call, case_of
+from tests.trajectories import CallSpec, trajectory_of
+from workbench.checks.errors import CheckError
+from workbench.grading.critics import grade_critics
+from workbench.grading.grade import Issue
+from workbench.grading.requirements import requirement_issues
+from workbench.suite.model import Case
+from workbench.suite.settings import Grading, Limits
+from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.trajectory import Trajectory
+
+
+def issues_of(case: Case, trajectory: Trajectory, limits: Limits | None = None) -> tuple[Issue, ...]:
+    pairings = grade_critics(case, Grading(), trajectory).pairings
+    return requirement_issues(case, limits or Limits(), trajectory, pairings)
+
+
+def decisive(case: Case, *calls: CallSpec, answer: str = "") -> list[tuple[str, int | None, str | None]]:
+    found = issues_of(case, trajectory_of(*calls, answer=answer))
+    assert all(issue.decides for issue in found)
+    return [(issue.kind, issue.call, issue.argument) for issue in found]
+
+
+class TestProhibitions:
+    def test_a_forbidden_tool_must_not_be_called(self) -> None:
+        case = case_of(disallowed=[call("unlock-door")])
+        assert decisive(case, ("lock_door", {}), ("unlock_door", {})) == [("forbidden call", 1, None)]
+
+    def test_a_prohibition_with_arguments_means_only_calls_that_fit_them(self) -> None:
+        case = case_of(disallowed=[call("set_oven", {"degrees": {"range": [250, 500]}})])
+        assert decisive(case, ("set_oven", {"degrees": 180}), ("set_oven", {})) == []
+        assert decisive(case, ("set_oven", {"degrees": 300})) == [("forbidden call", 0, None)]
+
+    def test_a_prohibition_with_no_arguments_means_only_a_call_without_any(self) -> None:
+        case = case_of(disallowed=[call("reset", {})])
+        assert decisive(case, ("reset", {"room": "hall"})) == []
+        assert decisive(case, ("reset", {})) == [("forbidden call", 0, None)]
+
+    def test_a_call_with_an_argument_that_the_prohibition_excludes_is_allowed(self) -> None:
+        case = case_of(disallowed=[call("delete", forbidden_args=["dry_run"])])
+        assert decisive(case, ("delete", {"dry_run": True})) == []
+        assert decisive(case, ("delete", {})) == [("forbidden call", 0, None)]
+
+    def test_a_check_that_cannot_be_evaluated_is_no_verdict(self) -> None:
+        case = case_of(disallowed=[call("say", {"text": {"judged": "rude"}})])
+        with pytest.raises(CheckError, match="disallowed say"):
+            decisive(case, ("say", {"text": "hello"}))
+
+    def test_forbidden_arguments_must_not_be_given_even_as_null(self) -> None:
+        case = case_of(call("close", {"room": "hall"}, forbidden_args=["speed", "force"]))
+        assert decisive(case, ("close", {"room": "hall", "speed": None})) == [("forbidden argument", 0, "speed")]
+
+
+class TestExtraCalls:
+    def test_extra_calls_are_wrong_where_they_are_forbidden(self) -> None:
+        case = case_of(call("f", {"a": 1}), extra_calls="forbid")
+        assert decisive(case, ("g", {}), ("f", {"a": 1})) == [("extra call", 0, None)]
+        assert decisive(case, ("f", {"a": 2})) == []
+
+    def test_a_call_of_a_wrong_tool_is_not_accounted_for(self) -> None:
+        assert decisive(case_of(call("f"), extra_calls="forbid"), ("g", {})) == [("extra call", 0, None)]
+
+    def test_they_are_allowed_otherwise(self) -> None:
+        assert decisive(case_of(call("f")), ("f", {}), ("g", {})) == []
+
+    def test_a_forbidden_call_is_not_also_an_extra_one(self) -> None:
+        case = case_of(disallowed=[call("g")], extra_calls="forbid")
+        assert decisive(case, ("g", {}), ("h", {})) == [("forbidden call", 0, None), ("extra call", 1, None)]
+
+    def test_any_call_is_wrong_where_none_is_expected(self) -> None:
+        assert decisive(case_of(expect_no_calls=True), ("f", {})) == [("extra call", 0, None)]
+
+
+class TestAnswer:
+    @pytest.mark.parametrize("answer", ["The DOOR and the lights.", "doors, Lights"])
+    def test_keywords_are_found_in_either_case(self, answer: str) -> None:
+        assert decisive(case_of(response_contains=["door", "LIGHTS"]), answer=answer) == []
+
+    def test_each_keyword_that_is_not_there_is_an_issue(self) -> None:
+        found = issues_of(
+            case_of(response_contains=["door", "lights", "straße"]), trajectory_of(answer="DOOR, STRASSE")
+        )
+        assert [(issue.kind, issue.expected, issue.got) for issue in found] == [
+            ("response", 'containing "lights"', '"DOOR, STRASSE"')
+        ]
+
+    def test_a_plain_text_is_compared_trimmed(self) -> None:
+        case = case_of(response=" Good night. ")
+        assert decisive(case, answer="Good night.\n") == []
+        assert decisive(case, answer="good night.") == [("response", None, None)]
+
+    def test_any_other_check_is_made_on_the_whole_text(self) -> None:
+        assert decisive(case_of(response={"similar": "Good night", "threshold": 0.5}), answer="Good night!") == []
+        assert decisive(case_of(response={"equals": "Good night"}), answer="Good night ") == [("response", None, None)]
+        assert decisive(case_of(response={"prefix": "Good"}), answer="Bad") == [("response", None, None)]
+
+    @pytest.mark.parametrize("response", ["x", {"contains": "x"}, {"present": True}, {"equals_null": True}])
+    def test_no_answer_meets_no_check(self, response: Any) -> None:
+        found = issues_of(case_of(response=response), trajectory_of(("f", {}), reason="rounds exhausted"))
+        assert [(issue.kind, issue.got) for issue in found if issue.decides] == [("response", "no final answer")]
+
+    def test_a_judge_that_is_not_there_is_no_verdict(self) -> None:
+        with pytest.raises(CheckError, match=r"response: .*polite"):
+            decisive(case_of(response={"judged": "polite"}), answer="hello")
+
+
+class TestWhatOnlyInforms:
+    def informing(self, trajectory: Trajectory, limits: Limits | None = None) -> list[tuple[str, str | None]]:
+        found = issues_of(case_of(call("f")), trajectory, limits)
+        assert not any(issue.decides for issue in found)
+        return [(issue.kind, issue.got) for issue in found]
+
+    def test_a_run_within_its_limits_has_nothing_to_say(self) -> None:
+        assert self.informing(trajectory_of(("f", {}))) == []
+
+    def test_model_latency_over_the_budget(self) -> None:
+        limits = Limits(max_latency_ms=100)
+        assert self.informing(trajectory_of(("f", {}), latency_ms=100.0), limits) == []
+        assert self.informing(trajectory_of(("f", {}), latency_ms=250.4), limits) == [("latency exceeded", "250 ms")]
+
+    def test_more_calls_than_the_limit(self) -> None:
+        limits = Limits(max_tool_calls=1)
+        assert self.informing(trajectory_of(("f", {}), ("f", {})), limits) == [("over calling", "2")]
+
+    def test_rounds_that_ran_out(self) -> None:
+        assert self.informing(trajectory_of(("f", {}), reason="rounds exhausted")) == [("rounds exhausted", None)]
+
+    def test_arguments_that_are_not_a_json_object(self) -> None:
+        broken = ToolCall("c", "f", raw='{"a": ', problem="the JSON ends too early")
+        found = issues_of(case_of(call("f", {"a": 1})), trajectory_of(broken))
+        assert [(issue.kind, issue.call, issue.why, issue.got) for issue in found] == [
+            ("broken arguments", 0, "the JSON ends too early", '{"a": ')
+        ]

@@ -1,0 +1,89 @@
+"""What hypothesis may make up: JSON values, checks, calls."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from workbench.suite.checks import CHECK_CLASSES, Check
+from workbench.trajectory.messages import JsonValue
+
+CHECK: TypeAdapter[Check] = TypeAdapter(Check)
+
+scalars: st.SearchStrategy[JsonValue] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(min_value=-5, max_value=5),
+    st.floats(),
+    st.text(max_size=12),
+    st.sampled_from(
+        ["", " ", "None", "true", "5", "5.0", "-1e3", "1e999", "9" * 400, "2024-05-01", "12:30", "0:0+99:99"]
+    ),
+)
+"""JSON values without parts, among them the texts on which conversions stumble."""
+
+json_values: st.SearchStrategy[JsonValue] = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+"""Any JSON value, infinities and NaN included, as Python's parser gives them."""
+
+json_objects: st.SearchStrategy[dict[str, JsonValue]] = st.dictionaries(st.text(max_size=6), json_values, max_size=4)
+
+
+_finite = st.floats(allow_nan=False, allow_infinity=False)
+_units = st.floats(min_value=0, max_value=1)
+_durations = st.builds("{}{}".format, st.integers(0, 10_000), st.sampled_from(["ms", "s", "m", "h", "d"]))
+_ranges = st.tuples(_finite, _finite).filter(lambda pair: pair[0] < pair[1]).map(list)
+_moments = st.one_of(st.datetimes().map(lambda moment: moment.isoformat()), st.text(max_size=12))
+_metrics = st.sampled_from(["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"])
+_patterns = st.sampled_from(["", "a", "^x", r"\d+", "[a-z]{2}$", "(?i)seattle", r"\bword\b"])
+
+_tables: list[st.SearchStrategy[dict[str, Any]]] = [
+    st.fixed_dictionaries({"equals": json_values}, optional={"cast": st.booleans()}),
+    st.just({"equals_null": True}),
+    st.just({"present": True}),
+    st.fixed_dictionaries({"one_of": st.lists(json_values, max_size=3)}),
+    st.fixed_dictionaries({"range": st.tuples(st.floats(), st.floats()).map(list)}),
+    st.fixed_dictionaries({"near": st.floats(), "tolerance": st.floats(min_value=0)}),
+    st.fixed_dictionaries({"near": st.floats(), "value_range": _ranges}, optional={"match_threshold": _units}),
+    st.fixed_dictionaries({"similar": st.text(max_size=20)}, optional={"threshold": _units, "metric": _metrics}),
+    st.fixed_dictionaries({"datetime": _moments}, optional={"tolerance": _durations, "max_difference": _durations}),
+    st.fixed_dictionaries({"contains": st.text(max_size=3)}),
+    st.fixed_dictionaries({"prefix": st.text(max_size=3)}),
+    st.fixed_dictionaries({"suffix": st.text(max_size=3)}),
+    st.fixed_dictionaries({"pattern": _patterns}),
+]
+
+NEEDING_OTHERS = {"judged", "python"}
+"""Checks that need a language model or a function, which these strategies leave out."""
+
+assert len(_tables) == len(CHECK_CLASSES) - len(NEEDING_OTHERS) + 1, "near is written in two ways"
+
+
+def checks(*, weights: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Check]:
+    """Any check that can be evaluated without help, with weights from the given strategy (default: none written)."""
+    tables = st.one_of(_tables)
+    options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"optional": st.booleans()})
+    if weights is not None:
+        options = st.fixed_dictionaries({"optional": st.booleans(), "weight": weights})
+    return st.builds(lambda table, more: CHECK.validate_python({**table, **more}), tables, options)
+
+
+def is_finite(value: JsonValue) -> bool:
+    """Whether a value holds neither an infinity nor NaN."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    return True

@@ -1,0 +1,33 @@
+"""Trajectories for tests, as a model's calls would have made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workbench.trajectory.events import FinishReason, RunFinished, RunStarted
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+CallSpec = tuple[str, Mapping[str, JsonValue]]
+"""Tool and arguments."""
+
+
+def trajectory_of(
+    *calls: CallSpec | ToolCall,
+    answer: str = "",
+    tools: Sequence[ToolDefinition] = (),
+    reason: FinishReason = "answered",
+    latency_ms: float = 10.0,
+) -> Trajectory:
+    """A run with these calls in its first round and, if it answered, the answer in a second one."""
+    made = tuple(
+        call if isinstance(call, ToolCall) else ToolCall(f"call-{index}", *call) for index, call in enumerate(calls)
+    )
+    rounds = [Round(1, calls=tuple(CallRecord(call, 1) for call in made), stop_reason="tool calls")]
+    rounds.append(Round(2, text=answer, stop_reason="answered", latency_ms=latency_ms))
+    return Trajectory(
+        run_id="run",
+        start=RunStarted("hash", "case", "Case", "model", None, (), tuple(tools)),
+        rounds=tuple(rounds),
+        finish=RunFinished(reason),
+    )

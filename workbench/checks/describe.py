@@ -1,0 +1,114 @@
+"""Checks and JSON values as short texts for a person, on screens and in issues."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+
+from pydantic import JsonValue
+
+from workbench.suite.checks import (
+    Check,
+    Contains,
+    DateTime,
+    Equals,
+    EqualsNull,
+    Judged,
+    Near,
+    OneOf,
+    Pattern,
+    Prefix,
+    Present,
+    PythonCheck,
+    Range,
+    Similar,
+    Suffix,
+)
+
+SHOWN_CELLS = 60
+"""Width in terminal cells beyond which a value is cut."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def describe(check: Check) -> str:
+    """What a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
+    return cut(_describe(check))
+
+
+def _describe(check: Check) -> str:
+    match check:
+        case Equals(equals=value):
+            return describe_value(value)
+        case EqualsNull():
+            return "null"
+        case Present():
+            return "any value"
+        case OneOf(one_of=values):
+            return "one of " + ", ".join(describe_value(value) for value in values) if values else "one of nothing"
+        case Range(range=(low, high)):
+            return _describe_range(low, high)
+        case Near(near=number, tolerance=tolerance, value_range=value_range):
+            if value_range is not None:
+                return f"near {_number(number)} on {_describe_range(*value_range)}"
+            return f"near {_number(number)} ± {_number(tolerance or 0.0)}"
+        case Similar(similar=text):
+            return f"similar to {describe_value(text)}"
+        case DateTime(datetime=text, tolerance=span):
+            return f"{describe_value(text)} ± {span.strip()}"
+        case Contains(contains=text):
+            return f"containing {describe_value(text)}"
+        case Prefix(prefix=text):
+            return f"starting with {describe_value(text)}"
+        case Suffix(suffix=text):
+            return f"ending with {describe_value(text)}"
+        case Pattern(pattern=text):
+            return f"matching /{text}/".replace("\n", "\\n")
+        case Judged(judged=criteria):
+            return f"judged: {' '.join(criteria.split())}"
+        case PythonCheck(python=reference):
+            return f"python {reference}"
+
+
+def describe_value(value: JsonValue) -> str:
+    """A JSON value as JSON on one line, cut to `SHOWN_CELLS`."""
+    try:
+        return cut(_ENCODER.encode(value))
+    except (RecursionError, ValueError):
+        return "a value too deep or too long to show"
+
+
+def cut(text: str, cells: int = SHOWN_CELLS) -> str:
+    """The text, or its beginning and an ellipsis, within a number of terminal cells."""
+    if text.isascii():
+        return text if len(text) <= cells else text[: cells - 1] + "…"
+    width = 0
+    keep = 0
+    for index, character in enumerate(text):
+        width += _cells(character)
+        if width <= cells - 1:
+            keep = index + 1
+        if width > cells:
+            return text[:keep] + "…"
+    return text
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _number(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def _describe_range(low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return "any number"
+    if low == -math.inf:
+        return f"at most {_number(high)}"
+    if high == math.inf:
+        return f"at least {_number(low)}"
+    return f"{_number(low)}..{_number(high)}"

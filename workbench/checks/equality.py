@@ -1,0 +1,38 @@
+"""When two JSON values are equal: by the rule of JSON, and by Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from workbench.suite.checks import Equals
+
+EqualsRule = Callable[[Equals, JsonValue], bool]
+"""How an `equals` check (or a plain value) is compared with a value. May raise what the comparison raises."""
+
+
+def json_equal(left: JsonValue, right: JsonValue) -> bool:
+    """JSON equality, deep: numbers by value (5 = 5.0, integers exactly), and a boolean is never a number.
+
+    The order of an object's keys does not matter, that of a list does. Works without recursion, however deep.
+    """
+    pending = [(left, right)]
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, dict):
+            if not isinstance(b, dict) or a.keys() != b.keys():
+                return False
+            pending.extend((value, b[key]) for key, value in a.items())
+        elif isinstance(a, list):
+            if not isinstance(b, list) or len(a) != len(b):
+                return False
+            pending.extend(zip(a, b, strict=True))
+        elif isinstance(a, bool) is not isinstance(b, bool) or a != b:
+            return False
+    return True
+
+
+def by_json(check: Equals, value: JsonValue) -> bool:
+    """The rule of mocks, breakpoints and answers."""
+    return json_equal(check.equals, value)

@@ -1,0 +1,220 @@
+"""One check against one value: a score in 0..1, whether it holds, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from workbench.checks.describe import describe, describe_value
+from workbench.checks.equality import EqualsRule, by_json, json_equal
+from workbench.checks.errors import CheckError
+from workbench.checks.moments import moment_credit, read_moment, seconds_between
+from workbench.checks.numbers import closeness, is_close
+from workbench.checks.similarity import as_text, similarity
+from workbench.suite.checks import (
+    Check,
+    CheckBase,
+    Contains,
+    DateTime,
+    Equals,
+    EqualsNull,
+    Judged,
+    Near,
+    OneOf,
+    Pattern,
+    Prefix,
+    Present,
+    PythonCheck,
+    Range,
+    Similar,
+    Suffix,
+    duration_seconds,
+)
+
+CallPython = Callable[[str, JsonValue], bool]
+"""Calls the function behind a reference such as `"checks:is_even"` with a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckVerdict:
+    """What one check says of one value. `score` is in 0..1, and can lie between for the graded checks.
+
+    `note` is the reason alone. `measured` is false when there was nothing to measure: no number for `near`, a moment
+    beyond the calendar, a value too deep to compare; the check then does not hold.
+    """
+
+    score: float
+    holds: bool
+    note: str = ""
+    measured: bool = True
+
+
+def why(check: Check, verdict: CheckVerdict, value: JsonValue, given: bool = True) -> str:
+    """The verdict as one line for a person, naming what was expected and what came."""
+    got = describe_value(value) if given else "nothing"
+    note = f" ({verdict.note})" if verdict.note else ""
+    return f"expected {describe(check)}, got {got}{note}"
+
+
+def evaluate(
+    check: Check,
+    value: JsonValue,
+    given: bool = True,
+    *,
+    equal: EqualsRule = by_json,
+    call_python: CallPython | None = None,
+) -> CheckVerdict:
+    """Evaluate a check. `given` is false when the argument was left out; then only an `optional` check holds.
+
+    `equal` is the rule by which a plain value and `equals` are compared. Raises CheckError for `judged`, which needs
+    a language model, and for `python` without `call_python` or when the function raises; never anything else.
+    """
+    if not given:
+        return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
+    try:
+        if isinstance(check, Equals):
+            return _HOLDS if equal(check, value) else _NOT_EQUAL
+        if isinstance(check, PythonCheck):
+            return _evaluate_python(check, value, call_python)
+        if isinstance(check, Judged):
+            raise CheckError(f"the check {describe(check)!r} needs a judge, which this version does not have")
+        return _EVALUATORS[type(check)](check, value)
+    except OverflowError:
+        return CheckVerdict(0.0, False, "too large to compare", measured=False)
+    except (RecursionError, ValueError):
+        return CheckVerdict(0.0, False, "too deep or too long to compare", measured=False)
+
+
+def all_hold(
+    checks: Mapping[str, Check],
+    arguments: Mapping[str, JsonValue],
+    *,
+    equal: EqualsRule = by_json,
+    call_python: CallPython | None = None,
+) -> bool:
+    """Whether the checks of all named arguments hold; arguments without a check are not looked at.
+
+    This is a mock's `when` and a prohibition's `args`. Raises CheckError as `evaluate` does.
+    """
+    return all(
+        evaluate(check, arguments.get(name), name in arguments, equal=equal, call_python=call_python).holds
+        for name, check in checks.items()
+    )
+
+
+_HOLDS = CheckVerdict(1.0, True)
+_LEFT_OUT_ALLOWED = CheckVerdict(1.0, True, "not given, which is fine")
+_NOT_GIVEN = CheckVerdict(0.0, False, "not given")
+_NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
+_NOT_TEXT = CheckVerdict(0.0, False, "not a text")
+_NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
+
+
+def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPython | None) -> CheckVerdict:
+    if call_python is None:
+        raise CheckError(f"the check {describe(check)!r} needs a Python function, and none may be called here")
+    try:
+        holds = bool(call_python(check.python, value))
+    except Exception as error:
+        raise CheckError(f"the check {describe(check)!r} raised {type(error).__name__}: {error}") from error
+    return _HOLDS if holds else CheckVerdict(0.0, False, "the function says no")
+
+
+def _verdict(holds: bool, note: str) -> CheckVerdict:
+    return _HOLDS if holds else CheckVerdict(0.0, False, note)
+
+
+def _equals_null(check: EqualsNull, value: JsonValue) -> CheckVerdict:
+    return _verdict(value is None, "not null")
+
+
+def _present(check: Present, value: JsonValue) -> CheckVerdict:
+    return _HOLDS
+
+
+def _one_of(check: OneOf, value: JsonValue) -> CheckVerdict:
+    return _verdict(any(json_equal(allowed, value) for allowed in check.one_of), "none of them")
+
+
+def _range(check: Range, value: JsonValue) -> CheckVerdict:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return CheckVerdict(0.0, False, "not a number")
+    low, high = check.range
+    return _verdict(low <= value <= high, "outside")
+
+
+def _near(check: Near, value: JsonValue) -> CheckVerdict:
+    try:
+        credit = closeness(check, value)
+    except (TypeError, ValueError):
+        return _NO_NUMBER
+    holds = is_close(check, credit)
+    return CheckVerdict(min(max(credit, 0.0), 1.0), holds, "" if credit == 1.0 else f"closeness {credit:.2f}")
+
+
+def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
+    score = min(similarity(check.similar, as_text(value), check.metric), 1.0)
+    holds = score >= check.threshold
+    if score == 1.0:
+        return _HOLDS
+    return CheckVerdict(score, holds, f"similarity {score:.2f}, {check.threshold:g} needed")
+
+
+def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:
+    if not isinstance(value, str):
+        return CheckVerdict(0.0, False, "not a text that holds a moment")
+    try:
+        expected = read_moment(check.datetime)
+    except ValueError:
+        return CheckVerdict(0.0, False, "the expected moment cannot be read")
+    try:
+        actual = read_moment(value)
+    except ValueError:
+        return CheckVerdict(0.0, False, "not a moment that can be read")
+    try:
+        distance = seconds_between(expected, actual)
+    except ValueError:
+        return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
+    tolerance = duration_seconds(check.tolerance)
+    credit = moment_credit(distance, tolerance, duration_seconds(check.max_difference))
+    if distance == 0:
+        return _HOLDS
+    return CheckVerdict(credit, distance <= tolerance, f"{distance:g} s apart")
+
+
+def _contains(check: Contains, value: JsonValue) -> CheckVerdict:
+    return _verdict(check.contains in value, "not in it") if isinstance(value, str) else _NOT_TEXT
+
+
+def _prefix(check: Prefix, value: JsonValue) -> CheckVerdict:
+    return _verdict(value.startswith(check.prefix), "begins otherwise") if isinstance(value, str) else _NOT_TEXT
+
+
+def _suffix(check: Suffix, value: JsonValue) -> CheckVerdict:
+    return _verdict(value.endswith(check.suffix), "ends otherwise") if isinstance(value, str) else _NOT_TEXT
+
+
+def _pattern(check: Pattern, value: JsonValue) -> CheckVerdict:
+    if not isinstance(value, str):
+        return _NOT_TEXT
+    return _verdict(re.search(check.pattern, value) is not None, "not found in it")
+
+
+# Each function takes exactly the class it stands under, which a dictionary's type cannot say.
+_EVALUATORS: dict[type[CheckBase], Callable[[Any, JsonValue], CheckVerdict]] = {
+    EqualsNull: _equals_null,
+    Present: _present,
+    OneOf: _one_of,
+    Range: _range,
+    Near: _near,
+    Similar: _similar,
+    DateTime: _datetime,
+    Contains: _contains,
+    Prefix: _prefix,
+    Suffix: _suffix,
+    Pattern: _pattern,
+}

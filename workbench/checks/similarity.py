@@ -1,0 +1,69 @@
+"""How similar two texts are, 0..1: TF-IDF cosine as Arcade's similarity critic counts it, or a metric of rapidfuzz."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+
+from pydantic import JsonValue
+from rapidfuzz import fuzz
+
+from workbench.suite.checks import SimilarityMetric
+
+_TOKEN = re.compile(r"\w\w+")
+_ONE_SIDED_IDF = math.log(3 / 2) + 1
+"""ln((1 + n) / (1 + df)) + 1 over n = 2 texts for a token in one of them; a shared token weighs 1."""
+
+_RAPIDFUZZ: dict[SimilarityMetric, Callable[[str, str], float]] = {
+    "ratio": fuzz.ratio,
+    "partial_ratio": fuzz.partial_ratio,
+    "token_sort_ratio": fuzz.token_sort_ratio,
+    "token_set_ratio": fuzz.token_set_ratio,
+}
+
+
+def as_text(value: JsonValue) -> str:
+    """A value as the text that is compared: lists joined by blanks, everything else as Python writes it (null is
+    `None`). Raises RecursionError or ValueError for values too deep or numbers too long to be written."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(value)
+
+
+def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") -> float:
+    """Similarity of two texts, 0..1, symmetric except for rapidfuzz's own subtleties. Two blank texts are equal, a
+    blank and another have nothing in common."""
+    if not expected.strip() or not actual.strip():
+        return 1.0 if not expected.strip() and not actual.strip() else 0.0
+    if metric == "cosine":
+        return cosine(expected, actual)
+    return _RAPIDFUZZ[metric](expected, actual) / 100
+
+
+def cosine(left: str, right: str) -> float:
+    """Cosine of the TF-IDF vectors of two texts, over these two texts alone.
+
+    Tokens are runs of two or more word characters, in lower case; texts without any token are compared as they are.
+    Source of the formula: Arcade evals, which takes scikit-learn's defaults (smoothed idf, L2 norm).
+    """
+    left_counts, right_counts = _token_counts(left), _token_counts(right)
+    if not left_counts and not right_counts:
+        return float(left == right)
+    shared = left_counts.keys() & right_counts.keys()
+    dot = sum(left_counts[token] * right_counts[token] for token in shared)
+    norms = _square_norm(left_counts, shared) * _square_norm(right_counts, shared)
+    return min(dot / math.sqrt(norms), 1.0) if dot else 0.0
+
+
+@lru_cache(maxsize=256)
+def _token_counts(text: str) -> Counter[str]:
+    return Counter(_TOKEN.findall(text.lower()))
+
+
+def _square_norm(counts: Counter[str], shared: set[str]) -> float:
+    return sum((count if token in shared else count * _ONE_SIDED_IDF) ** 2 for token, count in counts.items())

@@ -1,0 +1,65 @@
+"""The best one-to-one pairing of rows with columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Pair rows with columns so that the sum of the gains is as large as it can be.
+
+    All of the shorter side are paired. Gains are integers, so that equal sums are recognised as equal; they may be
+    negative. The pairs come in the order of their rows. The Hungarian method with potentials, O(rows² · columns).
+    """
+    if not gains or not gains[0]:
+        return []
+    if len(gains) > len(gains[0]):
+        turned = best_pairing(list(zip(*gains, strict=True)))
+        return sorted((row, column) for column, row in turned)
+    at_once = _each_row_its_best(gains)
+    return at_once if at_once is not None else _hungarian(gains)
+
+
+def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
+    """The pairing in which every row has its largest gain, which no other can exceed, if there is one."""
+    pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]
+    return pairs if len({column for _, column in pairs}) == len(pairs) else None
+
+
+def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Add one row after another along a cheapest augmenting path. Index 0 stands for "none" on both sides."""
+    rows, columns = len(gains), len(gains[0])
+    unreached = 1 + 4 * rows * (1 + max(abs(gain) for row in gains for gain in row))
+    row_potential = [0] * (rows + 1)
+    column_potential = [0] * (columns + 1)
+    row_of = [0] * (columns + 1)
+    for new_row in range(1, rows + 1):
+        row_of[0] = new_row
+        column = 0
+        slack = [unreached] * (columns + 1)
+        came_from = [0] * (columns + 1)
+        visited = [False] * (columns + 1)
+        while row_of[column]:
+            visited[column] = True
+            row = row_of[column]
+            row_gains = gains[row - 1]
+            step, nearest = unreached, 0
+            for other in range(1, columns + 1):
+                if visited[other]:
+                    continue
+                reduced = -row_gains[other - 1] - row_potential[row] - column_potential[other]
+                if reduced < slack[other]:
+                    slack[other], came_from[other] = reduced, column
+                if slack[other] < step:
+                    step, nearest = slack[other], other
+            for other in range(columns + 1):
+                if visited[other]:
+                    row_potential[row_of[other]] += step
+                    column_potential[other] -= step
+                else:
+                    slack[other] -= step
+            column = nearest
+        while column:
+            row_of[column] = row_of[came_from[column]]
+            column = came_from[column]
+    return sorted((row_of[column] - 1, column - 1) for column in range(1, columns + 1) if row_of[column])

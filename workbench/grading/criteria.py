@@ -1,0 +1,124 @@
+"""What the `critics` grader looks at: for every expected call its critics, one for each argument.
+
+A critic is an argument's check with its weight. Without `arcade_compatible` they are what the call itself writes; with
+it every name that some call of the case writes has a critic in all of them, as the peer has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.checks.numbers import as_number
+from workbench.checks.similarity import as_text
+from workbench.grading.errors import GradingError
+from workbench.grading.tool_names import ToolRegistry
+from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar
+from workbench.suite.model import ExpectedCall
+from workbench.trajectory.messages import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Critic:
+    """One argument of an expected call. `equals_null` has become `Equals(equals=None)`, or the schema's default.
+
+    `judged` is false for a weight of zero, which only records.
+    """
+
+    argument: str
+    check: Check
+    expects_null: bool
+    judged: bool
+
+
+def critics_of(
+    calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool
+) -> list[tuple[Critic, ...]]:
+    """The critics of each expected call; none for a call whose arguments do not matter (`args` absent).
+
+    Arguments that the tool's schema fills in are recorded without judging. Raises GradingError when, with
+    `arcade_compatible`, one argument name has different checks or weights within the case.
+    """
+    if arcade_compatible:
+        return _by_name_over_the_case(calls, registry)
+    return [_as_written(call, registry) for call in calls]
+
+
+def _as_written(call: ExpectedCall, registry: ToolRegistry) -> tuple[Critic, ...]:
+    if call.args is None:
+        return ()
+    defaults = registry.defaults(call.tool)
+    critics = [_critic(name, check, defaults.get(name)) for name, check in call.args.items()]
+    critics += [_recorder(name, default) for name, default in defaults.items() if name not in call.args]
+    return tuple(critics)
+
+
+def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry) -> list[tuple[Critic, ...]]:
+    templates: dict[str, Check] = {}
+    for call in calls:
+        for name, check in (call.args or {}).items():
+            first = templates.setdefault(name, check)
+            if first is not check and _rule(first) != _rule(check):
+                raise GradingError(
+                    f"grading.critics.arcade_compatible: the argument {name!r} has different checks or weights within "
+                    "the case; give it the same ones in every call, or switch arcade_compatible off"
+                )
+    for call in calls:
+        if call.args is not None:
+            for name, default in registry.defaults(call.tool).items():
+                templates.setdefault(name, _recorder(name, default).check)
+    return [_bound_templates(call, templates, registry) for call in calls]
+
+
+def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: ToolRegistry) -> tuple[Critic, ...]:
+    if call.args is None:
+        return ()
+    defaults = registry.defaults(call.tool)
+    return tuple(
+        _critic(name, call.args[name], defaults.get(name))
+        if name in call.args
+        else Critic(name, bound_to(template, defaults.get(name)), defaults.get(name) is None, template.weight != 0)
+        for name, template in templates.items()
+    )
+
+
+def _critic(name: str, check: Check, default: JsonValue) -> Critic:
+    """A written check; where it expects null, the schema's default is expected instead (null without one)."""
+    if isinstance(check, EqualsNull) or (isinstance(check, Equals) and check.equals is None):
+        return Critic(name, bound_to(check, default), default is None, check.weight != 0)
+    return Critic(name, check, False, check.weight != 0)
+
+
+def _recorder(name: str, default: JsonValue) -> Critic:
+    return Critic(name, Equals(equals=default, weight=0), default is None, False)
+
+
+def bound_to(check: Check, value: JsonValue) -> Check:
+    """The same check for another expected value, which may be of a kind that a suite cannot write there (a null, say).
+
+    Checks that the peer does not know become a comparison.
+    """
+    if isinstance(check, Equals):
+        return check.model_copy(update={"equals": value})
+    if isinstance(check, Similar):
+        return check.model_copy(update={"similar": as_text(value)})
+    if isinstance(check, Near):
+        return check.model_copy(update={"near": _number_or_nan(value)})
+    if isinstance(check, DateTime):
+        return check.model_copy(update={"datetime": value if isinstance(value, str) else ""})
+    return Equals(equals=value, weight=check.weight, optional=check.optional)
+
+
+def _number_or_nan(value: JsonValue) -> float:
+    try:
+        return as_number(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _rule(check: Check) -> tuple[str, dict[str, JsonValue]]:
+    """What makes two checks the same critic: kind, weight and options, whatever value is expected."""
+    if isinstance(check, EqualsNull):
+        check = Equals(equals=None, weight=check.weight)
+    return check.kind, check.model_dump(exclude={check.kind, "plain", "optional"})
