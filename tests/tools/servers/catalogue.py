@@ -1,0 +1,46 @@
+"""A low-level MCP server: sixty tools on several pages, errors of its own, structured results good and bad."""
+
+import asyncio
+import sys
+from typing import Any
+
+from mcp import MCPError
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+
+PAGE = 25
+ENDLESS = "endless" in sys.argv
+COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+TOOLS = [
+    Tool(name=f"tool_{number}", description=f"Number {number}", input_schema={"type": "object"}, output_schema=COUNT)
+    for number in range(60)
+]
+
+
+async def list_tools(
+    context: ServerRequestContext[dict[str, Any]], params: PaginatedRequestParams | None
+) -> ListToolsResult:
+    start = int(params.cursor) if params is not None and params.cursor is not None else 0
+    rest = start + PAGE
+    more = ENDLESS or rest < len(TOOLS)
+    return ListToolsResult(tools=TOOLS[start:rest], next_cursor=str(rest) if more else None)
+
+
+async def call_tool(context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams) -> CallToolResult:
+    match params.name:
+        case "tool_0":
+            return CallToolResult(content=[], structured_content={"count": 7})
+        case "tool_1":
+            return CallToolResult(content=[], structured_content={"count": "many"})
+        case _:
+            raise MCPError(code=-32000, message=f"{params.name} is out of stock")
+
+
+async def main() -> None:
+    server = Server("catalogue", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+asyncio.run(main())

@@ -1,0 +1,102 @@
+"""An MCP server with well-behaved and ill-behaved tools; each word of its command line adds a bad habit."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+
+habits = sys.argv[1:]
+server = MCPServer("workshop")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def add(a: int, b: int) -> int:
+    """Adds two whole numbers."""
+    return a + b
+
+
+@server.tool()
+def echo(text: str) -> str:
+    """Says what it is told."""
+    return text
+
+
+@server.tool()
+def refuse() -> str:
+    """Always answers with a tool error."""
+    raise ToolError("the workshop is closed")
+
+
+@server.tool()
+def crash() -> str:
+    """Ends the server in the middle of the call."""
+    os._exit(3)
+
+
+@server.tool()
+def hang() -> str:
+    """Never answers."""
+    threading.Event().wait()
+    return ""
+
+
+@server.tool()
+def picture() -> CallToolResult:
+    """Answers with a text, an image and another text."""
+    return CallToolResult(
+        content=[
+            TextContent(text="before"),
+            ImageContent(data="aGVsbG8=", mime_type="image/png"),
+            TextContent(text="after"),
+        ]
+    )
+
+
+@server.tool()
+def variable(name: str) -> str:
+    """The value of an environment variable as the server sees it."""
+    return os.environ.get(name, "(not set)")
+
+
+@server.tool()
+def leak(name: str) -> str:
+    """Answers with an error that shows the value of an environment variable."""
+    raise ToolError(f"bad token {os.environ[name]}")
+
+
+@server.tool()
+def folder() -> str:
+    """The working directory."""
+    return os.getcwd()  # noqa: PTH109
+
+
+@server.tool()
+def process_id() -> int:
+    """Which process this is."""
+    return os.getpid()
+
+
+@server.tool()
+def breed() -> int:
+    """Starts a process that outlives its parent unless it is killed, and answers with its id."""
+    return subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"]).pid
+
+
+if "chatty" in habits:
+    sys.stdout.write('hello there\n{"not": "a message"}\n\n')
+    sys.stdout.flush()
+if "endless" in habits:
+    sys.stdout.write("x" * (33 * 1024 * 1024) + "\n")
+    sys.stdout.flush()
+if "loud" in habits:
+    sys.stderr.write("complaint\n" * 500_000)
+if "stubborn" in habits:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+server.run("stdio")
+if "stubborn" in habits:
+    threading.Event().wait()

@@ -1,0 +1,55 @@
+"""References to environment variables, and how their values stay out of sight."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.tools.environment import MissingVariableError, filled, redacted, referenced
+
+ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("$HOME_TOKEN", "abc-123"),
+        ("${HOME_TOKEN}", "abc-123"),
+        ("Bearer ${HOME_TOKEN}!", "Bearer abc-123!"),
+        ("https://$HOST/$HOME_TOKEN", "https://example.test/abc-123"),
+        ("$$HOME_TOKEN", "$HOME_TOKEN"),
+        ("costs $$5 or $5 or $", "costs $5 or $5 or $"),
+        ("${}", "${}"),
+        ("${HOST", "${HOST"),
+    ],
+)
+def test_references_are_replaced_and_other_dollar_signs_stay(text: str, value: str) -> None:
+    assert filled(text, ENVIRONMENT) == value
+
+
+def test_a_missing_variable_is_named() -> None:
+    with pytest.raises(MissingVariableError) as caught:
+        filled("$HOST and ${NOT_SET}", ENVIRONMENT)
+    assert caught.value.name == "NOT_SET"
+
+
+def test_a_value_is_not_filled_again() -> None:
+    assert filled("$A", {"A": "$B", "B": "no"}) == "$B"
+
+
+@given(st.text())
+def test_doubled_dollar_signs_give_any_text_back(text: str) -> None:
+    assert filled(text.replace("$", "$$"), {}) == text
+
+
+def test_the_variables_of_several_texts_are_found() -> None:
+    assert referenced(["$A and ${B}", "$$C", "plain"]) == {"A", "B"}
+
+
+def test_values_are_replaced_by_names_the_longest_first() -> None:
+    assert redacted("abc-123-456 and abc-123", {"SHORT": "abc-123", "LONG": "abc-123-456"}) == "$LONG and $SHORT"
+
+
+def test_values_too_short_to_be_secrets_stay() -> None:
+    assert redacted("10 of 100", {"COUNT": "10", "EMPTY": ""}) == "10 of 100"

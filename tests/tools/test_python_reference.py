@@ -1,0 +1,145 @@
+"""Functions of a suite's folder: which are loaded, when again, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from workbench.tools.errors import PythonReferenceError, UntrustedError
+from workbench.tools.python_reference import PythonFunctions, in_thread
+
+
+def functions_of(folder: Path, trusted: bool = True) -> PythonFunctions:
+    return PythonFunctions(folder, trusted=trusted)
+
+
+def suite_folder(parent: Path, name: str, **files: str) -> Path:
+    folder = parent / name
+    folder.mkdir()
+    for module, source in files.items():
+        (folder / f"{module}.py").write_text(source)
+    return folder
+
+
+def test_two_suites_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
+    first = functions_of(suite_folder(tmp_path, "first", mocks="def name(): return 'first'"))
+    second = functions_of(suite_folder(tmp_path, "second", mocks="def name(): return 'second'"))
+    assert [first.function("mocks:name")(), second.function("mocks:name")()] == ["first", "second"]
+    assert "mocks" not in sys.modules
+
+
+def test_a_module_keeps_its_state_until_its_file_changes(tmp_path: Path) -> None:
+    counting = "seen = []\ndef count():\n    seen.append(1)\n    return len(seen)\n"
+    folder = suite_folder(tmp_path, "suite", mocks=counting)
+    functions = functions_of(folder)
+    assert [functions.function("mocks:count")() for _ in range(2)] == [1, 2]
+    (folder / "mocks.py").write_text(counting.replace("len(seen)", "len(seen) * 100"))
+    assert functions.function("mocks:count")() == 100
+
+
+def test_a_module_may_lie_in_a_package_and_import_its_neighbours(tmp_path: Path) -> None:
+    folder = suite_folder(tmp_path, "suite", helper="NAME = 'neighbour'")
+    suite_folder(folder, "parts", __init__="", mocks="from ..helper import NAME\ndef name(): return NAME")
+    assert functions_of(folder).function("parts.mocks:name")() == "neighbour"
+
+
+def test_dataclasses_with_written_annotations_work_in_a_suites_module(tmp_path: Path) -> None:
+    source = (
+        "from __future__ import annotations\nfrom dataclasses import asdict, dataclass\n"
+        "@dataclass\nclass City:\n    name: str\ndef city(): return asdict(City('Oslo'))\n"
+    )
+    folder = suite_folder(tmp_path, "suite", mocks=source)
+    assert functions_of(folder).function("mocks:city")() == {"name": "Oslo"}
+
+
+def test_a_module_that_is_not_in_the_folder_is_imported_as_usual(tmp_path: Path) -> None:
+    assert functions_of(tmp_path).function("os.path:basename")("a/b") == "b"
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("absent_module:run", "ModuleNotFoundError: No module named 'absent_module'"),
+        ("broken:run", "SyntaxError: "),
+        ("leaves:run", "SystemExit: 2"),
+        ("fine:absent", "fine has no function 'absent'"),
+        ("fine:NUMBER", "fine has no function 'NUMBER'"),
+        ("fine:later", "must be a plain function, not an async one"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named_with_its_reason(tmp_path: Path, reference: str, reason: str) -> None:
+    folder = suite_folder(
+        tmp_path,
+        "suite",
+        broken="def run(:",
+        leaves="raise SystemExit(2)",
+        fine="NUMBER = 5\nasync def later(value): return True",
+    )
+    with pytest.raises(PythonReferenceError) as caught:
+        functions_of(folder).function(reference)
+    assert str(caught.value).startswith(reference)
+    assert reason in str(caught.value)
+
+
+def test_nothing_is_imported_without_trust(tmp_path: Path) -> None:
+    folder = suite_folder(tmp_path, "suite", mocks="import pathlib\npathlib.Path(__file__).with_name('ran').touch()")
+    with pytest.raises(UntrustedError, match="mocks:run is not run: it is Python code of a suite that is not trusted"):
+        functions_of(folder, trusted=False).function("mocks:run")
+    assert not (folder / "ran").exists()
+
+
+def test_a_check_function_says_yes_or_no(tmp_path: Path) -> None:
+    source = "import sys\ndef is_even(value): return value % 2 == 0\ndef leave(value): sys.exit(1)"
+    functions = functions_of(suite_folder(tmp_path, "suite", rules=source))
+    assert functions.holds("rules:is_even", 4) is True
+    assert functions.holds("rules:is_even", 5) is False
+    with pytest.raises(PythonReferenceError, match="rules:leave tried to end the program"):
+        functions.holds("rules:leave", 1)
+
+
+async def test_a_function_runs_beside_the_event_loop() -> None:
+    assert await in_thread(threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await in_thread(lambda: 1 // 0)
+
+
+async def test_a_function_that_blocks_can_be_given_up() -> None:
+    running, release = threading.Event(), threading.Event()
+
+    def block() -> None:
+        running.set()
+        release.wait()
+
+    waiting = asyncio.create_task(in_thread(block))
+    await asyncio.to_thread(running.wait)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    release.set()
+
+
+def test_a_function_that_never_returns_does_not_keep_the_program_alive(tmp_path: Path) -> None:
+    program = """
+import asyncio, threading
+from workbench.tools.python_reference import in_thread
+async def main():
+    try:
+        await asyncio.wait_for(in_thread(threading.Event().wait), 0.05)
+    except TimeoutError:
+        print("given up")
+asyncio.run(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert (done.stdout, done.stderr) == ("given up\n", "")

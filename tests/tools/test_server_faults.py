@@ -1,0 +1,232 @@
+"""Servers that misbehave: each ends in one plain sentence, and none leaves a process behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.tools.conftest import SERVERS, OpenServer
+from tests.tools.processes import becomes_true, group_is_gone, is_running
+from workbench.tools.answer import ToolAnswer
+from workbench.tools.errors import ServerError
+from workbench.tools.servers import StdioServer, TimeLimits
+
+IMPATIENT = TimeLimits(start_s=0.5, call_s=0.5, polite_s=0.2, terminate_s=0.2)
+WAIT_FOREVER = "import threading; threading.Event().wait()"
+ADD = {"a": 1, "b": 2}
+
+
+async def start_error(server: StdioServer) -> str:
+    with pytest.raises(ServerError) as caught:
+        await server.start()
+    assert group_is_gone(server.pid)
+    assert server.down == str(caught.value)
+    return str(caught.value)
+
+
+async def test_a_missing_program_is_named_with_the_command_and_the_log(open_server: OpenServer, log_file: Path) -> None:
+    assert await start_error(open_server("no-such-program", "--fast")) == (
+        "server 'bench' cannot be started: there is no program 'no-such-program' "
+        f"(command: no-such-program --fast; log: {log_file})"
+    )
+
+
+async def test_a_missing_folder_is_named(open_server: OpenServer, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert f"there is no folder {gone}" in await start_error(open_server("python", "x.py", folder=gone))
+
+
+async def test_a_file_that_may_not_be_run_is_named(open_server: OpenServer, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("echo hello")
+    script.chmod(stat.S_IRUSR)
+    error = await start_error(open_server("./script", folder=tmp_path))
+    assert "cannot be started: Permission denied: ./script" in error
+
+
+async def test_a_missing_variable_is_named_before_anything_starts(open_server: OpenServer, log_file: Path) -> None:
+    server = open_server("python", "workshop.py", environment={}, env={"TOKEN": "Bearer $HOME_TOKEN"})
+    assert "needs the environment variable HOME_TOKEN, which is not set" in await start_error(server)
+    assert server.pid is None
+    assert not log_file.exists()
+
+
+async def test_a_server_that_exits_at_once_is_told_by_its_exit_code(open_server: OpenServer, log_file: Path) -> None:
+    error = await start_error(open_server("python", "-c", "import sys; sys.exit('no such database')"))
+    assert error.startswith("server 'bench' ended with exit code 1 before it listed its tools")
+    assert "no such database" in log_file.read_text()
+
+
+async def test_a_server_that_says_nothing_is_given_up_and_killed(open_server: OpenServer) -> None:
+    began = time.monotonic()
+    error = await start_error(open_server("python", "-c", WAIT_FOREVER, limits=IMPATIENT))
+    assert error.startswith("server 'bench' did not answer within 0.5 s (command: python -c 'import threading;")
+    assert time.monotonic() - began < 4
+
+
+async def test_a_server_that_prints_no_end_of_junk_is_given_up_with_a_hint(
+    open_server: OpenServer, log_file: Path
+) -> None:
+    junk = "while True: print('x' * 100, flush=True)"
+    error = await start_error(open_server("python", "-c", junk, limits=IMPATIENT))
+    assert "did not answer within 0.5 s; it writes to standard output what is no MCP message" in error
+    assert "[stdout] xxx" in log_file.read_text()
+    assert log_file.stat().st_size < 100_000
+
+
+async def test_a_server_that_answers_nonsense_does_not_speak_mcp(open_server: OpenServer) -> None:
+    error = await start_error(open_server("cat"))
+    assert "server 'bench' does not speak MCP as expected: " in error
+
+
+async def test_a_listing_without_end_is_refused(open_server: OpenServer) -> None:
+    error = await start_error(open_server("python", "catalogue.py", "endless"))
+    assert "lists its tools on more than 100 pages" in error
+
+
+async def test_a_command_is_shown_on_one_line_of_moderate_length(open_server: OpenServer) -> None:
+    error = await start_error(open_server("python", "-c", "import sys\nsys.exit(2)\n" + "# padding\n" * 100))
+    assert "\n" not in error
+    assert len(error) < 500
+
+
+async def test_junk_on_standard_output_and_a_flood_on_standard_error_hurt_nobody(
+    open_server: OpenServer, log_file: Path
+) -> None:
+    server = open_server("python", "workshop.py", "chatty", "loud")
+    await server.start()
+    assert await server.call("add", ADD) == ToolAnswer("3")
+    log = log_file.read_text()
+    assert log.startswith("== server 'bench': python workshop.py chatty loud\n")
+    assert log.count("complaint\n") == 500_000
+    assert "[stdout] hello there\n" in log
+    assert '[stdout] {"not": "a message"}\n' in log
+
+
+async def test_a_line_longer_than_any_message_is_skipped(open_server: OpenServer, log_file: Path) -> None:
+    server = open_server("python", "workshop.py", "endless")
+    await server.start()
+    assert await server.call("add", ADD) == ToolAnswer("3")
+    assert "[stdout] (a line of more than 32 MiB)\n" in log_file.read_text()
+    assert log_file.stat().st_size < 10_000
+
+
+async def test_an_old_log_that_has_grown_long_is_begun_anew(open_server: OpenServer, log_file: Path) -> None:
+    log_file.parent.mkdir()
+    log_file.write_text("old\n" * 300_000)
+    await start_error(open_server("python", "-c", ""))
+    assert log_file.read_text() == "== server 'bench': python -c ''\n"
+
+
+async def test_a_server_that_dies_during_a_call_is_down_from_then_on(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    with pytest.raises(ServerError, match=r"ended with exit code 3 \(command: python workshop\.py; log: "):
+        await server.call("crash", {})
+    assert group_is_gone(server.pid)
+    with pytest.raises(ServerError, match="ended with exit code 3"):
+        await server.call("add", ADD)
+
+
+async def test_a_server_that_dies_between_calls_is_noticed(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    await becomes_true(lambda: server.down is not None)
+    with pytest.raises(ServerError, match="was ended by SIGKILL"):
+        await server.call("add", ADD)
+
+
+async def test_every_call_under_way_learns_of_the_end(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    calls = [server.call("hang", {}), server.call("hang", {}), server.call("crash", {})]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [str(outcome).partition(" (")[0] for outcome in outcomes] == ["server 'bench' ended with exit code 3"] * 3
+
+
+async def test_a_call_that_takes_too_long_names_the_tool_and_the_seconds(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    with pytest.raises(ServerError, match=r"did not answer a call of hang within 0\.2 s"):
+        await server.call("hang", {}, timeout_s=0.2)
+    assert await server.call("add", ADD) == ToolAnswer("3")
+
+
+async def test_a_server_that_ignores_its_end_is_killed_in_time_with_its_children(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py", "stubborn")
+    await server.start()
+    child = int((await server.call("breed", {})).content)
+    assert is_running(child)
+    began = time.monotonic()
+    await server.close()
+    assert time.monotonic() - began < 3
+    assert group_is_gone(server.pid)
+    await becomes_true(lambda: not is_running(child))
+
+
+async def test_the_children_of_a_server_that_ends_politely_do_not_outlive_it(open_server: OpenServer) -> None:
+    server = open_server("python", "workshop.py")
+    await server.start()
+    child = int((await server.call("breed", {})).content)
+    await server.close()
+    await becomes_true(lambda: not is_running(child))
+
+
+async def test_closing_while_the_server_starts_ends_the_start(open_server: OpenServer) -> None:
+    server = open_server("python", "-c", WAIT_FOREVER)
+    starting = asyncio.create_task(server.start())
+    await becomes_true(lambda: server.pid is not None)
+    await server.close()
+    with pytest.raises(ServerError, match="was closed"):
+        await starting
+    assert group_is_gone(server.pid)
+
+
+async def test_a_start_that_is_cancelled_leaves_no_process(open_server: OpenServer) -> None:
+    server = open_server("python", "-c", WAIT_FOREVER, limits=IMPATIENT)
+    starting = asyncio.create_task(server.start())
+    await becomes_true(lambda: server.pid is not None)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await becomes_true(lambda: group_is_gone(server.pid))
+
+
+FORGETS_TO_CLOSE = """
+import asyncio, os, sys
+from pathlib import Path
+from workbench.suite.model import Server
+from workbench.tools.errors import ServerError
+from workbench.tools.servers import StdioServer, TimeLimits
+
+async def main():
+    definition = Server(name="bench", command=("python", "workshop.py", "chatty", *sys.argv[3:]))
+    limits = TimeLimits(polite_s=0.3, terminate_s=0.3)
+    server = StdioServer(definition, Path(sys.argv[1]), Path(sys.argv[2]), os.environ, limits)
+    await server.start()
+    call = asyncio.create_task(server.call("hang", {}))
+    await server.call("add", {"a": 1, "b": 2})
+    print(server.pid)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("habits", [(), ("stubborn",)])
+def test_a_program_that_forgets_to_close_ends_without_a_hang_a_process_or_a_word(
+    tmp_path: Path, habits: tuple[str, ...]
+) -> None:
+    program = [sys.executable, "-c", FORGETS_TO_CLOSE, str(SERVERS), str(tmp_path / "log"), *habits]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stderr == ""
+    assert group_is_gone(int(done.stdout))

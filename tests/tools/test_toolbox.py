@@ -1,0 +1,263 @@
+"""What a run is offered, who answers its calls, and how runs share servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.tools.conftest import QUICK, SERVERS
+from tests.tools.processes import becomes_true, group_is_gone, is_running
+from workbench.suite.model import Case, Suite
+from workbench.tools.answer import ToolAnswer
+from workbench.tools.errors import ServerError, ToolsError, UntrustedError
+from workbench.tools.toolbox import ServerPool, Toolbox
+from workbench.trajectory.messages import JsonValue, ToolCall
+
+SUITE_FILE = SERVERS / "suite.toml"
+WORKSHOP = {"name": "shop", "command": ["python", "workshop.py"]}
+STUBBORN = {"name": "shop", "command": ["python", "workshop.py", "stubborn"]}
+ECHO = {"name": "echo", "description": "Written out", "annotations": {"readOnlyHint": True}}
+BARE_SCHEMA = {"type": "object", "properties": {}}
+
+
+@pytest.fixture
+async def pool(tmp_path: Path) -> AsyncIterator[ServerPool]:
+    opened = ServerPool(tmp_path / "logs", os.environ, QUICK)
+    yield opened
+    await opened.close()
+
+
+def a_suite(**keys: object) -> Suite:
+    return Suite.model_validate({"format": 1, "name": "s", **keys})
+
+
+def a_case(**keys: object) -> Case:
+    return Case.model_validate({"name": "c", "user": "u", **keys})
+
+
+async def open_(
+    pool: ServerPool,
+    suite: Suite,
+    case: Case | None = None,
+    *,
+    file: Path = SUITE_FILE,
+    execute: bool = True,
+    trusted: bool = True,
+) -> Toolbox:
+    return await pool.open_toolbox(suite, case or a_case(), file, execute=execute, trusted=trusted)
+
+
+def a_call(tool: str, **arguments: JsonValue) -> ToolCall:
+    return ToolCall("c1", tool, arguments)
+
+
+async def process_of(toolbox: Toolbox) -> int:
+    return int((await toolbox.plan(a_call("process_id")).run()).content)
+
+
+def names(toolbox: Toolbox) -> list[str]:
+    return [definition.name for definition in toolbox.definitions]
+
+
+async def test_a_written_out_tool_is_shown_as_it_is_written(pool: ServerPool) -> None:
+    toolbox = await open_(pool, a_suite(tools=[ECHO]), trusted=False)
+    (echo,) = toolbox.definitions
+    assert (echo.name, echo.description, echo.parameters) == ("echo", "Written out", BARE_SCHEMA)
+    assert (echo.annotations, echo.server) == ({"readOnlyHint": True}, None)
+
+
+async def test_a_case_may_offer_a_part_of_the_tools(pool: ServerPool) -> None:
+    suite = a_suite(tools=[{"name": "lock"}, {"name": "unlock"}, {"name": "knock"}])
+    assert names(await open_(pool, suite)) == ["lock", "unlock", "knock"]
+    assert names(await open_(pool, suite, a_case(offer=["knock", "lock"]))) == ["lock", "knock"]
+    assert names(await open_(pool, suite, a_case(offer=[]))) == []
+
+
+async def test_offering_a_tool_that_does_not_exist_is_refused(pool: ServerPool) -> None:
+    suite = a_suite(tools=[{"name": "lock"}])
+    with pytest.raises(ToolsError, match="case 'c' offers 'lokc', but there is no such tool; there are: lock"):
+        await open_(pool, suite, a_case(offer=["lock", "lokc"]))
+
+
+async def test_two_tools_of_one_name_are_refused(pool: ServerPool) -> None:
+    suite = a_suite(tools=[ECHO], servers=[WORKSHOP])
+    with pytest.raises(ToolsError, match="two tools named 'echo', one written out and one of server 'shop'"):
+        await open_(pool, suite)
+
+
+async def test_a_prefix_keeps_tools_of_one_name_apart(pool: ServerPool) -> None:
+    suite = a_suite(tools=[ECHO], servers=[{**WORKSHOP, "prefix": "shop_"}])
+    toolbox = await open_(pool, suite)
+    assert {"echo", "shop_echo"} <= set(names(toolbox))
+    planned = toolbox.plan(a_call("shop_echo", text="hi"))
+    assert (planned.source, planned.server) == ("server", "shop")
+    assert await planned.run() == ToolAnswer("hi")
+
+
+async def test_answers_come_from_step_case_suite_server_and_default_in_this_order(pool: ServerPool) -> None:
+    written = {"name": "written"}
+    suite = a_suite(
+        tools=[written],
+        servers=[WORKSHOP],
+        mocks=[
+            {"tool": "echo", "when": {"text": {"prefix": "b"}}, "result": "suite {text}"},
+            {"tool": "echo", "when": {"text": "abc"}, "result": "never reached"},
+        ],
+    )
+    case = a_case(mocks=[{"tool": "echo", "when": {"text": {"one_of": ["abc", "bcd"]}}, "result": "case {text}"}])
+    toolbox = await open_(pool, suite, case)
+    step = toolbox.plan(a_call("echo", text="abc"), step_mock="step {text}")
+    of_case = toolbox.plan(a_call("echo", text="bcd"))
+    of_suite = toolbox.plan(a_call("echo", text="bee"))
+    real = toolbox.plan(a_call("echo", text="cde"))
+    default = toolbox.plan(a_call("written", x=1))
+    answers = [(plan.source, plan.server, (await plan.run()).content) for plan in (step, of_case, of_suite, real)]
+    assert answers == [
+        ("step mock", None, "step abc"),
+        ("case mock", None, "case bcd"),
+        ("suite mock", None, "suite bee"),
+        ("server", "shop", "cde"),
+    ]
+    assert (default.source, default.server) == ("default", None)
+    assert json.loads((await default.run()).content)["input_received"] == {"x": 1}
+
+
+async def test_without_execute_nothing_runs_on_a_server(pool: ServerPool) -> None:
+    planned = (await open_(pool, a_suite(servers=[WORKSHOP]), execute=False)).plan(a_call("crash"))
+    assert (planned.source, planned.server) == ("default", None)
+    assert "Mock result for crash" in (await planned.run()).content
+
+
+async def test_a_call_to_a_tool_that_is_not_on_offer_is_a_tool_error_whatever_is_mocked(pool: ServerPool) -> None:
+    suite = a_suite(tools=[{"name": "lock"}, {"name": "unlock"}], mocks=[{"tool": "unlock", "result": "open"}])
+    planned = (await open_(pool, suite, a_case(offer=["lock"]))).plan(a_call("unlock"))
+    assert planned.source == "default"
+    assert await planned.run() == ToolAnswer("There is no tool named unlock.", is_error=True)
+
+
+async def test_broken_arguments_are_a_tool_error_that_says_why(pool: ServerPool) -> None:
+    suite = a_suite(tools=[{"name": "lock"}], mocks=[{"tool": "lock", "result": "locked"}])
+    toolbox = await open_(pool, suite)
+    call = ToolCall("c1", "lock", {}, raw='{"door": ', problem="it ends in the middle")
+    assert await toolbox.plan(call).run() == ToolAnswer(
+        "The arguments are not a JSON object: it ends in the middle", is_error=True
+    )
+
+
+async def test_the_mock_of_a_step_answers_whatever_was_called(pool: ServerPool) -> None:
+    toolbox = await open_(pool, a_suite())
+    broken = ToolCall("c1", "anything", {}, raw="{", problem="it ends in the middle")
+    planned = toolbox.plan(broken, step_mock={"value": 345})
+    assert (planned.source, await planned.run()) == ("step mock", ToolAnswer('{"value":345}'))
+
+
+async def test_each_run_counts_its_own_results(pool: ServerPool) -> None:
+    suite = a_suite(tools=[{"name": "flaky"}], mocks=[{"tool": "flaky", "results": ["first", "second"]}])
+    one, other = await open_(pool, suite), await open_(pool, suite)
+    assert [(await run.plan(a_call("flaky")).run()).content for run in (one, one, other)] == [
+        "first",
+        "second",
+        "first",
+    ]
+
+
+async def test_python_checks_of_the_suite_can_be_called(pool: ServerPool, tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text("def is_even(value): return value % 2 == 0")
+    toolbox = await open_(pool, a_suite(), file=tmp_path / "suite.toml")
+    assert toolbox.call_python("rules:is_even", 4)
+    untrusted = await open_(pool, a_suite(), file=tmp_path / "suite.toml", trusted=False)
+    with pytest.raises(UntrustedError):
+        untrusted.call_python("rules:is_even", 4)
+
+
+async def test_no_server_of_an_untrusted_suite_is_started(pool: ServerPool, tmp_path: Path) -> None:
+    with pytest.raises(UntrustedError, match=r"suite\.toml is not trusted, so its servers are not started: shop"):
+        await open_(pool, a_suite(servers=[WORKSHOP]), trusted=False)
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize("key", ["url", "module"])
+async def test_a_server_that_is_no_command_is_refused_by_its_key(pool: ServerPool, key: str) -> None:
+    with pytest.raises(ServerError, match=f"server 'mine' has '{key}', which this version cannot open"):
+        await open_(pool, a_suite(servers=[{"name": "mine", key: "somewhere"}]))
+
+
+async def test_runs_share_one_server_and_suites_do_not(pool: ServerPool) -> None:
+    suite = a_suite(servers=[WORKSHOP])
+    one, other, foreign = await asyncio.gather(
+        open_(pool, suite), open_(pool, suite), open_(pool, suite, file=SERVERS / "other.toml")
+    )
+    assert await process_of(one) == await process_of(other)
+    assert await process_of(one) != await process_of(foreign)
+
+
+async def test_a_run_that_is_stopped_while_it_waits_does_not_take_the_server_from_others(
+    pool: ServerPool, tmp_path: Path
+) -> None:
+    suite = a_suite(servers=[WORKSHOP])
+    stopped, other = asyncio.create_task(open_(pool, suite)), asyncio.create_task(open_(pool, suite))
+    await becomes_true((tmp_path / "logs").exists)
+    stopped.cancel()
+    assert "add" in names(await other)
+    assert stopped.cancelled()
+
+
+async def test_a_server_that_failed_is_tried_again_only_after_renewal(pool: ServerPool, tmp_path: Path) -> None:
+    suite_file = tmp_path / "suite.toml"
+    suite = a_suite(servers=[{"name": "shop", "command": ["python", "later.py"]}])
+    with pytest.raises(ServerError, match="ended with exit code 2 before it listed its tools"):
+        await open_(pool, suite, file=suite_file)
+    (tmp_path / "later.py").write_text((SERVERS / "workshop.py").read_text())
+    with pytest.raises(ServerError, match="ended with exit code 2 before it listed its tools"):
+        await open_(pool, suite, file=suite_file)
+    await pool.renew()
+    assert "add" in names(await open_(pool, suite, file=suite_file))
+
+
+async def test_a_server_that_dies_leaves_the_others_alone_and_comes_back_after_renewal(pool: ServerPool) -> None:
+    suite = a_suite(servers=[WORKSHOP, {**WORKSHOP, "name": "other", "prefix": "other_"}])
+    toolbox = await open_(pool, suite)
+    survivor = (await toolbox.plan(a_call("other_process_id")).run()).content
+    with pytest.raises(ServerError, match="server 'shop' ended with exit code 3"):
+        await toolbox.plan(a_call("crash")).run()
+    with pytest.raises(ServerError, match="server 'shop' ended with exit code 3"):
+        await toolbox.plan(a_call("add", a=1, b=2)).run()
+    assert (await toolbox.plan(a_call("other_add", a=1, b=2)).run()).content == "3"
+    await pool.renew()
+    renewed = await open_(pool, suite)
+    assert (await renewed.plan(a_call("add", a=1, b=2)).run()).content == "3"
+    assert (await renewed.plan(a_call("other_process_id")).run()).content == survivor
+
+
+async def test_all_servers_are_closed_together_even_stubborn_ones(pool: ServerPool) -> None:
+    suite = a_suite(servers=[{**STUBBORN, "name": f"s{n}", "prefix": f"s{n}_"} for n in range(3)])
+    toolbox = await open_(pool, suite)
+    processes = [int((await toolbox.plan(a_call(f"s{n}_process_id")).run()).content) for n in range(3)]
+    assert all(map(is_running, processes))
+    began = time.monotonic()
+    await asyncio.gather(pool.close(), pool.close())
+    assert time.monotonic() - began < 3 * (QUICK.polite_s + QUICK.terminate_s)
+    assert all(map(group_is_gone, processes))
+    with pytest.raises(ServerError, match="server 's0' is not started: the program is ending"):
+        await open_(pool, suite)
+
+
+async def test_closing_while_servers_start_ends_the_runs_that_wait(pool: ServerPool, tmp_path: Path) -> None:
+    opening = asyncio.create_task(open_(pool, a_suite(servers=[STUBBORN])))
+    await becomes_true((tmp_path / "logs").exists)
+    await pool.close()
+    with pytest.raises(ServerError, match="server 'shop' was closed"):
+        await opening
+
+
+async def test_logs_are_named_after_suite_and_server(pool: ServerPool, tmp_path: Path) -> None:
+    await open_(pool, a_suite(servers=[{**WORKSHOP, "name": "my shop/1"}]))
+    (log,) = (tmp_path / "logs").iterdir()
+    assert log.name.startswith("suite-my-shop-1-")
+    assert log.suffix == ".log"

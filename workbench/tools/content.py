@@ -1,0 +1,39 @@
+"""What the result of an MCP tool says as text, which is all that a model is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.tools.answer import ToolAnswer, compact_json
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, ContentBlock
+
+
+def answer_of(result: CallToolResult) -> ToolAnswer:
+    """Texts joined by line breaks, a short placeholder for everything else, and structured content as compact JSON
+    when there is no text."""
+    parts = [_text_of(block) for block in result.content]
+    has_text = any(block.type == "text" for block in result.content)
+    if result.structured_content is not None and not has_text:
+        parts.append(compact_json(result.structured_content))
+    return ToolAnswer("\n".join(parts), result.is_error)
+
+
+def _text_of(block: ContentBlock) -> str:
+    if block.type == "text":
+        return block.text
+    if block.type == "image" or block.type == "audio":
+        return f"[{block.type} {block.mime_type}, {_size(block.data)} bytes]"
+    if block.type == "resource_link":
+        return f"[resource {block.uri}]"
+    resource = block.resource
+    text = getattr(resource, "text", None)
+    if isinstance(text, str):
+        return text
+    return f"[resource {resource.uri}, {_size(getattr(resource, 'blob', ''))} bytes]"
+
+
+def _size(base64_text: str) -> int:
+    """How many bytes a base64 text stands for."""
+    return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")

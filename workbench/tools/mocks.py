@@ -1,0 +1,133 @@
+"""Mocks: which of them answers a call, and what it says (suite-format, section 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import all_hold
+from workbench.suite.model import Mock
+from workbench.tools.answer import ToolAnswer, compact_json
+from workbench.tools.errors import ToolsError
+from workbench.tools.python_reference import PythonFunctions, in_thread
+from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAnswer:
+    """Who will answer a call, known before anything runs; `server` is named for a real execution. `run` may be awaited
+    once; it raises ToolsError for what is not the model's doing."""
+
+    source: ResultSource
+    run: Callable[[], Awaitable[ToolAnswer]]
+    server: str | None = None
+
+
+class Mocks:
+    """The mocks of one run, the case's before the suite's, with what they remember during it.
+
+    `sleep` waits a number of seconds.
+    """
+
+    def __init__(
+        self,
+        case_mocks: tuple[Mock, ...],
+        suite_mocks: tuple[Mock, ...],
+        functions: PythonFunctions,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._mocks: tuple[tuple[Mock, ResultSource], ...] = (
+            *((mock, "case mock") for mock in case_mocks),
+            *((mock, "suite mock") for mock in suite_mocks),
+        )
+        self._functions = functions
+        self._sleep = sleep
+        self._answered: Counter[int] = Counter()
+
+    def plan(self, call: ToolCall) -> PlannedAnswer | None:
+        """The answer of the first mock whose tool and condition fit, `None` when no mock fits.
+
+        Every plan counts as one call for a mock with `results`. Raises ToolsError when a condition cannot be evaluated.
+        """
+        for index, (mock, source) in enumerate(self._mocks):
+            if mock.tool == call.tool and self._holds(mock, call):
+                self._answered[index] += 1
+                return PlannedAnswer(source, self._answer(mock, call, self._answered[index]))
+        return None
+
+    def _holds(self, mock: Mock, call: ToolCall) -> bool:
+        try:
+            return all_hold(mock.when or {}, call.arguments, call_python=self._functions.holds)
+        except CheckError as error:
+            raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error
+
+    def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Callable[[], Awaitable[ToolAnswer]]:
+        async def answer() -> ToolAnswer:
+            if mock.delay_ms:
+                await self._sleep(mock.delay_ms / 1000)
+            if mock.error is not None:
+                return ToolAnswer(mock.error, is_error=True)
+            if mock.python is not None:
+                reference = mock.python
+                return await in_thread(lambda: self._computed(reference, call.arguments))
+            if mock.results is not None:
+                return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments)
+            return mock_answer(mock.result, call.arguments)
+
+        return answer
+
+    def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
+        function = self._functions.function(reference)
+        try:
+            value = function(dict(arguments))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a stranger's code; the model is told, as of any tool)
+            return ToolAnswer(f"{type(error).__name__}: {error}", is_error=True)
+        try:
+            return ToolAnswer(value if isinstance(value, str) else compact_json(value))
+        except (TypeError, ValueError, RecursionError) as error:
+            return ToolAnswer(f"{reference} returned what is not JSON: {error}", is_error=True)
+
+
+def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
+    """A mock's result as the model reads it: a text as it is, anything else as compact JSON.
+
+    In every text `{name}` is replaced by that argument of the call.
+    """
+    value = _filled(result, arguments)
+    return ToolAnswer(value if isinstance(value, str) else compact_json(value))
+
+
+def default_answer(call: ToolCall) -> ToolAnswer:
+    """What answers a call that nothing else answers."""
+    return ToolAnswer(
+        compact_json(
+            {
+                "status": "success",
+                "result": f"Mock result for {call.tool}",
+                "input_received": dict(call.arguments),
+            }
+        )
+    )
+
+
+def _filled(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:
+    if isinstance(value, str):
+        return _PLACEHOLDER.sub(lambda match: _argument(match, arguments), value)
+    if isinstance(value, list):
+        return [_filled(item, arguments) for item in value]
+    if isinstance(value, dict):
+        return {key: _filled(item, arguments) for key, item in value.items()}
+    return value
+
+
+def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue]) -> str:
+    if match[1] not in arguments:
+        return match[0]
+    value = arguments[match[1]]
+    return value if isinstance(value, str) else compact_json(value)

@@ -1,0 +1,102 @@
+"""The Python functions that a suite names as `module:function`, for mocks and checks.
+
+A module is loaded from its file under the suite's folder when it is there, else it is imported as usual. Modules of
+the folder live under a package name of their own, so that two suites may each have a `mocks.py`, and may import
+their neighbours with `from . import`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from workbench.tools.errors import PythonReferenceError, UntrustedError
+from workbench.trajectory.messages import JsonValue
+
+_Result = TypeVar("_Result")
+_package_numbers = count(1)
+_loading = threading.Lock()
+
+
+class PythonFunctions:
+    """The functions of one suite's folder. A module whose file has changed is loaded anew. Safe to use from threads."""
+
+    def __init__(self, folder: Path, *, trusted: bool) -> None:
+        self._folder = folder
+        self._trusted = trusted
+        self._loaded: dict[str, tuple[tuple[int, int], ModuleType]] = {}
+
+    def function(self, reference: str) -> Callable[..., object]:
+        """Load `module:function`. Imports code, which may take its time.
+
+        Raises UntrustedError when the suite is not trusted, PythonReferenceError when there is no such function or its
+        module cannot be loaded.
+        """
+        if not self._trusted:
+            raise UntrustedError(f"{reference} is not run: it is Python code of a suite that is not trusted")
+        module_name, _, name = reference.partition(":")
+        try:
+            with _loading:
+                module = self._module(module_name)
+        except (Exception, SystemExit) as error:
+            raise PythonReferenceError(
+                f"{reference} cannot be loaded from {self._folder}: {type(error).__name__}: {error}"
+            ) from error
+        function: object = getattr(module, name, None)
+        if not callable(function):
+            raise PythonReferenceError(f"{reference} cannot be loaded: {module_name} has no function {name!r}")
+        if inspect.iscoroutinefunction(function):
+            raise PythonReferenceError(f"{reference} cannot be used: it must be a plain function, not an async one")
+        return function
+
+    def holds(self, reference: str, value: JsonValue) -> bool:
+        """Call the function of a `python` check. Raises what `function` raises, and what the function itself raises."""
+        try:
+            return bool(self.function(reference)(value))
+        except SystemExit as error:
+            raise PythonReferenceError(f"{reference} tried to end the program") from error
+
+    def _module(self, name: str) -> ModuleType:
+        file = self._file_of(name)
+        if file is None:
+            return importlib.import_module(name)
+        status = file.stat()
+        state = (status.st_mtime_ns, status.st_size)
+        if name not in self._loaded or self._loaded[name][0] != state:
+            self._loaded[name] = (state, self._load(name))
+        return self._loaded[name][1]
+
+    def _file_of(self, name: str) -> Path | None:
+        base = self._folder.joinpath(*name.split("."))
+        return next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
+
+    def _load(self, name: str) -> ModuleType:
+        package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
+        package.__path__ = [str(self._folder)]
+        sys.modules[package.__name__] = package
+        importlib.invalidate_caches()
+        return importlib.import_module(f"{package.__name__}.{name}")
+
+
+async def in_thread(function: Callable[[], _Result]) -> _Result:
+    """Call a function that may block, in a thread that cannot keep the program from ending when it never returns."""
+    outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+    outcome.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:  # noqa: BLE001 (raised again where it is awaited)
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="python of a suite", daemon=True).start()
+    return await asyncio.wrap_future(outcome)

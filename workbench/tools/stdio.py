@@ -1,0 +1,209 @@
+"""A server process: messages over its standard input and output, its standard error in a log, and its certain end.
+
+This is a transport for `mcp.Client`. It is ours rather than the SDK's because the process must be known: it is killed
+with everything it started, however often the task that owns it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+MAX_LOGGED_STRAY_LINES = 200
+MAX_LOGGED_LINE_BYTES = 2000
+
+_FLUSH_S = 0.5
+_REAP_S = 1.0
+_POLL_S = 0.01
+
+
+class StdioTransport:
+    """Starts a command on entry and ends it, with its whole process group, on exit.
+
+    On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
+    `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        log: BinaryIO,
+        polite_s: float,
+        terminate_s: float,
+    ) -> None:
+        self._command = command
+        self._folder = folder
+        self._environment = environment
+        self._log = log
+        self._polite_s = polite_s
+        self._terminate_s = terminate_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: tuple[asyncio.Task[object], ...] = ()
+        self._ended = False
+        self.closed = False
+        """Whether messages no longer pass: the server ended or closed its pipes, or the transport is being left."""
+        self.stray_lines = 0
+        """Lines on standard output that were no MCP messages."""
+        self.own_exit_code: int | None = None
+        """How the process ended before anything was done to end it; negative is a signal's number."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process, whose id is also its group's; `None` before it was started."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def exited(self) -> asyncio.Task[None]:
+        """Done when the process has ended and its output was read; to be awaited, never cancelled."""
+        return self._exit
+
+    async def __aenter__(self) -> TransportStreams:
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        process = await asyncio.create_subprocess_exec(
+            *self._command,
+            cwd=self._folder,
+            env=dict(self._environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,
+            limit=MAX_MESSAGE_BYTES,
+        )
+        self._process = process
+        to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        self._writer = asyncio.create_task(self._write(process, from_client, to_client))
+        self._exit = asyncio.create_task(_exit_of(process))
+        self._tasks = (asyncio.create_task(self._read(process, to_client)), self._writer, self._exit)
+        return self._client_reads, self._client_writes
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        closed_by_server, self.closed = self.closed, True
+        try:
+            # A server that is stuck writing cannot read, so the reader must be free to drain before stdin is flushed.
+            self._client_reads.close()
+            self._client_writes.close()
+            await asyncio.wait({self._writer}, timeout=_FLUSH_S)
+            self._process.stdin.close()
+            await self._end(self._process, closed_by_server)
+        finally:
+            self.kill()
+            for task in self._tasks:
+                task.cancel()
+            # A process that left the group may still hold the pipes; asyncio has no public way to let go of them.
+            self._process._transport.close()  # type: ignore[attr-defined]
+
+    def kill(self) -> None:
+        """Kill the process and everything in its group, at once; harmless when it has ended or was never started."""
+        if self._process is not None and not self._ended:
+            self._signal(self._process, hard=True)
+
+    async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
+        ended = await _ends_within(process, self._polite_s)
+        if closed_by_server:
+            self.own_exit_code = process.returncode
+        if not ended:
+            self._signal(process, hard=False)
+            await _ends_within(process, self._terminate_s)
+        self._signal(process, hard=True)
+        await _ends_within(process, _REAP_S)
+        self._ended = True
+
+    def _signal(self, process: asyncio.subprocess.Process, *, hard: bool) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                process.kill() if hard else process.terminate()
+            else:
+                # The group outlives its leader as long as the leader's children live.
+                os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
+
+    async def _read(
+        self, process: asyncio.subprocess.Process, to_client: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        import anyio
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        assert process.stdout is not None
+        with to_client:
+            listening = True
+            while True:
+                try:
+                    line = await process.stdout.readline()
+                except ValueError:
+                    self._note_stray_line(b"(a line of more than 32 MiB)")
+                    continue
+                if not line:
+                    self.closed = True
+                    return
+                if not listening or not line.strip():
+                    continue
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    self._note_stray_line(line)
+                    continue
+                try:
+                    await to_client.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    listening = False
+
+    async def _write(
+        self,
+        process: asyncio.subprocess.Process,
+        from_client: MemoryObjectReceiveStream[SessionMessage],
+        to_client: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        assert process.stdin is not None
+        with from_client:
+            async for outgoing in from_client:
+                text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    process.stdin.write(text.encode() + b"\n")
+                    await process.stdin.drain()
+                except OSError:
+                    self.closed = True
+                    # Nobody reads any more: let the client see the end instead of waiting for an answer.
+                    to_client.close()
+                    return
+
+    def _note_stray_line(self, line: bytes) -> None:
+        self.stray_lines += 1
+        if self.stray_lines <= MAX_LOGGED_STRAY_LINES:
+            self._log.write(b"[stdout] " + line[:MAX_LOGGED_LINE_BYTES].rstrip() + b"\n")
+
+
+async def _exit_of(process: asyncio.subprocess.Process) -> None:
+    await process.wait()
+
+
+async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Whether the process ends in time."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + seconds
+    while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
+        # Process.wait would also wait for whoever inherited the pipes.
+        await asyncio.sleep(_POLL_S)
+    return process.returncode is not None
