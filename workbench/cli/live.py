@@ -6,9 +6,11 @@ import queue
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 from rich.cells import cell_len
 
@@ -28,8 +30,9 @@ TITLE_WIDTH_MAX = 32
 
 @dataclass(frozen=True)
 class Show:
-    """What of the steps is shown, and how."""
+    """What of the steps is shown, where, and how."""
 
+    stream: TextIO
     steps: bool
     verbose: bool
     width: int
@@ -65,7 +68,8 @@ def run_live(
 ) -> Live:
     """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
-    A second signal gives up waiting. Servers are closed in any case.
+    A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
+    standard error, so that it cannot spoil a report.
     """
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     printer = _Printer(runs, suite_names, show)
@@ -73,14 +77,15 @@ def run_live(
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     session = Session(events.put, server_logs=server_logs)
     try:
-        session.start(runs, execute=execute, concurrency=concurrency, trusted=trusted.__contains__)
-        try:
-            _watch(events, printer, live)
-        except _InterruptedError as interrupt:
-            live.interrupted_by = interrupt.number
-            complain("stopping; what is done is kept")
-            session.stop_all()
-            _watch(events, printer, live)
+        with redirect_stdout(sys.stderr):
+            session.start(runs, execute=execute, concurrency=concurrency, trusted=trusted.__contains__)
+            try:
+                _watch(events, printer, live)
+            except _InterruptedError as interrupt:
+                live.interrupted_by = interrupt.number
+                complain("stopping; what is done is kept")
+                session.stop_all()
+                _watch(events, printer, live)
     except _InterruptedError as interrupt:
         live.interrupted_by = interrupt.number
     finally:
@@ -143,7 +148,7 @@ class _Printer:
 
     def _print(self, run_id: str, line: str) -> None:
         title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
-        sys.stdout.write(f"{title}  {line}\n")
+        self._show.stream.write(f"{title}  {line}\n")
 
 
 def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool) -> str:

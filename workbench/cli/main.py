@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from workbench import __version__
 from workbench.cli.exit_codes import INTERRUPTED, USAGE
@@ -29,6 +30,7 @@ No path means the current folder if it holds suites, else the bundled samples.
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (`workbench.cli.exit_codes`)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _prepare_output()
     try:
         if words and words[0] in COMMANDS:
             return _run_command(words[0], words[1:])
@@ -39,6 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone (`| head`): nothing is left to say, and nowhere to say it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE
+
+
+def _prepare_output() -> None:
+    """Every line is seen at once, in a pipe too, and a character that the terminal cannot show becomes `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace", line_buffering=True)
 
 
 def _run_command(name: str, words: list[str]) -> int:

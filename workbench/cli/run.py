@@ -137,7 +137,7 @@ def _plan(options: argparse.Namespace) -> tuple[tuple[SuiteFile, ...], tuple[Pla
 
 def _show(options: argparse.Namespace) -> Show:
     steps = not options.quiet and not (options.format == "json" and options.output is None)
-    return Show(steps, options.verbose, _width(sys.stdout), paint_for(sys.stdout, os.environ))
+    return Show(sys.stdout, steps, options.verbose, _width(sys.stdout), paint_for(sys.stdout, os.environ))
 
 
 def _width(stream: TextIO) -> int:

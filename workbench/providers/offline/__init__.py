@@ -1,0 +1,1 @@
+"""The model that needs no network: see `workbench.providers.offline.model`."""

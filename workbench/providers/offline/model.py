@@ -1,0 +1,61 @@
+"""The offline model: a baseline that calls tools by matching words. It is deterministic and no language model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+
+from workbench.providers.model import AnswerFinished, ModelRequest
+from workbench.providers.offline.decisions import Decision, decide
+from workbench.providers.offline.ranking import ToolIndex
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+)
+
+_WORD_WITH_BLANKS = re.compile(r"\s*\S+\s*|\s+")
+_FRAGMENT_CHARACTERS = 12
+
+
+class OfflineModel:
+    """A model without a network, a key or randomness: the same request always gives the same answer.
+
+    `pace_ms` is the pause between two pieces of an answer, so that it streams at a speed one can follow; 0 for none.
+    It counts no tokens, for it has none.
+    """
+
+    name = "offline"
+
+    def __init__(self, *, pace_ms: float = 0) -> None:
+        self._pace_s = max(0.0, pace_ms) / 1000
+        self._index = ToolIndex(())
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Answer a request piece by piece: how the tools ranked, then calls or text."""
+        if self._index.tools != request.tools:
+            self._index = ToolIndex(request.tools)
+        decision = decide(request.messages, self._index)
+        for piece in _pieces(decision, request):
+            yield piece
+            await asyncio.sleep(self._pace_s)
+        yield AnswerFinished("tool calls" if decision.calls else "answered")
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
+    yield ReasoningDelta(request.round, decision.reasoning)
+    for word in _WORD_WITH_BLANKS.findall(decision.answer):
+        yield TextDelta(request.round, word)
+    for number, call in enumerate(decision.calls, start=request.calls_before + 1):
+        call_id = f"offline-{number}"
+        yield CallStarted(request.round, call_id, call.tool)
+        for start in range(0, len(call.text), _FRAGMENT_CHARACTERS):
+            yield CallArgumentsDelta(call_id, call.text[start : start + _FRAGMENT_CHARACTERS])
+        yield CallFinished(call_id, call.arguments)
