@@ -73,7 +73,10 @@ class Session:
         self._engine.submit(self._stop(None))
 
     def close(self) -> None:
-        """Stop all runs, close all servers and models, end the thread. Blocks, for at most about eight seconds."""
+        """Stop all runs, close all servers and models, end the thread. Blocks, for at most about eight seconds; may be
+        called more than once, and nothing can be started afterwards."""
+        if not self._engine.alive:
+            return
         try:
             self._engine.submit(self._close()).result(CLOSE_TIMEOUT_S)
         except concurrent.futures.TimeoutError:

@@ -23,17 +23,22 @@ class EngineThread:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
+    @property
+    def alive(self) -> bool:
+        """Whether it still takes work."""
+        return self._thread.is_alive()
+
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's loop; the future can be waited for from any other thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
         """End the loop and the thread; tasks still there are cancelled once. Waits at most about `timeout_s`."""
-        if not self._thread.is_alive():
+        if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
         self._thread.join(timeout_s + 1)
-        if not self._thread.is_alive():
+        if not self.alive:
             self._loop.close()
 
     async def _finish(self, timeout_s: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.reports.paint import Paint
-from workbench.reports.values import call_text, milliseconds
+from workbench.reports.values import call_text, milliseconds, result_text
 from workbench.reports.visible import one_line, shortened
 from workbench.trajectory.events import (
     CallFinished,
@@ -39,6 +39,7 @@ class StepLines:
         match event.what:
             case CallStarted(call_id=call_id, tool=tool):
                 self._tools[call_id] = tool
+                return self._words()
             case CallFinished(call_id=call_id, arguments=arguments, problem=None):
                 return [f"→ {call_text(self._tools[call_id], arguments)}"]
             case CallFinished(call_id=call_id, raw=raw, problem=problem):
@@ -48,7 +49,7 @@ class StepLines:
             case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):
                 who = f"server {self._servers[call_id]}" if call_id in self._servers else source
                 error = "error " if is_error else ""
-                return [f"← {one_line(who)} {milliseconds(ms)}  {error}{one_line(content)}"]
+                return [f"← {one_line(who)} {milliseconds(ms)}  {error}{result_text(content)}"]
             case TextDelta(text=text):
                 self._text.append(text)
             case ReasoningDelta(text=text):
@@ -56,12 +57,14 @@ class StepLines:
             case RequestFailed(error=error):
                 return [f"⚠ {one_line(error)}"]
             case ResponseFinished(latency_ms=latency_ms):
-                return self._answer(latency_ms)
+                answered = self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet")
+                return [*self._words(), *([answered] if self._verbose else [])]
             case _:
                 pass
         return []
 
-    def _answer(self, latency_ms: float) -> list[str]:
+    def _words(self) -> list[str]:
+        """What the model has said since it was last asked for: its reasoning if verbose, and its text."""
         text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
         self._text.clear()
         self._reasoning.clear()
@@ -70,6 +73,4 @@ class StepLines:
             lines.append(self._paint(f"· {one_line(reasoning)}", "quiet"))
         if text:
             lines.append(f"« {one_line(text)}")
-        if self._verbose:
-            lines.append(self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet"))
         return lines

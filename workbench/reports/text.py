@@ -16,6 +16,9 @@ from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import counted, milliseconds, score_text
 from workbench.reports.visible import fit, one_line, shortened
 
+BASELINE = "offline"
+"""The model that is no language model, wherever it is named."""
+
 MODEL_WIDTH_MAX = 24
 CASE_WIDTH_MIN = 12
 ISSUE_WIDTH_MAX = 400
@@ -44,6 +47,10 @@ def text_report(
             mine = totals_of(result for result in results if result.model == model)
             yield from totals_lines(mine, paint, title=one_line(model))
     yield from totals_lines(totals_of(results), paint, title="all" if len(models) > 1 else "")
+    if BASELINE in models:
+        yield paint(
+            f"  {BASELINE} is a baseline, no language model: what it gets right, a suite gives away", "quiet"
+        )
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:

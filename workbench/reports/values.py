@@ -20,6 +20,16 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     return f"{one_line(tool)}({inside})"
 
 
+def result_text(content: str) -> str:
+    """A tool's result on one line: JSON compact, however it was laid out, anything else as it is; safe to show."""
+    if content[:1] in ("{", "["):
+        try:
+            return compact_json(json.loads(content))
+        except (ValueError, RecursionError):
+            pass
+    return one_line(content)
+
+
 def score_text(score: float | None) -> str:
     """A score with two decimals; `n/a` where a grader does not apply."""
     return "n/a" if score is None else f"{score:.2f}"
