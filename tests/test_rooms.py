@@ -79,6 +79,4 @@ def test_version_and_help_load_nothing_heavy() -> None:
             "import contextlib, io\nfrom workbench.cli.main import main\n"
             f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main({words!r})"
         )
-        assert not loaded.intersection(HEAVY), words
-        if words[0].startswith("--"):
-            assert "pydantic" not in loaded
+        assert not loaded.intersection({*HEAVY, "pydantic", "asyncio"}), words

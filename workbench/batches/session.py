@@ -17,6 +17,7 @@ from workbench.batches.batch import Batch
 from workbench.batches.events import BatchListener
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import Surroundings
+from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.engine.thread import EngineThread
 from workbench.providers.model import Model
 from workbench.providers.registry import open_model
@@ -24,7 +25,6 @@ from workbench.tools.toolbox import ServerPool
 
 _logger = logging.getLogger(__name__)
 
-DEFAULT_CONCURRENCY = 8
 CLOSE_TIMEOUT_S = 8.0
 
 

@@ -6,8 +6,6 @@ import argparse
 import sys
 
 from workbench.cli.exit_codes import OK, USAGE
-from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
-from workbench.reports.values import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """0 when no suite has an error, else 2. Warnings are said and change nothing."""
+    # Imported here, so that `--help` answers at once.
+    from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
+    from workbench.reports.values import counted
+
     try:
         files = load_suites(options.paths)
     except NoSuitesError as error:

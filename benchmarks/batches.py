@@ -1,0 +1,54 @@
+"""What a run costs beside its model and its tools: a batch of the offline model on mocks. Prints, asserts nothing."""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import time
+from pathlib import Path
+
+from workbench.batches.events import BatchDone, BatchEvent, RunDone
+from workbench.batches.plan import plan_runs
+from workbench.batches.session import Session
+from workbench.suite.loading import parse_suite
+
+CASES = 500
+SUITE = """
+format = 1
+name = "Weather"
+[[tools]]
+name = "get_weather"
+description = "Current weather for a city."
+parameters = { type = "object", required = ["city"], properties = { city = { type = "string" } } }
+[[mocks]]
+tool = "get_weather"
+result = "Rain in {city}"
+"""
+CASE = """
+[[cases]]
+name = "Case NUMBER"
+user = "What is the weather in Oslo?"
+ordered = [{ tool = "get_weather", args = { city = "Oslo" } }]
+"""
+
+
+def main() -> None:
+    text = SUITE + "".join(CASE.replace("NUMBER", str(number)) for number in range(CASES))
+    runs = plan_runs([parse_suite(text, Path("weather.toml"))])
+    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(events.put, server_logs=Path(folder), environment={})
+        began, cpu = time.perf_counter(), time.process_time()
+        session.start(runs, trusted=lambda _path: False)
+        said = done = 0
+        while not isinstance(event := events.get(), BatchDone):
+            said += 1
+            done += isinstance(event, RunDone)
+        wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+        session.close()
+    print(f"{done} runs of two rounds and one mocked call, {said} events")
+    print(f"{wall / done * 1000:.2f} ms wall and {cpu / done * 1000:.2f} ms CPU a run, {done / wall:.0f} runs a second")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What `workbench run` does: run the cases of suites, stream the steps, report, and answer with an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from workbench import __version__
+from workbench.analysis.quality import Quality, quality_of
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.cli.live import Live, Show, run_live
+from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
+from workbench.cli.trust import trusted_suites
+from workbench.config.folders import user_folders
+from workbench.config.logs import log_to
+from workbench.grading.grade import RunResult
+from workbench.reports.json_report import report_of
+from workbench.reports.paint import Paint, paint_for
+from workbench.reports.text import text_report
+from workbench.suite.loading import SuiteFile
+from workbench.trajectory.json_text import json_text
+
+PLAIN_WIDTH = 120
+"""Columns of a report that does not go to a terminal."""
+
+
+def run_and_report(options: argparse.Namespace) -> int:
+    """Run and report; returns an exit code."""
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    planned = _plan(options)
+    if planned is None:
+        return USAGE
+    files, runs = planned
+    folders = user_folders()
+    log_to(folders.log)
+    trusted = trusted_suites({run.file.path: run.file for run in runs}.values(), folders, all_of_them=options.trust)
+    if trusted is None or not _writable(options.output):
+        return USAGE
+    live = run_live(
+        runs,
+        suite_names=_names(files),
+        server_logs=folders.server_logs,
+        execute=True if options.execute else None,
+        concurrency=options.concurrency,
+        trusted=trusted,
+        show=_show(options),
+    )
+    gates = {str(file.path): file.suite.gate for file in files if file.suite is not None}
+    quality = quality_of(live.results, gates, options.min_score)
+    code = _exit_code(live, quality)
+    if options.format == "json":
+        report = report_of(
+            live.results,
+            quality,
+            program_version=__version__,
+            started_at=started_at,
+            interrupted=live.interrupted_by is not None,
+            exit_code=code,
+        )
+        text = json_text(report.model_dump(mode="json"), indent=2) + "\n"
+    else:
+        text = _text(options, live.results, quality, files)
+    return code if _write(text, options.output) else USAGE
+
+
+def _plan(options: argparse.Namespace) -> tuple[tuple[SuiteFile, ...], tuple[PlannedRun, ...]] | None:
+    """What is to be run; `None` when that is not possible, which has then been said."""
+    try:
+        files = load_suites(options.paths)
+    except NoSuitesError as error:
+        complain(str(error))
+        return None
+    say_problems(problem for file in files for problem in file.problems)
+    if any(file.suite is None for file in files):
+        complain("nothing was run: put these suites right first")
+        return None
+    runs = plan_runs(files, models=options.model, case_ids=options.case, tags=options.tag)
+    if not runs:
+        known = sorted({case.id for file in files if file.suite for case in file.suite.cases})
+        complain(f"no case selected; there are {', '.join(known[:20]) or 'none'}{', …' if len(known) > 20 else ''}")
+        return None
+    return files, runs
+
+
+def _show(options: argparse.Namespace) -> Show:
+    steps = not options.quiet and not (options.format == "json" and options.output is None)
+    return Show(sys.stdout, steps, options.verbose, _width(sys.stdout), paint_for(sys.stdout, os.environ))
+
+
+def _width(stream: TextIO) -> int:
+    return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if stream.isatty() else PLAIN_WIDTH
+
+
+def _names(files: Sequence[SuiteFile]) -> dict[str, str]:
+    return {str(file.path): file.suite.name for file in files if file.suite is not None}
+
+
+def _exit_code(live: Live, quality: Quality) -> int:
+    if live.interrupted_by is not None:
+        return INTERRUPTED
+    if any(result.status == "error" for result in live.results):
+        return INFRASTRUCTURE
+    return OK if quality.met else QUALITY_MISSED
+
+
+def _text(
+    options: argparse.Namespace, results: Sequence[RunResult], quality: Quality, files: Sequence[SuiteFile]
+) -> str:
+    to_file = options.output is not None
+    lines = text_report(
+        results,
+        quality,
+        suite_names=_names(files),
+        width=PLAIN_WIDTH if to_file else _width(sys.stdout),
+        paint=Paint(False) if to_file else paint_for(sys.stdout, os.environ),
+        only_unsatisfying=options.quiet,
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _writable(output: Path | None) -> bool:
+    """Whether the report can be written later: found out before any run is paid for."""
+    if output is None:
+        return True
+    if output.is_dir() or not os.access(output.parent, os.W_OK):
+        complain(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'its folder does not let us'}")
+        return False
+    return True
+
+
+def _write(text: str, output: Path | None) -> bool:
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return True
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        complain(f"cannot write {output}: {error.strerror}; the report follows on standard output")
+        sys.stdout.write(text)
+        return False
+    return True
