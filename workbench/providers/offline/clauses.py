@@ -16,9 +16,9 @@ _MOST_CLAUSES = 12
 _MOST_PARTS = 40
 
 _BOUNDARY = re.compile(
-    r"(?P<then>[\s,;]*\b(?:and\s+)?(?:then|after\s+that|afterwards|finally)\b,?\s+)"
-    r"|(?P<sentence>[.!?]+(?=\s|$)\s*|\s*\n\s*|;\s*)"
-    r"|(?P<join>,?\s+(?:and|but)\s+|,\s+)",
+    r"(?P<then>[\s,;]{0,4}\b(?:and\s{1,4})?(?:then|after\s+that|afterwards|finally)\b,?\s{1,4})"
+    r"|(?P<sentence>[.!?]{1,4}(?=\s|$)|\n|;)"
+    r"|(?P<join>,?\s{1,4}(?:and|but)\s{1,4}|,\s)",
     re.I,
 )
 _FILLER = re.compile(

@@ -12,7 +12,7 @@ from workbench.providers.offline.words import REQUEST_VERBS, STOP_STEMS, STOPWOR
 Span = tuple[int, int]
 
 _INTRODUCED = re.compile(
-    r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b\s*[:,]?|:)\s+(?P<content>\S.*)",
+    r"(?:\b(?:saying|says?|that\s+says|reading|called|named|titled|entitled|that)\b(?:\s+that\b)?\s*[:,]?|:)\s+(?P<content>\S.*)",
     re.I | re.S,
 )
 _TO_DO = re.compile(r"\bto\s+(?P<content>[^\W\d_]+\s+\S.*)", re.S)
