@@ -66,7 +66,8 @@ class Clause:
     def operations(self) -> tuple[str, ...]:
         """Arithmetic that is asked for, in signs between numbers or in words beside them."""
         numbers = sum(one.kind == "number" for one in self.evidence) + bool(self.result_mention)
-        in_words = [operation_of(word.text) for word in self.words] if numbers >= 2 or (self.after and numbers) else []
+        enough = numbers >= 2 or (numbers == 1 and (self.after or self.refers_back))
+        in_words = [operation_of(word.text) for word in self.words] if enough else []
         found = [*(expression.operation for expression in self.expressions), *in_words]
         return tuple(dict.fromkeys(operation for operation in found if operation))
 

@@ -68,8 +68,7 @@ class ToolIndex:
                     of_tools[number] = max(of_tools.get(number, 0.0), place_worth)
         self._parameters = [_parameter_stems(tool) for tool in self.tools]
         self._fuzzy = [word for word in self._worth if len(word) >= _SHORTEST_FUZZY]
-        most = math.log(1 + len(self.tools))
-        self._rarity = {word: math.log(1 + len(self.tools) / len(of)) / most for word, of in self._worth.items()}
+        self._rarity = {word: self._rarity_of(len(having)) for word, having in self._worth.items()}
 
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
@@ -85,9 +84,10 @@ class ToolIndex:
         matched: list[dict[str, float]] = [{} for _ in self.tools]
         for asked in stems:
             best: dict[int, float] = {}
-            if asked in named:
-                best = {n: _NAMED * self._rarity[asked] for n, names in enumerate(self._parameters) if asked in names}
-                totals = [total + best.get(number, 0.0) for number, total in enumerate(totals)]
+            having = [n for n, names in enumerate(self._parameters) if asked in names] if asked in named else []
+            if having:
+                for number in having:
+                    totals[number] += _NAMED * self._rarity_of(len(having))
                 continue
             for word, likeness in self._alike(asked).items():
                 weight = likeness * _importance(word)
@@ -102,6 +102,11 @@ class ToolIndex:
             for number, tool in enumerate(self.tools)
         ]
         return sorted(ranked, key=lambda one: -one.score)
+
+    def _rarity_of(self, having: int) -> float:
+        """Near 0 for a word that every one of many tools has, 1 for a word of one tool alone (as inverse document
+        frequency, scaled)."""
+        return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
         """Words of the tools that are the asked one, mean much the same or are spelt almost so, with their likeness."""

@@ -64,7 +64,7 @@ list show enumerate
 create make add new open write insert generate compose
 delete remove erase drop cancel clear
 update change edit modify set adjust alter turn switch make
-send post tell message dm notify inform say mail forward deliver write text
+send post tell message dm notify inform say mail forward deliver text
 mail email
 message dm text note
 event meeting appointment calendar

@@ -1,0 +1,136 @@
+"""The sample suites: they load without a problem, name the tools that there are, and show what they say they show."""
+
+from __future__ import annotations
+
+import queue
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from workbench.batches.events import BatchDone, BatchEvent, RunDone
+from workbench.batches.plan import plan_runs
+from workbench.batches.session import Session
+from workbench.config.resources import bundled
+from workbench.grading.grade import RunResult
+from workbench.suite.loading import load_suite
+from workbench.suite.model import Suite
+
+SAMPLES = bundled("sample_suites")
+FILES = sorted(SAMPLES.glob("*.toml"))
+OFFICE_TOOLS = {"search_docs", "get_weather", "calculate", "send_email", "create_task"}
+
+NOT_PASSED = {
+    ("weather", "weather-with-ambiguous-location"): ("failed", 0.75),
+    ("slack", "message-in-the-model-s-own-words"): ("warned", 0.83),
+    ("office", "hr-assistant"): ("failed", 0.5),
+}
+"""What the baseline gets wrong, and how wrong."""
+
+Results = dict[tuple[str, str], RunResult]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """Every sample case, run once on the offline model, tools really executed where the suite says so."""
+    said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    session = Session(said.put, server_logs=tmp_path_factory.mktemp("logs"), environment={})
+    session.start(plan_runs([load_suite(file) for file in FILES]), trusted=lambda _path: True)
+    done: list[RunResult] = []
+    while not isinstance(event := said.get(timeout=60), BatchDone):
+        if isinstance(event, RunDone):
+            done.append(event.result)
+    session.close()
+    yield {(Path(result.suite).stem, result.case_id): result for result in done}
+
+
+def suite(name: str) -> Suite:
+    file = load_suite(SAMPLES / f"{name}.toml")
+    assert file.suite is not None
+    return file.suite
+
+
+def test_there_are_the_samples_that_the_documentation_names() -> None:
+    assert [file.stem for file in FILES] == ["critic_gallery", "office", "slack", "weather"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_sample_loads_without_a_problem_and_explains_itself(file: Path) -> None:
+    loaded = load_suite(file)
+    assert loaded.problems == ()
+    assert loaded.text.startswith("# ")
+    assert loaded.suite is not None and loaded.suite.description
+
+
+@pytest.mark.parametrize("name", ["weather", "slack", "critic_gallery"])
+def test_samples_with_tools_written_out_start_nothing_and_expect_only_these(name: str) -> None:
+    sample = suite(name)
+    tools = {tool.name for tool in sample.tools}
+    assert not sample.servers and not sample.execute
+    assert {mock.tool for mock in sample.mocks} == tools
+    assert {call.tool for case in sample.cases for call in case.expected_calls()} <= tools
+
+
+async def test_the_office_server_has_the_tools_that_the_office_suite_expects() -> None:
+    parameters = StdioServerParameters(command=sys.executable, args=["office_server.py"], cwd=SAMPLES)
+    async with Client(parameters) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        refused = await client.call_tool("calculate", {"operation": "divide", "a": 1, "b": 0})
+        sent = await client.call_tool("send_email", {"to": "a@example.com", "subject": "Hi", "body": "Hello"})
+        no_date = await client.call_tool("create_task", {"title": "Fix", "due_date": "soon"})
+    expected = suite("office").cases
+    assert set(listed) == OFFICE_TOOLS
+    for call in (call for case in expected for call in case.expected_calls()):
+        assert set(call.args or {}) <= set(listed[call.tool].input_schema["properties"])
+    assert [name for name, tool in listed.items() if tool.annotations and tool.annotations.read_only_hint] == [
+        "search_docs",
+        "get_weather",
+        "calculate",
+    ]
+    assert refused.is_error and "Division by zero" in str(refused.content)
+    assert no_date.is_error and "YYYY-MM-DD" in str(no_date.content)
+    assert not sent.is_error and "sends nothing" in str(sent.content)
+
+
+def test_the_baseline_passes_all_cases_but_those_it_should_not(results: Results) -> None:
+    found = {
+        key: (result.status, round(result.score or 0, 2))
+        for key, result in results.items()
+        if result.status != "passed"
+    }
+    assert found == NOT_PASSED
+    assert len(results) == sum(len(suite(file.stem).cases) for file in FILES)
+
+
+def test_office_tools_are_really_executed(results: Results) -> None:
+    sources = {
+        call.result.source
+        for (name, _), result in results.items()
+        if name == "office"
+        for call in result.trajectory.calls
+        if call.result is not None
+    }
+    assert sources == {"server"}
+
+
+def test_the_case_that_needs_no_tool_calls_none(results: Results) -> None:
+    result = results["office", "arithmetic-is-not-a-search"]
+    assert result.trajectory.calls == ()
+    assert result.trajectory.final_answer == "None of the tools on offer fits this request."
+
+
+def test_the_chained_request_goes_on_from_the_real_result(results: Results) -> None:
+    trajectory = results["office", "multiply-then-divide"].trajectory
+    assert [(call.round, dict(call.arguments)) for call in trajectory.calls] == [
+        (1, {"operation": "multiply", "a": 15, "b": 23}),
+        (2, {"operation": "divide", "a": 345, "b": 5}),
+    ]
+    assert "69" in trajectory.final_answer
+
+
+def test_the_error_of_a_tool_reaches_the_answer(results: Results) -> None:
+    trajectory = results["office", "divide-by-zero"].trajectory
+    assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
+    assert trajectory.final_answer.startswith("calculate failed: ")
