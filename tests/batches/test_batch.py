@@ -150,6 +150,31 @@ async def test_a_check_that_cannot_be_evaluated_is_an_error_and_no_verdict(tmp_p
     assert "mine:broken" in result.error
 
 
+async def test_grading_that_does_not_end_is_an_error_that_says_where_to_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.batches.single.GRADING_TIMEOUT_S", 0.05)
+    (tmp_path / "mine.py").write_text("import threading\ndef hangs(value):\n    threading.Event().wait(30)\n")
+    file = suite(case("Oslo").replace('"Oslo" }', '{ python = "mine:hangs" } }'), path=str(tmp_path / "s.toml"))
+    (result,) = await Watched({"good": scripted(RIGHT, DONE)}, trusted=True).run(file)
+    assert result.status == "error"
+    assert result.error is not None
+    assert "grading did not end within 0.05 s" in result.error
+    assert result.trajectory.finish == RunFinished("answered")
+
+
+async def test_suite_code_that_raises_what_ends_programs_ends_only_its_run(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def rude(value):\n    raise KeyboardInterrupt\n")
+    file = suite(
+        case("Check").replace('"Oslo" }', '{ python = "mine:rude" } }'),
+        case("Mock", 'mocks = [{ tool = "get_weather", python = "mine:rude" }]'),
+        path=str(tmp_path / "s.toml"),
+    )
+    results = await Watched({"good": scripted(RIGHT, DONE)}, trusted=True).run(file)
+    assert [result.status for result in results] == ["error", "error"]
+    assert all(result.trajectory.finish is not None for result in results)
+
+
 async def test_no_more_run_at_the_same_time_than_allowed() -> None:
     waiting = 0
     most = 0

@@ -93,6 +93,16 @@ def test_closing_stops_what_runs_and_every_run_still_has_its_end(watched: Watche
     assert [event.result.status for event in said if isinstance(event, RunDone)] == ["stopped"]
 
 
-def test_closing_twice_is_harmless(watched: Watched) -> None:
+def test_a_batch_that_is_stopped_at_once_still_begins_before_it_ends(watched: Watched) -> None:
+    watched.start(WEATHER + SLOW)
+    watched.session.stop_all()
+    said = watched.until(BatchDone)
+    assert isinstance(said[0], BatchStarted)
+    assert {event.result.status for event in said if isinstance(event, RunDone)} == {"stopped"}
+
+
+def test_closing_twice_and_stopping_afterwards_are_harmless(watched: Watched) -> None:
     watched.session.close()
     watched.session.close()
+    watched.session.stop_all()
+    watched.session.stop("run-1")

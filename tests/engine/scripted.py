@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
@@ -59,6 +59,8 @@ class ScriptedModel:
 
     answers: Sequence[Say | Fail | Hang | BreakOff]
     name: str = "scripted"
+    renumber: bool = True
+    """Whether call ids go on counting from round to round, as they should."""
     requests: list[ModelRequest] = field(default_factory=list)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -66,7 +68,7 @@ class ScriptedModel:
         answer = self.answers[len(self.requests)]
         self.requests.append(request)
         if isinstance(answer, Say):
-            for event in _said(answer, request):
+            for event in _said(answer, request if self.renumber else replace(request, calls_before=0)):
                 yield event
             return
         if answer.text:

@@ -17,8 +17,11 @@ from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.recorder import Recorder
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
-from workbench.tools.toolbox import ServerPool
+from workbench.tools.mocks import Mocks
+from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.toolbox import ServerPool, Toolbox
 from workbench.trajectory.events import Event, ResultReceived, RunFinished
+from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.recording import event_from_line, event_to_line
 from workbench.trajectory.trajectory import Trajectory, fold
 
@@ -161,14 +164,57 @@ async def test_a_run_can_be_stopped_and_keeps_what_was_said() -> None:
     assert made.trajectory.rounds[1].text == "Half"
 
 
-async def test_model_latency_leaves_out_the_tools() -> None:
-    mocks = [{"tool": "get_weather", "result": "slow", "delay_ms": 30}]
-    made = await make(ScriptedModel([Say(calls=[CALL]), Say("Done.")]), mocks=mocks)
-    (slow,) = [event.what for event in made.events if isinstance(event.what, ResultReceived)]
-    assert slow.content == "slow"
-    # The clock stands still while the mock waits: only looks at it count, a handful for each answer.
-    assert made.trajectory.model_latency_ms < 30
-    assert all(round_.first_token_ms is not None for round_ in made.trajectory.rounds)
+async def test_tool_time_and_model_time_are_numbers_of_their_own() -> None:
+    suite = Suite.model_validate(WEATHER | {"mocks": [{"tool": "get_weather", "result": "slow", "delay_ms": 5000}]})
+    clock = Clock()
+
+    async def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    functions = PythonFunctions(Path(), trusted=False)
+    tools = Toolbox(
+        [ToolDefinition("get_weather")],
+        Mocks((), suite.mocks, functions, sleep),
+        servers={},
+        call_python=functions.holds,
+    )
+    model = ScriptedModel([Say(calls=[CALL]), Say("Done.")])
+    events: list[Event] = []
+    request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
+    trajectory = await run_case(request, model, tools, Recorder("run-1", clock, events.append))
+    (slow,) = [event.what for event in events if isinstance(event.what, ResultReceived)]
+    assert slow.latency_ms == 5001.0
+    # A look at the clock takes a millisecond: one for the first token, one for each event, one for the end.
+    assert [round_.latency_ms for round_ in trajectory.rounds] == [6.0, 3.0]
+    assert [round_.first_token_ms for round_ in trajectory.rounds] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (float("inf"), "a number that JSON does not have: not finite"),
+        (float("nan"), "a number that JSON does not have: not finite"),
+        ("deep", "nested more than 100 levels deep"),
+    ],
+)
+async def test_arguments_that_nothing_can_hold_count_as_broken(value: Any, problem: str) -> None:
+    if value == "deep":
+        for _ in range(300):
+            value = [value]
+    made = await make(ScriptedModel([Say(calls=[("send", {"x": {"y": [value]}})]), Say("Done.")]))
+    (record,) = made.trajectory.calls
+    assert (record.arguments, record.call.problem) == ({}, problem)
+    assert finish_of(made) == RunFinished("answered")
+
+
+async def test_a_model_that_repeats_a_call_id_ends_the_run_and_the_events_still_fold() -> None:
+    twice = ScriptedModel([Say(calls=[CALL]), Say(calls=[CALL])], renumber=False)
+    made = await make(twice)
+    finish = finish_of(made)
+    assert finish.reason == "error"
+    assert finish.error is not None
+    assert "two calls with the id call-0" in finish.error
+    assert fold(made.events) == made.trajectory
 
 
 def test_a_run_that_cannot_begin_still_has_a_whole_trajectory() -> None:

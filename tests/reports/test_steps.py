@@ -48,7 +48,7 @@ def test_words_come_before_the_calls_they_announce() -> None:
         "« Let me look.",
         '→ get_weather(city="Oslo")',
         '→ send broken arguments (it ends too early): {"to": ',
-        '← server home 3.2 ms  {"rain": true}',
+        '← server home 3.2 ms  { "rain": true }',
         "← default 0.0 ms  error no JSON⏎object",
         "⚠ no route",
     ]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tools.environment import MissingVariableError, filled, redacted, referenced
+from workbench.suite.references import environment_names
+from workbench.tools.environment import MissingVariableError, filled, redacted
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
@@ -43,8 +44,22 @@ def test_doubled_dollar_signs_give_any_text_back(text: str) -> None:
     assert filled(text.replace("$", "$$"), {}) == text
 
 
-def test_the_variables_of_several_texts_are_found() -> None:
-    assert referenced(["$A and ${B}", "$$C", "plain"]) == {"A", "B"}
+class Asked(dict[str, str]):
+    """An environment that has every variable and remembers which were read."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        self[name] = ""
+        return ""
+
+
+@given(st.text("${}AZaz_09é\n", max_size=20))
+def test_exactly_the_variables_that_a_user_is_asked_to_trust_are_read(text: str) -> None:
+    asked = Asked()
+    filled(text, asked)
+    assert asked.keys() == set(environment_names(text))
 
 
 def test_values_are_replaced_by_names_the_longest_first() -> None:

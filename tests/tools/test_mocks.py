@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def mocks(*of_case: Mock, of_suite: tuple[Mock, ...] = (), folder: Path = Path()
 
 
 async def said(mocks_of_run: Mocks, call: ToolCall) -> ToolAnswer | None:
-    planned = mocks_of_run.plan(call)
+    planned = await mocks_of_run.plan(call)
     return None if planned is None else await planned.run()
 
 
@@ -52,20 +53,20 @@ async def test_the_first_mock_whose_condition_holds_answers() -> None:
 
 async def test_no_mock_answers_another_tool_or_a_condition_that_fails() -> None:
     run = mocks(mock(when={"city": "Seattle"}, result="rain"))
-    assert run.plan(a_call("get_time", city="Seattle")) is None
-    assert run.plan(a_call(city="Oslo")) is None
+    assert (await run.plan(a_call("get_time", city="Seattle"))) is None
+    assert (await run.plan(a_call(city="Oslo"))) is None
 
 
 async def test_conditions_compare_as_json_does() -> None:
     run = mocks(mock(when={"n": 1}, result="one"))
     assert await text(run, a_call(n=1.0)) == "one"
-    assert run.plan(a_call(n=True)) is None
-    assert run.plan(a_call(n="1")) is None
+    assert (await run.plan(a_call(n=True))) is None
+    assert (await run.plan(a_call(n="1"))) is None
 
 
 async def test_the_mocks_of_the_case_come_before_those_of_the_suite() -> None:
     run = mocks(mock(when={"city": "Oslo"}, result="case"), of_suite=(mock(result="suite"),))
-    first, second = run.plan(a_call(city="Oslo")), run.plan(a_call(city="Rome"))
+    first, second = (await run.plan(a_call(city="Oslo"))), (await run.plan(a_call(city="Rome")))
     assert first is not None
     assert second is not None
     assert (first.source, (await first.run()).content) == ("case mock", "case")
@@ -119,7 +120,7 @@ async def test_a_delay_is_waited_for_before_the_answer() -> None:
         waits.append(seconds)
 
     run = Mocks((mock(error="busy", delay_ms=250), mock(result="x")), (), PythonFunctions(Path(), trusted=True), sleep)
-    planned = run.plan(a_call())
+    planned = await run.plan(a_call())
     assert planned is not None
     assert waits == []
     assert await planned.run() == ToolAnswer("busy", is_error=True)
@@ -202,10 +203,39 @@ async def test_python_of_a_suite_that_is_not_trusted_is_not_run(folder: Path) ->
 async def test_a_condition_may_ask_python(folder: Path) -> None:
     run = mocks(mock(when={"city": {"python": "mocks:is_north"}}, result="snow"), folder=folder)
     assert await text(run, a_call(city="Oslo")) == "snow"
-    assert run.plan(a_call(city="Rome")) is None
+    assert (await run.plan(a_call(city="Rome"))) is None
 
 
-def test_a_condition_that_cannot_be_evaluated_says_so(folder: Path) -> None:
+async def test_a_condition_that_cannot_be_evaluated_says_so(folder: Path) -> None:
     run = mocks(mock(when={"city": {"python": "mocks:fail"}}, result="snow"), folder=folder)
     with pytest.raises(ToolsError, match=r"the condition of a mock for 'get_weather' cannot be evaluated: .*who knows"):
-        run.plan(a_call(city="Oslo"))
+        await run.plan(a_call(city="Oslo"))
+
+
+async def test_a_condition_that_asks_python_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import threading\n"
+        "opened = threading.Event()\n"
+        "def waits(value):\n    return opened.wait(20)\n"
+        "def opens():\n    opened.set()\n"
+    )
+    functions = PythonFunctions(tmp_path, trusted=True)
+    run = Mocks((mock(when={"city": {"python": "slow:waits"}}, result="snow"),), (), functions)
+    planning = asyncio.create_task(run.plan(a_call(city="Oslo")))
+    await asyncio.sleep(0)  # the condition is being evaluated now, and the loop goes on
+    functions.function("slow:opens")()
+    assert await planning is not None
+
+
+async def test_a_mock_cannot_change_what_the_model_is_said_to_have_called(tmp_path: Path) -> None:
+    (tmp_path / "rude.py").write_text("def clears(arguments):\n    arguments['items'].clear()\n    return 'done'\n")
+    call = a_call(items=["a"])
+    assert await text(mocks(mock(python="rude:clears"), folder=tmp_path), call) == "done"
+    assert call.arguments == {"items": ["a"]}
+
+
+@pytest.mark.parametrize("kind", ["KeyboardInterrupt", "GeneratorExit", "BaseException"])
+async def test_python_that_raises_what_ends_programs_only_ends_its_run(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "rude.py").write_text(f"def ends(arguments):\n    raise {kind}('bye')\n")
+    with pytest.raises(PythonReferenceError, match=f"raised {kind}: bye"):
+        await said(mocks(mock(python="rude:ends"), folder=tmp_path), a_call())

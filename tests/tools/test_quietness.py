@@ -28,7 +28,7 @@ async def main():
     tools = await pool.open_toolbox(suite, case, folder / "suite.toml", execute=True, trusted=True)
     for tool in ("tool_1", "tool_2", "refuse", "crash"):
         try:
-            await tools.plan(ToolCall("c1", tool)).run()
+            await (await tools.plan(ToolCall("c1", tool))).run()
         except ToolsError:
             pass
     absent = Suite.model_validate({"format": 1, "name": "s", "servers": [{"name": "x", "command": ["absent"]}]})

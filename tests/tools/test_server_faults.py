@@ -9,11 +9,12 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.tools.conftest import SERVERS, OpenServer
+from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import ServerError
@@ -155,10 +156,10 @@ async def test_every_call_under_way_learns_of_the_end(open_server: OpenServer) -
 
 
 async def test_a_call_that_takes_too_long_names_the_tool_and_the_seconds(open_server: OpenServer) -> None:
-    server = open_server("python", "workshop.py")
+    server = open_server("python", "workshop.py", limits=replace(QUICK, call_s=0.2))
     await server.start()
     with pytest.raises(ServerError, match=r"did not answer a call of hang within 0\.2 s"):
-        await server.call("hang", {}, timeout_s=0.2)
+        await server.call("hang", {})
     assert await server.call("add", ADD) == ToolAnswer("3")
 
 

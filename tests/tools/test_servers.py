@@ -96,14 +96,14 @@ async def test_one_server_answers_many_calls_at_once(open_server: OpenServer) ->
 async def test_the_server_runs_in_the_suites_folder_and_inherits_only_what_it_is_given(
     open_server: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment = {"PATH": "/usr/bin:/bin", "SHOP_TOKEN": "s3cret", "OPENAI_API_KEY": "sk-planted"}
+    environment = {"PATH": "/usr/bin:/bin", "SHOP_TOKEN": "abc", "OPENAI_API_KEY": "sk-planted"}
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     server = open_server(
         "python", "workshop.py", environment=environment, env={"TOKEN": "Bearer ${SHOP_TOKEN} at $$5", "PLAIN": "yes"}
     )
     await server.start()
     assert Path((await server.call("folder", {})).content) == SERVERS
-    assert (await server.call("variable", {"name": "TOKEN"})).content == "Bearer s3cret at $5"
+    assert (await server.call("variable", {"name": "TOKEN"})).content == "Bearer abc at $5"
     assert (await server.call("variable", {"name": "PLAIN"})).content == "yes"
     assert (await server.call("variable", {"name": "OPENAI_API_KEY"})).content == "(not set)"
 
@@ -158,3 +158,13 @@ async def test_a_call_that_is_stopped_leaves_the_server_to_the_others(open_serve
 def test_a_server_without_a_command_is_no_stdio_server(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'hosted' has no command"):
         StdioServer(Server(name="hosted", url="https://example.test/mcp"), tmp_path, tmp_path / "log", {})
+
+
+async def test_what_a_server_says_of_its_secrets_goes_no_further(open_server: OpenServer, log_file: Path) -> None:
+    server = open_server(
+        "python", "workshop.py", environment={"SHOP_TOKEN": "sk-planted"}, env={"TOKEN": "$SHOP_TOKEN"}
+    )
+    await server.start()
+    assert (await server.call("variable", {"name": "TOKEN"})).content == "$SHOP_TOKEN"
+    assert "sk-planted" not in log_file.read_text(encoding="utf-8")
+    assert log_file.stat().st_mode & 0o077 == 0

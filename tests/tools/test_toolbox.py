@@ -58,7 +58,7 @@ def a_call(tool: str, **arguments: JsonValue) -> ToolCall:
 
 
 async def process_of(toolbox: Toolbox) -> int:
-    return int((await toolbox.plan(a_call("process_id")).run()).content)
+    return int((await (await toolbox.plan(a_call("process_id"))).run()).content)
 
 
 def names(toolbox: Toolbox) -> list[str]:
@@ -95,7 +95,7 @@ async def test_a_prefix_keeps_tools_of_one_name_apart(pool: ServerPool) -> None:
     suite = a_suite(tools=[ECHO], servers=[{**WORKSHOP, "prefix": "shop_"}])
     toolbox = await open_(pool, suite)
     assert {"echo", "shop_echo"} <= set(names(toolbox))
-    planned = toolbox.plan(a_call("shop_echo", text="hi"))
+    planned = await toolbox.plan(a_call("shop_echo", text="hi"))
     assert (planned.source, planned.server) == ("server", "shop")
     assert await planned.run() == ToolAnswer("hi")
 
@@ -112,11 +112,11 @@ async def test_answers_come_from_step_case_suite_server_and_default_in_this_orde
     )
     case = a_case(mocks=[{"tool": "echo", "when": {"text": {"one_of": ["abc", "bcd"]}}, "result": "case {text}"}])
     toolbox = await open_(pool, suite, case)
-    step = toolbox.plan(a_call("echo", text="abc"), step_mock="step {text}")
-    of_case = toolbox.plan(a_call("echo", text="bcd"))
-    of_suite = toolbox.plan(a_call("echo", text="bee"))
-    real = toolbox.plan(a_call("echo", text="cde"))
-    default = toolbox.plan(a_call("written", x=1))
+    step = await toolbox.plan(a_call("echo", text="abc"), step_mock="step {text}")
+    of_case = await toolbox.plan(a_call("echo", text="bcd"))
+    of_suite = await toolbox.plan(a_call("echo", text="bee"))
+    real = await toolbox.plan(a_call("echo", text="cde"))
+    default = await toolbox.plan(a_call("written", x=1))
     answers = [(plan.source, plan.server, (await plan.run()).content) for plan in (step, of_case, of_suite, real)]
     assert answers == [
         ("step mock", None, "step abc"),
@@ -129,14 +129,14 @@ async def test_answers_come_from_step_case_suite_server_and_default_in_this_orde
 
 
 async def test_without_execute_nothing_runs_on_a_server(pool: ServerPool) -> None:
-    planned = (await open_(pool, a_suite(servers=[WORKSHOP]), execute=False)).plan(a_call("crash"))
+    planned = await (await open_(pool, a_suite(servers=[WORKSHOP]), execute=False)).plan(a_call("crash"))
     assert (planned.source, planned.server) == ("default", None)
     assert "Mock result for crash" in (await planned.run()).content
 
 
 async def test_a_call_to_a_tool_that_is_not_on_offer_is_a_tool_error_whatever_is_mocked(pool: ServerPool) -> None:
     suite = a_suite(tools=[{"name": "lock"}, {"name": "unlock"}], mocks=[{"tool": "unlock", "result": "open"}])
-    planned = (await open_(pool, suite, a_case(offer=["lock"]))).plan(a_call("unlock"))
+    planned = await (await open_(pool, suite, a_case(offer=["lock"]))).plan(a_call("unlock"))
     assert planned.source == "default"
     assert await planned.run() == ToolAnswer("There is no tool named unlock.", is_error=True)
 
@@ -145,7 +145,7 @@ async def test_broken_arguments_are_a_tool_error_that_says_why(pool: ServerPool)
     suite = a_suite(tools=[{"name": "lock"}], mocks=[{"tool": "lock", "result": "locked"}])
     toolbox = await open_(pool, suite)
     call = ToolCall("c1", "lock", {}, raw='{"door": ', problem="it ends in the middle")
-    assert await toolbox.plan(call).run() == ToolAnswer(
+    assert await (await toolbox.plan(call)).run() == ToolAnswer(
         "The arguments are not a JSON object: it ends in the middle", is_error=True
     )
 
@@ -153,14 +153,14 @@ async def test_broken_arguments_are_a_tool_error_that_says_why(pool: ServerPool)
 async def test_the_mock_of_a_step_answers_whatever_was_called(pool: ServerPool) -> None:
     toolbox = await open_(pool, a_suite())
     broken = ToolCall("c1", "anything", {}, raw="{", problem="it ends in the middle")
-    planned = toolbox.plan(broken, step_mock={"value": 345})
+    planned = await toolbox.plan(broken, step_mock={"value": 345})
     assert (planned.source, await planned.run()) == ("step mock", ToolAnswer('{"value":345}'))
 
 
 async def test_each_run_counts_its_own_results(pool: ServerPool) -> None:
     suite = a_suite(tools=[{"name": "flaky"}], mocks=[{"tool": "flaky", "results": ["first", "second"]}])
     one, other = await open_(pool, suite), await open_(pool, suite)
-    assert [(await run.plan(a_call("flaky")).run()).content for run in (one, one, other)] == [
+    assert [(await (await run.plan(a_call("flaky"))).run()).content for run in (one, one, other)] == [
         "first",
         "second",
         "first",
@@ -223,22 +223,22 @@ async def test_a_server_that_failed_is_tried_again_only_after_renewal(pool: Serv
 async def test_a_server_that_dies_leaves_the_others_alone_and_comes_back_after_renewal(pool: ServerPool) -> None:
     suite = a_suite(servers=[WORKSHOP, {**WORKSHOP, "name": "other", "prefix": "other_"}])
     toolbox = await open_(pool, suite)
-    survivor = (await toolbox.plan(a_call("other_process_id")).run()).content
+    survivor = (await (await toolbox.plan(a_call("other_process_id"))).run()).content
     with pytest.raises(ServerError, match="server 'shop' ended with exit code 3"):
-        await toolbox.plan(a_call("crash")).run()
+        await (await toolbox.plan(a_call("crash"))).run()
     with pytest.raises(ServerError, match="server 'shop' ended with exit code 3"):
-        await toolbox.plan(a_call("add", a=1, b=2)).run()
-    assert (await toolbox.plan(a_call("other_add", a=1, b=2)).run()).content == "3"
+        await (await toolbox.plan(a_call("add", a=1, b=2))).run()
+    assert (await (await toolbox.plan(a_call("other_add", a=1, b=2))).run()).content == "3"
     await pool.renew()
     renewed = await open_(pool, suite)
-    assert (await renewed.plan(a_call("add", a=1, b=2)).run()).content == "3"
-    assert (await renewed.plan(a_call("other_process_id")).run()).content == survivor
+    assert (await (await renewed.plan(a_call("add", a=1, b=2))).run()).content == "3"
+    assert (await (await renewed.plan(a_call("other_process_id"))).run()).content == survivor
 
 
 async def test_all_servers_are_closed_together_even_stubborn_ones(pool: ServerPool) -> None:
     suite = a_suite(servers=[{**STUBBORN, "name": f"s{n}", "prefix": f"s{n}_"} for n in range(3)])
     toolbox = await open_(pool, suite)
-    processes = [int((await toolbox.plan(a_call(f"s{n}_process_id")).run()).content) for n in range(3)]
+    processes = [int((await (await toolbox.plan(a_call(f"s{n}_process_id"))).run()).content) for n in range(3)]
     assert all(map(is_running, processes))
     began = time.monotonic()
     await asyncio.gather(pool.close(), pool.close())

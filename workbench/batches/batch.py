@@ -30,10 +30,12 @@ class Batch:
     async def run(self) -> None:
         """Make all runs. Every one of them ends in exactly one `RunDone`, whatever happens."""
         self._surroundings.listener(BatchStarted(self.name, self._runs))
-        await self._surroundings.servers.renew()
-        workers = min(self._concurrency, len(self._runs))
-        await asyncio.gather(*(self._work() for _ in range(workers)))
-        self._surroundings.listener(BatchDone(self.name))
+        try:
+            await self._surroundings.servers.renew()
+            workers = min(self._concurrency, len(self._runs))
+            await asyncio.gather(*(self._work() for _ in range(workers)))
+        finally:
+            self._surroundings.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all of them; call it on the engine's loop. What is done stays done."""

@@ -66,11 +66,15 @@ class Session:
 
     def stop(self, run_id: str) -> None:
         """Stop one run; it ends as `stopped`. Returns at once."""
-        self._engine.submit(self._stop(run_id))
+        self._stop_soon(run_id)
 
     def stop_all(self) -> None:
         """Stop every run of every batch. Returns at once."""
-        self._engine.submit(self._stop(None))
+        self._stop_soon(None)
+
+    def _stop_soon(self, run_id: str | None) -> None:
+        if self._engine.alive:
+            self._engine.submit(self._stop(run_id))
 
     def close(self) -> None:
         """Stop all runs, close all servers and models, end the thread. Blocks, for at most about eight seconds; may be
@@ -85,9 +89,11 @@ class Session:
             self._engine.close(timeout_s=1.0)
 
     async def _run(self, batch: Batch) -> None:
-        self._batches[batch] = asyncio.create_task(batch.run(), name=batch.name)
+        task = asyncio.current_task()
+        assert task is not None
+        self._batches[batch] = task
         try:
-            await self._batches[batch]
+            await batch.run()
         except Exception:
             _logger.exception("%s broke", batch.name)
             raise

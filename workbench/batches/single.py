@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,11 @@ from workbench.tools.errors import ToolsError
 from workbench.tools.python_reference import in_thread
 from workbench.tools.toolbox import ServerPool, Toolbox
 from workbench.trajectory.trajectory import Trajectory
+
+_logger = logging.getLogger(__name__)
+
+GRADING_TIMEOUT_S = 30.0
+"""A run's own time limit does not cover grading, and a suite's Python check may never end."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +94,21 @@ async def _graded(planned: PlannedRun, trajectory: Trajectory, call_python: Call
         return result_of(planned, "stopped", trajectory)
     try:
         # A thread, because a suite's own Python check may take its time.
-        grades, status = await in_thread(
-            lambda: grade_run(planned.suite, planned.case, trajectory, call_python=call_python)
-        )
+        async with asyncio.timeout(GRADING_TIMEOUT_S):
+            grades, status = await in_thread(
+                lambda: grade_run(planned.suite, planned.case, trajectory, call_python=call_python)
+            )
     except asyncio.CancelledError:
         return result_of(planned, "stopped", trajectory)
-    except (CheckError, GradingError) as error:
+    except TimeoutError:
+        slow = f"grading did not end within {GRADING_TIMEOUT_S:g} s: look at the suite's Python checks and patterns"
+        return result_of(planned, "error", trajectory, error=slow)
+    except (CheckError, GradingError, ToolsError) as error:
         return result_of(planned, "error", trajectory, error=str(error))
+    except Exception as error:
+        _logger.exception("grading run %s of case %s", planned.run_id, planned.case.id)
+        unexpected = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
+        return result_of(planned, "error", trajectory, error=unexpected)
     return result_of(planned, status, trajectory, grades)
 
 

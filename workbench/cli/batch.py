@@ -129,10 +129,16 @@ def _writable(output: Path | None) -> bool:
     """Whether the report can be written later: found out before any run is paid for."""
     if output is None:
         return True
-    if output.is_dir() or not os.access(output.parent, os.W_OK):
-        complain(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'its folder does not let us'}")
-        return False
-    return True
+    if output.is_dir():
+        obstacle = "it is a folder"
+    elif not output.parent.is_dir():
+        obstacle = f"there is no folder {output.parent}"
+    elif not os.access(output if output.exists() else output.parent, os.W_OK):
+        obstacle = "permission denied"
+    else:
+        return True
+    complain(f"cannot write {output}: {obstacle}")
+    return False
 
 
 def _write(text: str, output: Path | None) -> bool:

@@ -8,5 +8,7 @@ USAGE = 2
 """Wrong usage, a suite with problems, missing trust, or no case selected."""
 INFRASTRUCTURE = 3
 """Some run ended in an infrastructure error; wins over `QUALITY_MISSED`."""
+READER_GONE = 141
+"""Whoever read the output has closed it, as `| head` does; the same code as for a program that SIGPIPE ends."""
 INTERRUPTED = 130
-"""Stopped by Ctrl+C; what was done is reported."""
+"""Stopped by Ctrl+C, SIGTERM or SIGHUP; what was done is reported."""

@@ -47,6 +47,9 @@ class Live:
     interrupted_by: int | None = None
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class _InterruptedError(Exception):
     def __init__(self, number: int) -> None:
         self.number = number
@@ -74,9 +77,12 @@ def run_live(
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     printer = _Printer(runs, suite_names, show)
     live = Live()
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
+    handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     session = Session(events.put, server_logs=server_logs)
+    before = {}
     try:
+        before.update({number: signal.signal(number, _interrupt) for number in handled})
         with redirect_stdout(sys.stderr):
             session.start(runs, execute=execute, concurrency=concurrency, trusted=trusted.__contains__)
             try:
@@ -89,12 +95,24 @@ def run_live(
     except _InterruptedError as interrupt:
         live.interrupted_by = interrupt.number
     finally:
+        # Closing is bounded; a signal now would cost the report and leave servers behind.
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        session.close()
+        _drain(events, live)
         for number, handler in before.items():
             signal.signal(number, handler)
-        session.close()
     order = {run.run_id: place for place, run in enumerate(runs)}
     live.results.sort(key=lambda result: order[result.run_id])
     return live
+
+
+def _drain(events: queue.SimpleQueue[BatchEvent], live: Live) -> None:
+    """Take the results that came in after nobody watched any more."""
+    while not events.empty():
+        event = events.get()
+        if isinstance(event, RunDone):
+            live.results.append(event.result)
 
 
 def _watch(events: queue.SimpleQueue[BatchEvent], printer: _Printer, live: Live) -> None:

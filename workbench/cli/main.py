@@ -10,7 +10,7 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from workbench import __version__
-from workbench.cli.exit_codes import INTERRUPTED, USAGE
+from workbench.cli.exit_codes import INTERRUPTED, READER_GONE
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`): nothing is left to say, and nowhere to say it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return USAGE
+        return READER_GONE
 
 
 def _prepare_output() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 from workbench.config.defaults import DEFAULT_CONCURRENCY
@@ -61,14 +62,16 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("a number of at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
+    return int(text)
 
 
 def _unit(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError("a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"a number from 0 to 1 is needed, not {text!r}")
     return number

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench.cli.suites import complain
 from workbench.config.folders import Folders
-from workbench.config.resources import bundled
+from workbench.config.resources import MissingResourceError, bundled
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import Needs, TrustError, TrustStore, needs_trust
@@ -19,7 +19,7 @@ def trusted_suites(files: Iterable[SuiteFile], folders: Folders, *, all_of_them:
 
     Returns `None` when a suite needs trust and did not get it; what it would have started has then been said.
     """
-    store = TrustStore(folders.trust_file, bundled_folder=bundled("sample_suites"))
+    store = TrustStore(folders.trust_file, bundled_folder=_bundled_samples())
     trusted: set[Path] = set()
     refused = False
     for file in files:
@@ -42,6 +42,13 @@ def trusted_suites(files: Iterable[SuiteFile], folders: Folders, *, all_of_them:
     if refused:
         complain("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
     return None if refused else frozenset(trusted)
+
+
+def _bundled_samples() -> Path | None:
+    try:
+        return bundled("sample_suites")
+    except MissingResourceError:
+        return None  # without samples there are none to trust; suites of one's own are asked about as ever
 
 
 def _remember(store: TrustStore, path: Path, needs: Needs) -> None:

@@ -9,7 +9,7 @@ LOG_NAME = "workbench.log"
 
 
 def log_to(folder: Path) -> Path:
-    """Send warnings and errors of the whole process to a file in `folder`, and nowhere else; returns its path.
+    """Send warnings and errors of the whole process, Python's own too, to a file in `folder`; returns its path.
 
     The file is made when the first line is written. Where that is impossible, the log is dropped silently by
     `logging` itself rather than printed.
@@ -21,6 +21,7 @@ def log_to(folder: Path) -> Path:
             root.removeHandler(handler)
     root.addHandler(_LogFile(path))
     logging.raiseExceptions = False
+    logging.captureWarnings(True)
     return path
 
 

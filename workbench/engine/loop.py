@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.engine.arguments import usable
 from workbench.engine.conversation import answer_message, opening_messages, result_messages
 from workbench.engine.recorder import Recorder
 from workbench.providers.model import AnswerFinished, Model, ModelError, ModelRequest
@@ -19,6 +20,7 @@ from workbench.suite.settings import CaseSettings
 from workbench.tools.errors import ToolsError
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (
+    CallFinished,
     CallStarted,
     ExecutionStarted,
     ReasoningDelta,
@@ -31,7 +33,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
-from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
 
 _logger = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ async def run_case(request: RunRequest, model: Model, tools: Toolbox, recorder: 
         finish = RunFinished("stopped")
     except (ModelError, ToolsError) as error:
         finish = RunFinished("error", str(error))
+    except TrajectoryError as error:
+        finish = RunFinished("error", f"the answer of {request.model} makes no sense: {error}")
     except Exception as error:
         _logger.exception("run of case %s on %s", request.case.id, request.model)
         finish = RunFinished("error", f"unexpected {type(error).__name__}: {error}; the log holds the details")
@@ -136,7 +140,7 @@ async def _ask(model: Model, request: ModelRequest, recorder: Recorder) -> Round
                     break
                 if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
                     first_token_ms = _ms_since(began, recorder)
-                recorder.emit(event)
+                recorder.emit(usable(event) if isinstance(event, CallFinished) else event)
         if end is None:
             raise ModelError(f"the answer of {model.name} broke off before its end")
     except ModelError as error:
@@ -149,7 +153,7 @@ async def _ask(model: Model, request: ModelRequest, recorder: Recorder) -> Round
 
 
 async def _answer_call(call: ToolCall, tools: Toolbox, recorder: Recorder) -> None:
-    planned = tools.plan(call)
+    planned = await tools.plan(call)
     if planned.source == "server" and planned.server is not None:
         recorder.emit(ExecutionStarted(call.id, planned.server))
     began = recorder.clock()

@@ -25,10 +25,11 @@ class Recorder:
         self._fold = TrajectoryFold()
 
     def emit(self, what: Happening) -> None:
-        """Make an event of something that happened just now."""
+        """Make an event of something that happened just now; raises TrajectoryError, and tells nobody, when it cannot
+        have happened."""
         event = Event(self._run_id, self._sequence, round((self.clock() - self._began) * 1000, 3), what)
-        self._sequence += 1
         self._fold.add(event)
+        self._sequence += 1
         self._listener(event)
 
     @property

@@ -7,21 +7,20 @@ changed or taken away.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from workbench.analysis.quality import Quality
-from workbench.analysis.totals import Totals, totals_of
-from workbench.grading.grade import Grade, IssueKind, RunResult, Status, Verdict
-from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.analysis.totals import totals_of
+from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
+from workbench.trajectory.trajectory import CallRecord, Round
 
 
 class ReportModel(BaseModel):
-    """Immutable, and exactly what the schema says."""
+    """Immutable, and exactly what the schema says; made from the program's own data classes where the names agree."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
 
 class LatencyReport(ReportModel):
@@ -188,17 +187,10 @@ def report_of(
         started_at=started_at,
         interrupted=interrupted,
         exit_code=exit_code,
-        totals=_totals(totals_of(results)),
-        gates=tuple(
-            GateReport(suite=gate.suite, measure=gate.measure, minimum=gate.minimum, reached=gate.reached, met=gate.met)
-            for gate in quality.gates
-        ),
+        totals=TotalsReport.model_validate(totals_of(results)),
+        gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
         runs=tuple(_run(result) for result in results),
     )
-
-
-def _totals(totals: Totals) -> TotalsReport:
-    return TotalsReport.model_validate(asdict(totals))
 
 
 def _run(result: RunResult) -> RunReport:
@@ -216,24 +208,21 @@ def _run(result: RunResult) -> RunReport:
         answer=trajectory.final_answer,
         latency_ms=trajectory.model_latency_ms,
         duration_ms=trajectory.duration_ms,
-        rounds=_rounds(trajectory),
-        grades=tuple(_grade(grade) for grade in result.grades),
+        rounds=tuple(_round(round_) for round_ in trajectory.rounds),
+        grades=tuple(GradeReport.model_validate(grade) for grade in result.grades),
     )
 
 
-def _rounds(trajectory: Trajectory) -> tuple[RoundReport, ...]:
-    return tuple(
-        RoundReport(
-            number=round_.number,
-            text=round_.text,
-            stop_reason=round_.stop_reason,
-            first_token_ms=round_.first_token_ms,
-            latency_ms=round_.latency_ms,
-            usage=UsageReport.model_validate(asdict(round_.usage)) if round_.usage else None,
-            calls=tuple(_call(record) for record in round_.calls),
-            errors=round_.errors,
-        )
-        for round_ in trajectory.rounds
+def _round(round_: Round) -> RoundReport:
+    return RoundReport(
+        number=round_.number,
+        text=round_.text,
+        stop_reason=round_.stop_reason,
+        first_token_ms=round_.first_token_ms,
+        latency_ms=round_.latency_ms,
+        usage=UsageReport.model_validate(round_.usage) if round_.usage else None,
+        calls=tuple(_call(record) for record in round_.calls),
+        errors=round_.errors,
     )
 
 
@@ -249,35 +238,4 @@ def _call(record: CallRecord) -> CallReport:
         source=result.source if result else None,
         server=record.server,
         latency_ms=result.latency_ms if result else None,
-    )
-
-
-def _grade(grade: Grade) -> GradeReport:
-    return GradeReport(
-        grader=grade.grader,
-        score=grade.score,
-        verdict=grade.verdict,
-        reason=grade.reason,
-        pairings=tuple(
-            PairingReport(
-                expected_call=pairing.expected_call,
-                call=pairing.call,
-                same_tool=pairing.same_tool,
-                arguments=tuple(
-                    ArgumentReport(
-                        argument=verdict.argument,
-                        holds=verdict.holds,
-                        score=verdict.score,
-                        weight=verdict.weight,
-                        expected=verdict.expected,
-                        got=verdict.got,
-                        given=verdict.given,
-                        why=verdict.why,
-                    )
-                    for verdict in pairing.arguments
-                ),
-            )
-            for pairing in grade.pairings
-        ),
-        issues=tuple(IssueReport.model_validate(asdict(issue)) for issue in grade.issues),
     )

@@ -43,7 +43,7 @@ class StepLines:
             case CallFinished(call_id=call_id, arguments=arguments, problem=None):
                 return [f"→ {call_text(self._tools[call_id], arguments)}"]
             case CallFinished(call_id=call_id, raw=raw, problem=problem):
-                return [f"→ {one_line(self._tools[call_id])} broken arguments ({problem}): {one_line(raw or '')}"]
+                return [one_line(f"→ {self._tools[call_id]} broken arguments ({problem}): {raw or ''}")]
             case ExecutionStarted(call_id=call_id, server=server):
                 self._servers[call_id] = server
             case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):

@@ -48,9 +48,7 @@ def text_report(
             yield from totals_lines(mine, paint, title=one_line(model))
     yield from totals_lines(totals_of(results), paint, title="all" if len(models) > 1 else "")
     if BASELINE in models:
-        yield paint(
-            f"  {BASELINE} is a baseline, no language model: what it gets right, a suite gives away", "quiet"
-        )
+        yield paint(f"  {BASELINE} is a baseline, no language model: what it gets right, a suite gives away", "quiet")
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:

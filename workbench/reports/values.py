@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from workbench.reports.visible import one_line
 from workbench.trajectory.messages import JsonValue
 
+_LAYOUT = re.compile(r"\s*\n\s*")
 
-def compact_json(value: JsonValue) -> str:
-    """A value as compact JSON on one line, safe to show."""
+
+def shown_json(value: JsonValue) -> str:
+    """A value as JSON on one line, safe to show."""
     return one_line(json.dumps(value, ensure_ascii=False))
 
 
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """A call as `tool(name=value, …)`, safe to show."""
-    inside = ", ".join(f"{one_line(name)}={compact_json(value)}" for name, value in arguments.items())
+    inside = ", ".join(f"{one_line(name)}={shown_json(value)}" for name, value in arguments.items())
     return f"{one_line(tool)}({inside})"
 
 
 def result_text(content: str) -> str:
-    """A tool's result on one line: JSON compact, however it was laid out, anything else as it is; safe to show."""
+    """A tool's result on one line, safe to show. The layout of what looks like JSON is folded; nothing else changes."""
     if content[:1] in ("{", "["):
-        try:
-            return compact_json(json.loads(content))
-        except (ValueError, RecursionError):
-            pass
+        # A line break inside a JSON text is never part of a string.
+        content = _LAYOUT.sub(" ", content)
     return one_line(content)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 
@@ -12,11 +11,3 @@ class ToolAnswer:
 
     content: str
     is_error: bool = False
-
-
-def compact_json(value: object) -> str:
-    """JSON on one line without spaces, other scripts as they are.
-
-    Raises TypeError or ValueError for what JSON cannot say.
-    """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

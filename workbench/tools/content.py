@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.tools.answer import ToolAnswer, compact_json
+from workbench.tools.answer import ToolAnswer
+from workbench.trajectory.json_text import json_text
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
@@ -16,7 +17,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
     parts = [_text_of(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
-        parts.append(compact_json(result.structured_content))
+        parts.append(json_text(result.structured_content))
     return ToolAnswer("\n".join(parts), result.is_error)
 
 

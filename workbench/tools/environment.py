@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-_REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))", re.ASCII)
+from workbench.suite.references import with_variables
+
 _SHORTEST_SECRET = 4
 """Shorter values are no secrets, and hiding them would garble messages."""
 
@@ -24,22 +24,12 @@ def filled(text: str, environment: Mapping[str, str]) -> str:
     Raises MissingVariableError when a variable is not set.
     """
 
-    def value(match: re.Match[str]) -> str:
-        if match["dollar"]:
-            return "$"
-        name = match["braced"] or match["bare"]
+    def value_of(name: str) -> str:
         if name not in environment:
             raise MissingVariableError(name)
         return environment[name]
 
-    return _REFERENCE.sub(value, text)
-
-
-def referenced(texts: Iterable[str]) -> frozenset[str]:
-    """The names of all variables that the texts refer to."""
-    return frozenset(
-        match["braced"] or match["bare"] for text in texts for match in _REFERENCE.finditer(text) if not match["dollar"]
-    )
+    return with_variables(text, value_of)
 
 
 def redacted(text: str, secrets: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,10 +11,12 @@ from dataclasses import dataclass
 
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import all_hold
+from workbench.suite.checks import PythonCheck
 from workbench.suite.model import Mock
-from workbench.tools.answer import ToolAnswer, compact_json
+from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
+from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -50,20 +53,23 @@ class Mocks:
         self._sleep = sleep
         self._answered: Counter[int] = Counter()
 
-    def plan(self, call: ToolCall) -> PlannedAnswer | None:
+    async def plan(self, call: ToolCall) -> PlannedAnswer | None:
         """The answer of the first mock whose tool and condition fit, `None` when no mock fits.
 
         Every plan counts as one call for a mock with `results`. Raises ToolsError when a condition cannot be evaluated.
         """
         for index, (mock, source) in enumerate(self._mocks):
-            if mock.tool == call.tool and self._holds(mock, call):
+            if mock.tool == call.tool and await self._holds(mock, call):
                 self._answered[index] += 1
                 return PlannedAnswer(source, self._answer(mock, call, self._answered[index]))
         return None
 
-    def _holds(self, mock: Mock, call: ToolCall) -> bool:
+    async def _holds(self, mock: Mock, call: ToolCall) -> bool:
+        when = mock.when or {}
         try:
-            return all_hold(mock.when or {}, call.arguments, call_python=self._functions.holds)
+            if any(isinstance(check, PythonCheck) for check in when.values()):
+                return await in_thread(lambda: all_hold(when, call.arguments, call_python=self._functions.holds))
+            return all_hold(when, call.arguments)
         except CheckError as error:
             raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error
 
@@ -85,11 +91,12 @@ class Mocks:
     def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         function = self._functions.function(reference)
         try:
-            value = function(dict(arguments))
+            # A copy, or the function could change what the model is said to have called.
+            value = function(copy.deepcopy(dict(arguments)))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a stranger's code; the model is told, as of any tool)
             return ToolAnswer(f"{type(error).__name__}: {error}", is_error=True)
         try:
-            return ToolAnswer(value if isinstance(value, str) else compact_json(value))
+            return ToolAnswer(value if isinstance(value, str) else json_text(value))
         except (TypeError, ValueError, RecursionError) as error:
             return ToolAnswer(f"{reference} returned what is not JSON: {error}", is_error=True)
 
@@ -100,13 +107,13 @@ def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAn
     In every text `{name}` is replaced by that argument of the call.
     """
     value = _filled(result, arguments)
-    return ToolAnswer(value if isinstance(value, str) else compact_json(value))
+    return ToolAnswer(value if isinstance(value, str) else json_text(value))
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
     """What answers a call that nothing else answers."""
     return ToolAnswer(
-        compact_json(
+        json_text(
             {
                 "status": "success",
                 "result": f"Mock result for {call.tool}",
@@ -130,4 +137,4 @@ def _argument(match: re.Match[str], arguments: Mapping[str, JsonValue]) -> str:
     if match[1] not in arguments:
         return match[0]
     value = arguments[match[1]]
-    return value if isinstance(value, str) else compact_json(value)
+    return value if isinstance(value, str) else json_text(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import copy
 import importlib
 import inspect
 import sys
@@ -24,16 +25,19 @@ from workbench.trajectory.messages import JsonValue
 
 _Result = TypeVar("_Result")
 _package_numbers = count(1)
-_loading = threading.Lock()
 
 
 class PythonFunctions:
-    """The functions of one suite's folder. A module whose file has changed is loaded anew. Safe to use from threads."""
+    """The functions of one suite's folder. A named module whose file has changed is loaded anew.
+
+    Safe to use from threads.
+    """
 
     def __init__(self, folder: Path, *, trusted: bool) -> None:
         self._folder = folder
         self._trusted = trusted
         self._loaded: dict[str, tuple[tuple[int, int], ModuleType]] = {}
+        self._loading = threading.Lock()
 
     def function(self, reference: str) -> Callable[..., object]:
         """Load `module:function`. Imports code, which may take its time.
@@ -45,7 +49,7 @@ class PythonFunctions:
             raise UntrustedError(f"{reference} is not run: it is Python code of a suite that is not trusted")
         module_name, _, name = reference.partition(":")
         try:
-            with _loading:
+            with self._loading:
                 module = self._module(module_name)
         except (Exception, SystemExit) as error:
             raise PythonReferenceError(
@@ -61,7 +65,7 @@ class PythonFunctions:
     def holds(self, reference: str, value: JsonValue) -> bool:
         """Call the function of a `python` check. Raises what `function` raises, and what the function itself raises."""
         try:
-            return bool(self.function(reference)(value))
+            return bool(self.function(reference)(copy.deepcopy(value)))
         except SystemExit as error:
             raise PythonReferenceError(f"{reference} tried to end the program") from error
 
@@ -95,8 +99,11 @@ async def in_thread(function: Callable[[], _Result]) -> _Result:
     def run() -> None:
         try:
             outcome.set_result(function())
-        except BaseException as error:  # noqa: BLE001 (raised again where it is awaited)
+        except Exception as error:  # noqa: BLE001 (raised again where it is awaited)
             outcome.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 (KeyboardInterrupt and the like would end the engine's loop)
+            said = f"Python code of the suite raised {type(error).__name__}: {error}"
+            outcome.set_exception(PythonReferenceError(said))
 
     threading.Thread(target=run, name="python of a suite", daemon=True).start()
     return await asyncio.wrap_future(outcome)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import logging
+import os
 import shlex
 import signal
 import sys
@@ -19,9 +21,10 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.suite.model import Server
-from workbench.tools.answer import ToolAnswer, compact_json
+from workbench.suite.references import environment_names
+from workbench.tools.answer import ToolAnswer
 from workbench.tools.content import answer_of
-from workbench.tools.environment import MissingVariableError, filled, redacted, referenced
+from workbench.tools.environment import MissingVariableError, filled, redacted
 from workbench.tools.errors import ServerError
 from workbench.tools.stdio import StdioTransport
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -81,7 +84,8 @@ class StdioServer:
         self._log_file = log_file
         self._environment = environment
         self._limits = limits
-        self._secrets = {name: environment[name] for name in referenced(server.env.values()) if name in environment}
+        names = {name for value in server.env.values() for name in environment_names(value)}
+        self._secrets = {name: environment[name] for name in names if name in environment}
         self._owner: asyncio.Task[None] | None = None
         self._cancelled = False
         self._stop: asyncio.Future[None] | None = None
@@ -116,10 +120,10 @@ class StdioServer:
             self._cancel_owner()
             raise
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue], timeout_s: float | None = None) -> ToolAnswer:
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         """Call a tool by the name it was listed under and say what it answered, a tool error included.
 
-        Raises ServerError when the server is down, dies, or does not answer within `timeout_s` (default: the limits').
+        Raises ServerError when the server is down, dies, or does not answer within its time limit.
         """
         client, transport = self._client, self._transport
         if client is None or transport is None:
@@ -128,19 +132,19 @@ class StdioServer:
             return ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)
         from mcp import MCPError
 
-        limit_s = self._limits.call_s if timeout_s is None else timeout_s
+        limit_s = self._limits.call_s
         own_name = tool.removeprefix(self._server.prefix)
         try:
             async with asyncio.timeout(limit_s):
-                answer = answer_of(await client.call_tool(own_name, dict(arguments)))
-            return self._tool_error(answer.content) if answer.is_error else answer
+                return self._without_secrets(answer_of(await client.call_tool(own_name, dict(arguments))))
         except TimeoutError:
             raise ServerError(self._says(f"did not answer a call of {tool} within {limit_s:g} s")) from None
         except (MCPError, RuntimeError, ValueError) as error:
             # MCPError is an error of the server's own or the connection's end, and both may have the same code;
             # RuntimeError and ValueError mean that the answer breaks the tool's output schema or the protocol.
             if self._client is client and not transport.closed:
-                return self._tool_error(error.message if isinstance(error, MCPError) else _first_line(error))
+                said = error.message if isinstance(error, MCPError) else _first_line(error)
+                return self._without_secrets(ToolAnswer(said, is_error=True))
         await self._end()
         raise ServerError(self._down or self._says("is not running"))
 
@@ -190,6 +194,7 @@ class StdioServer:
                     folder=self._folder,
                     environment={**inherited, **given},
                     log=log,
+                    redact=lambda text: redacted(text, self._secrets),
                     polite_s=self._limits.polite_s,
                     terminate_s=self._limits.terminate_s,
                 )
@@ -253,8 +258,9 @@ class StdioServer:
         except MissingVariableError as error:
             raise ServerError(self._says(f"needs the environment variable {error.name}, which is not set")) from None
 
-    def _tool_error(self, text: str) -> ToolAnswer:
-        return ToolAnswer(redacted(text, self._secrets), is_error=True)
+    def _without_secrets(self, answer: ToolAnswer) -> ToolAnswer:
+        """What a server says of the values it was given goes neither to a model nor into a report."""
+        return ToolAnswer(redacted(answer.content, self._secrets), answer.is_error)
 
     @property
     def _shown_command(self) -> str:
@@ -308,17 +314,20 @@ def _first_line(error: BaseException | None) -> str:
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
     """Whether the arguments can be written as UTF-8; a model can send half of a surrogate pair."""
     try:
-        compact_json(dict(arguments)).encode()
+        json.dumps(dict(arguments), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return False
     return True
 
 
 def _open_log(path: Path, title: str) -> BinaryIO:
-    """Open a log for appending, unbuffered because the server writes to it too, and begin it with a title line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Open a log for appending, unbuffered because the server writes to it too, and begin it with a title line.
+
+    Only its owner may read it: a server may say anything."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     too_long = path.exists() and path.stat().st_size > MAX_OLD_LOG_BYTES
-    log = path.open("wb" if too_long else "ab", buffering=0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if too_long else 0)
+    log = os.fdopen(os.open(path, flags, mode=0o600), "ab", buffering=0)
     log.write(f"== {title}\n".encode())
     return log
 

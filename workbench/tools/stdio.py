@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 MAX_LOGGED_STRAY_LINES = 200
-MAX_LOGGED_LINE_BYTES = 2000
+MAX_LOGGED_LINE_CHARACTERS = 2000
 
 _FLUSH_S = 0.5
 _REAP_S = 1.0
@@ -44,6 +44,7 @@ class StdioTransport:
         folder: Path,
         environment: Mapping[str, str],
         log: BinaryIO,
+        redact: Callable[[str], str],
         polite_s: float,
         terminate_s: float,
     ) -> None:
@@ -51,6 +52,7 @@ class StdioTransport:
         self._folder = folder
         self._environment = environment
         self._log = log
+        self._redact = redact
         self._polite_s = polite_s
         self._terminate_s = terminate_s
         self._process: asyncio.subprocess.Process | None = None
@@ -192,7 +194,8 @@ class StdioTransport:
     def _note_stray_line(self, line: bytes) -> None:
         self.stray_lines += 1
         if self.stray_lines <= MAX_LOGGED_STRAY_LINES:
-            self._log.write(b"[stdout] " + line[:MAX_LOGGED_LINE_BYTES].rstrip() + b"\n")
+            text = self._redact(line.decode("utf-8", "backslashreplace").rstrip())
+            self._log.write(f"[stdout] {text[:MAX_LOGGED_LINE_CHARACTERS]}\n".encode())
 
 
 async def _exit_of(process: asyncio.subprocess.Process) -> None:

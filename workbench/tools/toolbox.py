@@ -65,7 +65,10 @@ class ServerPool:
         )
 
     async def renew(self) -> None:
-        """Forget the servers that failed to start or died, so that the next run that needs one starts it again."""
+        """Forget the servers that failed to start or died, so that the next batch that needs one starts it again.
+
+        Within a batch a dead server stays down: one that dies of every call would be started without end.
+        """
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
         for key in dead:
             del self._servers[key]
@@ -123,7 +126,7 @@ class Toolbox:
         self._mocks = mocks
         self._servers = servers
 
-    def plan(self, call: ToolCall, step_mock: JsonValue = None) -> PlannedAnswer:
+    async def plan(self, call: ToolCall, step_mock: JsonValue = None) -> PlannedAnswer:
         """Who will answer a call, asked once per call: the step's mock, the case's mocks, the suite's, the server, the
         default answer, in this order. A tool that is not on offer and broken arguments are answered by a tool error.
         """
@@ -133,7 +136,7 @@ class Toolbox:
             return _ready("default", ToolAnswer(f"There is no tool named {call.tool}.", is_error=True))
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
-        mocked = self._mocks.plan(call)
+        mocked = await self._mocks.plan(call)
         if mocked is not None:
             return mocked
         if call.tool in self._servers:

@@ -10,7 +10,10 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """`value` as JSON: compact on one line, or indented. Lone surrogates are escaped, other characters stay."""
+    """`value` as JSON: compact on one line, or indented. Lone surrogates are escaped, other characters stay.
+
+    Raises TypeError, ValueError or RecursionError for what JSON cannot say.
+    """
     separators = (",", ":") if indent is None else None
     text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent)
     return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -91,11 +91,6 @@ class Trajectory:
         return sum(round_.latency_ms or 0.0 for round_ in self.rounds)
 
     @property
-    def first_token_ms(self) -> float | None:
-        """Time to the first token of the first round."""
-        return self.rounds[0].first_token_ms if self.rounds else None
-
-    @property
     def usage(self) -> Usage | None:
         """Tokens of all rounds; `None` when no provider counted any."""
         counted = [round_.usage for round_ in self.rounds if round_.usage is not None]
@@ -173,9 +168,6 @@ class TrajectoryFold:
             raise TrajectoryError("a run starts with RunStarted, once")
         if self._next_sequence and event.run_id != self._run_id:
             raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
-        self._run_id = event.run_id
-        self._next_sequence += 1
-        self._time_ms = event.time_ms
         match what:
             case RunStarted():
                 self._start = what
@@ -205,6 +197,9 @@ class TrajectoryFold:
                 self._call(call_id).result = what
             case RunFinished():
                 self._finish = what
+        self._run_id = event.run_id
+        self._next_sequence += 1
+        self._time_ms = event.time_ms
 
     @property
     def trajectory(self) -> Trajectory:
