@@ -44,6 +44,8 @@ CALL = 'ordered = [{ tool = "set_lights" }]\n'
         (TOOL + CASE + "execute = true #!", "cases[0].execute", "no server"),
         (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { datetime = 'soonish' } } }] #!",
          "cases[0].ordered[0].args.x.datetime", "cannot be read as a moment"),
+        (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { datetime = '2026-W22-3' } } }] #!",
+         "cases[0].ordered[0].args.x.datetime", "cannot be read as a moment"),
         (TOOL, "", "no cases"),
     ],
 )  # fmt: skip
@@ -68,6 +70,12 @@ def test_settings_that_work_against_each_other_are_warned_of(text: str, where: s
 def test_a_tool_that_no_table_defines_is_warned_of_unless_a_server_may_bring_it(text: str, where: str) -> None:
     assert_only_problem(HEAD + TOOL + text, where, 'no tool is called "set_light"', "`set_lights`", "warning")
     assert parsed(HEAD + SERVER + TOOL + text).warnings == ()
+
+
+def test_the_calls_of_steps_are_advised_on_too() -> None:
+    steps = "steps = [{ user = 'u', tool = 'set_light', args = { x = { datetime = 'soonish' } } }]"
+    places = {problem.where for problem in parsed(f"{HEAD}{TOOL}[[cases]]\nname = 'a'\n{steps}").warnings}
+    assert places >= {"cases[0].steps[0].tool", "cases[0].steps[0].args.x.datetime"}
 
 
 def test_spellings_that_graders_take_for_one_tool_are_no_surprise() -> None:
@@ -118,6 +126,19 @@ def test_arcade_compatible_allows_different_values_under_one_check() -> None:
 def test_arcade_compatible_refuses_the_option_that_the_peer_does_not_have() -> None:
     text = f"{ARCADE}ordered = [{{ tool = 'a', args = {{ x = {{ near = 1, tolerance = 1 }} }} }}] #!"
     assert_only_problem(text, "cases[0].ordered[0].args.x.tolerance", "arcade_compatible", "`value_range`")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("'a'", "{ equals_null = true }"),
+        ("{ equals_null = true, weight = 2 }", "{ equals = 'a', weight = 2 }"),
+        ("{ contains = 'a', optional = true }", "{ contains = 'b' }"),
+    ],
+)
+def test_arcade_compatible_allows_null_and_leaving_out_as_its_grader_does(first: str, second: str) -> None:
+    calls = f"{{ tool = 'a', args = {{ x = {first} }} }}, {{ tool = 'b', args = {{ x = {second} }} }}"
+    assert parsed(f"{ARCADE}ordered = [{calls}]").errors == ()
 
 
 def test_a_case_may_switch_arcade_compatible_off() -> None:

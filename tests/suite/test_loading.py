@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
 from workbench.suite.checks import Contains, Equals, Near, Range, Similar
 from workbench.suite.loading import load_suite, parse_suite
 from workbench.suite.model import AnyOrder, ExpectedCall
+from workbench.suite.places import written
 from workbench.suite.settings import settings_of
 
 
@@ -70,8 +73,24 @@ def test_a_cases_settings_are_merged_into_the_suites_key_by_key() -> None:
     assert settings.grading.critics.tool_selection_weight == 0.5
     assert settings.grading.critics.fail_on_tool_selection is False
     assert settings.system == ""
-    assert settings.tags == ("demo", "ordered", "slow")
-    assert [mock.tool for mock in settings.mocks][:2] == ["lock_door", "get_weather"]
+
+
+def test_every_call_that_a_case_writes_comes_with_its_place() -> None:
+    suite = suite_of(WHOLE)
+    written_calls = [(written(place), call.tool) for case in suite.cases for place, call in case.written_calls()]
+    assert written_calls == [
+        ("ordered[0]", "lock_door"),
+        ("ordered[1].any_order[0]", "set_lights"),
+        ("ordered[1].any_order[1]", "set_thermostat"),
+        ("unordered[0]", "close_blinds"),
+        ("disallowed[0]", "unlock_door"),
+        ("ordered[0]", "t"),
+        ("ordered[1]", "t"),
+        ("steps[0]", "calculate"),
+        ("steps[1]", "calculate"),
+        ("steps[2]", None),
+    ]
+    assert [call.tool for call in suite.cases[0].expected_calls()] == [tool for _, tool in written_calls[:4]]
 
 
 def test_one_text_always_makes_equal_suites() -> None:
@@ -91,6 +110,22 @@ def test_a_file_is_known_by_the_hash_of_its_bytes(tmp_path: Path) -> None:
     assert file.hash == hashlib.sha256(content).hexdigest()
     assert file.text.encode() == content
     assert parse_suite(file.text, path) == file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CASE + "response = { pattern = '[[loading]' }",
+        CASE + "response = { pattern = '[loading||x]' }",
+        CASE + "response = { datetime = '2026-05-27 10:00 XYZT' }",
+        "[[tools]]\nname = 't'\nparameters = { type = 'object', properties.x.pattern = '[[schema]' }\n" + CASE,
+    ],
+)
+def test_loading_prints_no_warnings_of_pythons_own(text: str) -> None:
+    re.purge()  # a regular expression is remarked on only when it is compiled
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parsed(HEAD + text).problems == ()
 
 
 def test_a_missing_file_a_folder_and_a_pipe_are_problems(tmp_path: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
-from workbench.suite.trust import Needs, TrustError, TrustStore, needs_trust
+from workbench.suite.trust import Address, Command, Module, Needs, TrustError, TrustStore, needs_trust
 
 COMMAND = HEAD + '[[servers]]\nname = "s"\ncommand = ["python", "server.py"]\nenv = { KEY = "$TOKEN" }\n' + CASE
 
@@ -23,18 +26,86 @@ def test_everything_that_needs_trust_is_listed_exactly() -> None:
     assert needs == Needs(
         folder=Path("/suites"),
         commands=(
-            "python home.py --port 0 with 'PATHS=${ROOT}/bin:${ROOT}' 'PRICE=$$5' 'TOKEN=$HOME_TOKEN'",
+            Command(
+                ("python", "home.py", "--port", "0"),
+                (("PATHS", "${ROOT}/bin:${ROOT}"), ("PRICE", "$$5"), ("TOKEN", "$HOME_TOKEN")),
+            ),
         ),
-        modules=("servers.mine:app",),
-        urls=("https://example.test/mcp with 'Authorization=Bearer $MCP_TOKEN'",),
+        modules=(Module("servers.mine", "app"),),
+        urls=(Address("https://example.test/mcp", "sse", (("Authorization", "Bearer $MCP_TOKEN"),)),),
         python=("checks:is_fine", "mocks:calculate"),
         environment=("HOME_TOKEN", "MCP_TOKEN", "ROOT"),
     )  # fmt: skip
     assert not needs.nothing
-    assert "run the command: python home.py --port 0 with" in needs.lines[0]
-    assert "import the module: servers.mine:app (from /suites)" in needs.lines
-    assert "call the Python function: mocks:calculate (from /suites)" in needs.lines
-    assert "read the environment variable: ROOT" in needs.lines
+    assert needs.lines == (
+        "run the command: PATHS='${ROOT}/bin:${ROOT}' PRICE='$$5' TOKEN='$HOME_TOKEN' python home.py --port 0"
+        " (in /suites)",
+        "import the module: servers.mine:app (from /suites)",
+        "open the address: Authorization='Bearer $MCP_TOKEN' https://example.test/mcp over sse",
+        "call the Python function: checks:is_fine (from /suites)",
+        "call the Python function: mocks:calculate (from /suites)",
+        "read the environment variable: HOME_TOKEN",
+        "read the environment variable: MCP_TOKEN",
+        "read the environment variable: ROOT",
+    )
+
+
+COMMANDS = [
+    'command = ["srv"]\nenv = { LD_PRELOAD = "evil.so" }',
+    'command = ["srv", "with", "LD_PRELOAD=evil.so"]',
+    'command = ["LD_PRELOAD=evil.so", "srv"]',
+    'command = ["LD_PRELOAD=evil.so srv"]',
+    'command = ["\'LD_PRELOAD=evil.so\'", "srv"]',
+    'command = ["srv"]\nenv = { LD_PRELOAD = "evil.so srv" }',
+    'command = ["srv"]\nenv = { "LD PRELOAD" = "evil.so" }',
+    'command = ["LD PRELOAD=evil.so", "srv"]',
+    'command = ["A=a", "srv"]\nenv = { B = "b" }',
+    'command = ["srv"]\nenv = { A = "a", B = "b" }',
+]
+
+
+def test_two_commands_never_look_alike_nor_share_a_fingerprint() -> None:
+    needs = [needs_of(f'{HEAD}[[servers]]\nname = "s"\n{command}\n{CASE}') for command in COMMANDS]
+    assert len({need.lines for need in needs}) == len(COMMANDS)
+    assert len({need.fingerprint for need in needs}) == len(COMMANDS)
+    assert needs[0].lines == ("run the command: LD_PRELOAD=evil.so srv (in /suites)",)
+    assert needs[2].lines == ("run the command: 'LD_PRELOAD=evil.so' srv (in /suites)",)
+
+
+NAMES = st.text("AB '\"", min_size=1, max_size=3)
+WORDS = st.text("AB =$'\"\\", max_size=4)
+SOME_COMMANDS = st.builds(
+    Command,
+    st.lists(WORDS, min_size=1, max_size=3).map(tuple),
+    st.dictionaries(NAMES, WORDS, max_size=2).map(lambda env: tuple(sorted(env.items()))),
+)
+
+
+@given(SOME_COMMANDS, SOME_COMMANDS)
+def test_a_command_is_read_off_its_line_without_doubt(left: Command, right: Command) -> None:
+    assert (str(left) == str(right)) == (left == right)
+
+
+@given(SOME_COMMANDS)
+def test_a_shell_takes_the_line_of_a_command_apart_into_the_same_words(command: Command) -> None:
+    given_env = [f"{name}={value}" for name, value in command.env]
+    assert shlex.split(str(command)) == [*given_env, *command.words]
+
+
+ADDRESSES = [
+    'url = "http://x/"\nheaders = { A = "a" }',
+    'url = "http://x/ A=a"',
+    'url = "http://x/"',
+    'url = "http://x/"\ntransport = "sse"',
+    'url = "http://x/ over sse"',
+    'url = "http://x/"\nheaders = { A = "a http://x/" }',
+]
+
+
+def test_two_addresses_never_look_alike_nor_share_a_fingerprint() -> None:
+    needs = [needs_of(f'{HEAD}[[servers]]\nname = "s"\n{address}\n{CASE}') for address in ADDRESSES]
+    assert len({need.lines for need in needs}) == len(ADDRESSES)
+    assert len({need.fingerprint for need in needs}) == len(ADDRESSES)
 
 
 PYTHON = "{ python = 'm:f' }"
@@ -72,8 +143,6 @@ def test_trust_is_remembered_for_one_path_and_exactly_these_needs(tmp_path: Path
     TrustStore(file).trust(suite, needs)
     assert TrustStore(file).is_trusted(suite, needs)
     assert not TrustStore(file).is_trusted(tmp_path / "b.toml", needs)
-    TrustStore(file).forget(suite)
-    assert not TrustStore(file).is_trusted(suite, needs)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ JUDGED = "{ judged = 'polite' }"
         (CASE + f"unordered = [{{ tool = 't' }}, {{ tool = 't', args = {{ 'a b' = {JUDGED} }} }}]",
          ('unordered[1].args."a b".judged',)),
         (CASE + f"disallowed = [{{ tool = 't', args = {{ x = {JUDGED} }} }}]", ("disallowed[0].args.x.judged",)),
+        ("[[cases]]\nname = 'a'\nsteps = [{ user = 'x', tool = 't', args = { x = " + JUDGED + " } }]",
+         ("steps", "steps[0].args.x.judged")),
         (CASE + f"response = {JUDGED}", ("response.judged",)),
         (CASE + f"mocks = [{{ tool = 't', result = 1, when = {{ x = {JUDGED} }} }}]", ("mocks[0].when.x.judged",)),
         (f"[[mocks]]\ntool = 't'\nresult = 1\nwhen = {{ x = {JUDGED} }}\n" + CASE, ("mocks[0].when.x.judged",)),

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.errors import CheckError
-from workbench.checks.moments import moment_credit, read_moment, seconds_between
+from workbench.checks.moments import moment_credit, seconds_between
 from workbench.checks.numbers import closeness, is_close
 from workbench.checks.similarity import as_text, similarity
 from workbench.suite.checks import (
@@ -34,6 +34,7 @@ from workbench.suite.checks import (
     Suffix,
     duration_seconds,
 )
+from workbench.suite.moments import read_moment
 
 CallPython = Callable[[str, JsonValue], bool]
 """Calls the function behind a reference such as `"checks:is_even"` with a value."""

@@ -14,7 +14,7 @@ from workbench.checks.numbers import as_number
 from workbench.checks.similarity import as_text
 from workbench.grading.errors import GradingError
 from workbench.grading.tool_names import ToolRegistry
-from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar
+from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.messages import JsonValue
 
@@ -59,7 +59,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     for call in calls:
         for name, check in (call.args or {}).items():
             first = templates.setdefault(name, check)
-            if first is not check and _rule(first) != _rule(check):
+            if first is not check and critic_of(first) != critic_of(check):
                 raise GradingError(
                     f"grading.critics.arcade_compatible: the argument {name!r} has different checks or weights within "
                     "the case; give it the same ones in every call, or switch arcade_compatible off"
@@ -115,10 +115,3 @@ def _number_or_nan(value: JsonValue) -> float:
         return as_number(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def _rule(check: Check) -> tuple[str, dict[str, JsonValue]]:
-    """What makes two checks the same critic: kind, weight and options, whatever value is expected."""
-    if isinstance(check, EqualsNull):
-        check = Equals(equals=None, weight=check.weight)
-    return check.kind, check.model_dump(exclude={check.kind, "plain", "optional"})

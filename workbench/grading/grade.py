@@ -29,7 +29,6 @@ IssueKind = Literal[
     "latency exceeded",
     "over calling",
     "rounds exhausted",
-    "check error",
 ]
 
 

@@ -4,11 +4,10 @@ are none, parts not yet built, and checks that `arcade_compatible` cannot expres
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
-from workbench.suite.checks import Check, CheckBase, Checks, DateTime, Equals, Near
+from workbench.suite.checks import Check, Checks, DateTime, Near, critic_of
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
-from workbench.suite.model import AnyOrder, Case, ExpectedCall, Mock, Suite
+from workbench.suite.model import Case, ExpectedCall, Mock, Suite
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
 from workbench.suite.unbuilt import UnbuiltPart, unbuilt_in_case, unbuilt_in_suite
@@ -42,7 +41,7 @@ def _unbuilt(part: UnbuiltPart, place: Place) -> Finding:
 
 
 def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
-    calls = list(_expected(case, place))
+    calls = [((*place, *at), call) for at, call in case.placed_expected_calls()]
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
     yield from _mock_advice(case.mocks, (*place, "mocks"), known)
@@ -50,31 +49,14 @@ def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] |
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
     for index, name in enumerate(case.offer or ()):
         yield from _unknown_tool(name, (*place, "offer", index), known)
-    for index, call in enumerate(case.disallowed):
-        yield from _unknown_tool(call.tool, (*place, "disallowed", index, "tool"), known)
-        yield from _dates(call.args, (*place, "disallowed", index, "args"))
-    for index, step in enumerate(case.steps):
-        if step.tool is not None:
-            yield from _unknown_tool(step.tool, (*place, "steps", index, "tool"), known)
-        yield from _dates(step.args, (*place, "steps", index, "args"))
-    for at, call in calls:
-        yield from _unknown_tool(call.tool, (*at, "tool"), known)
-        yield from _dates(call.args, (*at, "args"))
+    for at, call in case.written_calls():
+        if call.tool is not None:
+            yield from _unknown_tool(call.tool, (*place, *at, "tool"), known)
+        yield from _dates(call.args, (*place, *at, "args"))
     if case.response is not None:
         yield from _date(case.response, (*place, "response"))
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
-
-
-def _expected(case: Case, place: Place) -> Iterator[tuple[Place, ExpectedCall]]:
-    for index, item in enumerate(case.ordered):
-        if isinstance(item, AnyOrder):
-            for inner, call in enumerate(item.any_order):
-                yield (*place, "ordered", index, "any_order", inner), call
-        else:
-            yield (*place, "ordered", index), item
-    for index, call in enumerate(case.unordered):
-        yield (*place, "unordered", index), call
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
@@ -163,15 +145,12 @@ def _date(check: Check, place: Place) -> Iterator[Finding]:
 
 
 def _is_moment(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        from dateutil.parser import parse
+    from workbench.suite.moments import read_moment  # imports dateutil, which takes its time
 
-        try:
-            parse(text)
-        except (ValueError, OverflowError):
-            return False
+    try:
+        read_moment(text)
+    except (ValueError, OverflowError):
+        return False
     return True
 
 
@@ -184,14 +163,8 @@ def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
             if isinstance(check, Near) and check.tolerance is not None:
                 message = "`tolerance` is refused under arcade_compatible: its numeric critic has none"
                 yield Finding((*place, "tolerance"), message, "use `value_range`")
-            critic = _critic(check)
+            critic = critic_of(check)
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
                 message = f"under arcade_compatible every {quoted(name)} of a case has the same check and weight"
                 yield Finding(place, message, f"it differs from {written(seen_at[2:])}")
-
-
-def _critic(check: CheckBase) -> tuple[object, ...]:
-    """Everything about a check but the value that it expects."""
-    options = check.model_dump(exclude={check.kind, "plain"} if isinstance(check, Equals) else {check.kind})
-    return (check.kind, *options.items())

@@ -22,6 +22,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from workbench.suite.references import is_function_reference
+
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
     "very_low": 2,
@@ -46,7 +48,6 @@ Pair = Annotated[tuple[float, float], Strict(False)]
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PYTHON_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def duration_seconds(text: str) -> float:
@@ -74,7 +75,7 @@ def _regular_expression(text: str) -> str:
 
 
 def _python_reference(text: str) -> str:
-    if not _PYTHON_REFERENCE.fullmatch(text):
+    if not is_function_reference(text):
         raise ValueError(f"{text!r} is not a Python reference: write 'module:function'")
     return text
 
@@ -295,3 +296,14 @@ Check = Annotated[
 
 Checks = dict[str, Check]
 """Argument name to check."""
+
+
+def critic_of(check: CheckBase) -> tuple[object, ...]:
+    """What makes two checks one critic, of which `arcade_compatible` has one for each argument name of a case.
+
+    That is the check's name, weight and options, whatever value is expected and whether it may be left out;
+    `equals_null` is an `equals`.
+    """
+    if isinstance(check, EqualsNull):
+        check = Equals(equals=None, weight=check.weight)
+    return (check.kind, *check.model_dump(exclude={check.kind, "plain", "optional"}).items())

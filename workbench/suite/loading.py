@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,7 +129,10 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
             raise RecursionError
     except (ValueError, RecursionError) as error:
         return SuiteFile(path, text, file_hash, None, (_not_toml(error, text, path),))
-    suite, findings = _read(raw)
+    with warnings.catch_warnings():
+        # Python's remarks on regular expressions, in checks and in tools' schemas, are nothing to print.
+        warnings.simplefilter("ignore", FutureWarning)
+        suite, findings = _read(raw)
     problems = _placed(findings, scan(text), path) if findings else ()
     return SuiteFile(path, text, file_hash, suite, problems)
 

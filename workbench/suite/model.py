@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from workbench.suite.checks import Check, Checks, PythonReference, Unit
+from workbench.suite.places import Place
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 RepeatRule = Literal["last", "mean", "majority"]
@@ -211,6 +212,11 @@ def derived_id(name: str) -> str:
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
 
 
+def _placed(items: Iterable[_Item], place: Place) -> Iterator[tuple[Place, _Item]]:
+    for index, item in enumerate(items):
+        yield (*place, index), item
+
+
 class Case(Frozen):
     """One request and what is expected of the model's tool calls and of its final answer."""
 
@@ -247,12 +253,24 @@ class Case(Frozen):
 
     def expected_calls(self) -> Iterator[ExpectedCall]:
         """Expected calls in order, groups flattened in place: the ordered list, then the unordered one."""
-        for item in self.ordered:
+        for _, call in self.placed_expected_calls():
+            yield call
+
+    def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
+        """The expected calls with their places in the case."""
+        for index, item in enumerate(self.ordered):
             if isinstance(item, AnyOrder):
-                yield from item.any_order
+                yield from _placed(item.any_order, ("ordered", index, "any_order"))
             else:
-                yield item
-        yield from self.unordered
+                yield ("ordered", index), item
+        yield from _placed(self.unordered, ("unordered",))
+
+    def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
+        """Everything that says something of a call, with its place in the case: the expected calls, the disallowed
+        ones and the steps. Trust rests on this: whatever may hold a check on arguments is here."""
+        yield from self.placed_expected_calls()
+        yield from _placed(self.disallowed, ("disallowed",))
+        yield from _placed(self.steps, ("steps",))
 
     @property
     def expects_calls_or_none(self) -> bool:

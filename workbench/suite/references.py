@@ -1,16 +1,24 @@
-"""What a suite may name without saying it: environment variables (`$NAME`), modules and Python functions."""
+"""How a suite refers to what is outside of it: environment variables (`$NAME`), modules and Python functions."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _REFERENCE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
-_MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_NAME = r"[^\W\d]\w*"
+_MODULE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_FUNCTION = re.compile(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:
     """The variables that a value of `env` or `headers` reads, in order: `$NAME` and `${NAME}`, not `$$`."""
     return tuple(match[1] or match[2] for match in _REFERENCE.finditer(text) if match[0] != "$$")
+
+
+def with_variables(text: str, value_of: Callable[[str], str]) -> str:
+    """The text with the value of every variable that `environment_names` finds in its place, and `$` for `$$`."""
+    return _REFERENCE.sub(lambda match: "$" if match[0] == "$$" else value_of(match[1] or match[2]), text)
 
 
 def has_stray_dollar(text: str) -> bool:
@@ -21,3 +29,8 @@ def has_stray_dollar(text: str) -> bool:
 def is_module_name(text: str) -> bool:
     """Whether a text can be imported: `my_server`, `tools.mocks`."""
     return _MODULE.fullmatch(text) is not None
+
+
+def is_function_reference(text: str) -> bool:
+    """Whether a text names a module and a function in it: `tools.mocks:answer`."""
+    return _FUNCTION.fullmatch(text) is not None

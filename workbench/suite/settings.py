@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from workbench.suite.model import Case, Frozen, GraderName, Mock, RepeatRule, Suite
+from workbench.suite.model import Case, Frozen, GraderName, RepeatRule, Suite
 
 
 class Limits(Frozen):
@@ -55,9 +55,6 @@ class CaseSettings:
     system: str | None
     models: tuple[str, ...]
     execute: bool
-    tags: tuple[str, ...]
-    mocks: tuple[Mock, ...]
-    """The case's mocks, then the suite's: the order in which they are tried."""
     limits: Limits
     grading: Grading
 
@@ -71,8 +68,6 @@ def settings_of(suite: Suite, case: Case) -> CaseSettings:
         system=case.system if case.system is not None else suite.system,
         models=case.models if case.models is not None else suite.models,
         execute=case.execute if case.execute is not None else suite.execute,
-        tags=tuple(dict.fromkeys((*suite.tags, *case.tags))),
-        mocks=(*case.mocks, *suite.mocks),
         limits=_merged(Limits, suite.limits, case.limits),
         grading=_merged(Grading, suite.grading, case.grading),
     )

@@ -8,26 +8,75 @@ import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from workbench.suite.checks import CheckBase, Checks, PythonCheck
-from workbench.suite.model import AnyOrder, Case, Mock, Suite
+from workbench.suite.model import Mock, Suite
 from workbench.suite.references import environment_names
 
 _STORE_FORMAT = 1
 
+_Need = TypeVar("_Need")
+
+Settings = tuple[tuple[str, str], ...]
+"""Names and values exactly as a suite writes them, sorted by name; variables stand in values by name (`$TOKEN`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments and the environment variables that it is given."""
+
+    words: tuple[str, ...]
+    env: Settings = ()
+
+    def __str__(self) -> str:
+        """One line as in a shell, of which no two commands have the same: `NAME=value program argument`."""
+        program, *arguments = self.words
+        shown = f"'{program}'" if "=" in program and shlex.quote(program) == program else shlex.quote(program)
+        return " ".join((*_quoted(self.env), shown, *map(shlex.quote, arguments)))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server's address with the headers that it is sent; `transport` is empty where none is written."""
+
+    url: str
+    transport: str = ""
+    headers: Settings = ()
+
+    def __str__(self) -> str:
+        """One line, the headers first, of which no two addresses have the same."""
+        over = (f"over {self.transport}",) if self.transport else ()
+        return " ".join((*_quoted(self.headers), shlex.quote(self.url), *over))
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module that holds a server, and the server's name in it."""
+
+    module: str
+    object: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.object}"
+
+
+def _quoted(settings: Settings) -> Iterator[str]:
+    for name, value in settings:
+        yield f"{shlex.quote(name)}={shlex.quote(value)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Everything in a suite that needs trust, sorted and exactly as written. `commands` and `urls` carry the variables
-    and headers given to them; variables appear by name, never by value. `folder` is where commands run and modules
+    """Everything in a suite that needs trust, sorted and exactly as written. `folder` is where commands run and modules
     are looked for."""
 
     folder: Path
-    commands: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    urls: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
+    modules: tuple[Module, ...] = ()
+    urls: tuple[Address, ...] = ()
     python: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
 
@@ -50,7 +99,8 @@ class Needs:
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of everything but the folder: it changes when any of the needs does."""
-        parts = [self.commands, self.modules, self.urls, self.python, self.environment]
+        parts = asdict(self)
+        del parts["folder"]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -59,43 +109,34 @@ def needs_trust(suite: Suite, path: Path) -> Needs:
     values = [value for server in suite.servers for value in (*server.env.values(), *server.headers.values())]
     return Needs(
         folder=path.absolute().parent,
-        commands=_sorted(
-            _with_settings(shlex.join(server.command), server.env) for server in suite.servers if server.command
+        commands=_sorted(Command(server.command, _settings(server.env)) for server in suite.servers if server.command),
+        modules=_sorted(Module(server.module, server.object or "mcp") for server in suite.servers if server.module),
+        urls=_sorted(
+            Address(server.url, server.transport or "", _settings(server.headers))
+            for server in suite.servers
+            if server.url
         ),
-        modules=_sorted(f"{server.module}:{server.object or 'mcp'}" for server in suite.servers if server.module),
-        urls=_sorted(_with_settings(server.url, server.headers) for server in suite.servers if server.url),
         python=_sorted(_python_references(suite)),
         environment=_sorted(name for value in values for name in environment_names(value)),
     )
 
 
-def _sorted(texts: Iterator[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(texts)))
+def _sorted(needs: Iterator[_Need]) -> tuple[_Need, ...]:
+    return tuple(sorted(set(needs), key=str))
 
 
-def _with_settings(what: str, settings: Mapping[str, str]) -> str:
-    given = " ".join(shlex.quote(f"{name}={value}") for name, value in sorted(settings.items()))
-    return f"{what} with {given}" if given else what
+def _settings(written: Mapping[str, str]) -> Settings:
+    return tuple(sorted(written.items()))
 
 
 def _python_references(suite: Suite) -> Iterator[str]:
     yield from _of_mocks(suite.mocks)
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
-        for checks in _arguments(case):
-            yield from _of_checks(checks)
+        for _, call in case.written_calls():
+            yield from _of_checks(call.args)
         if case.response is not None:
             yield from _of_check(case.response)
-
-
-def _arguments(case: Case) -> Iterator[Checks | None]:
-    for item in case.ordered:
-        for call in item.any_order if isinstance(item, AnyOrder) else (item,):
-            yield call.args
-    for call in (*case.unordered, *case.disallowed):
-        yield call.args
-    for step in case.steps:
-        yield step.args
 
 
 def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
@@ -141,12 +182,6 @@ class TrustStore:
     def trust(self, suite_path: Path, needs: Needs) -> None:
         """Remember that the suite may do exactly this; raises TrustError when the file cannot be written."""
         self._write({**self._read(), str(_known_as(suite_path)): needs.fingerprint})
-
-    def forget(self, suite_path: Path) -> None:
-        """Ask again next time; raises TrustError when the file cannot be written."""
-        trusted = self._read()
-        if trusted.pop(str(_known_as(suite_path)), None) is not None:
-            self._write(trusted)
 
     def _is_bundled(self, suite_path: Path) -> bool:
         folder = self._bundled_folder

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from workbench.suite.checks import Checks, Judged
-from workbench.suite.model import AnyOrder, Case, ExpectedCall, Mock, Suite
+from workbench.suite.model import Case, Mock, Suite
 from workbench.suite.places import Place, written
 
 BUILT_GRADERS = frozenset({"critics"})
@@ -53,26 +53,11 @@ def unbuilt_in_case(suite: Suite, case: Case) -> Iterator[UnbuiltPart]:
         yield UnbuiltPart(("grading", "repeat_rule"), rule, of_suite=case.grading.repeat_rule is None)
     if case.steps:
         yield UnbuiltPart(("steps",))
-    for place, args in _arguments(case):
-        yield from _judged(args, place)
+    for place, call in case.written_calls():
+        yield from _judged(call.args, (*place, "args"))
     if isinstance(case.response, Judged):
         yield UnbuiltPart(("response", "judged"))
     yield from _judged_mocks(case.mocks)
-
-
-def _arguments(case: Case) -> Iterator[tuple[Place, Checks | None]]:
-    for index, item in enumerate(case.ordered):
-        if isinstance(item, AnyOrder):
-            yield from _of_calls(item.any_order, ("ordered", index, "any_order"))
-        else:
-            yield ("ordered", index, "args"), item.args
-    yield from _of_calls(case.unordered, ("unordered",))
-    yield from _of_calls(case.disallowed, ("disallowed",))
-
-
-def _of_calls(calls: Iterable[ExpectedCall], place: Place) -> Iterator[tuple[Place, Checks | None]]:
-    for index, call in enumerate(calls):
-        yield (*place, index, "args"), call.args
 
 
 def _judged_mocks(mocks: Iterable[Mock], of_suite: bool = False) -> Iterator[UnbuiltPart]:
