@@ -10,7 +10,7 @@ from tests.strategies import CHECK, checks, json_values
 from workbench.checks.equality import json_equal
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckVerdict, all_hold, evaluate, why
-from workbench.suite.checks import Check
+from workbench.suite.checks import Check, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
 
@@ -180,3 +180,9 @@ def test_a_value_too_deep_to_compare_fails_its_check() -> None:
     verdict = verdict_of({"similar": "x"}, value)
     assert not verdict.holds
     assert not verdict.measured
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, None])
+def test_a_python_check_must_answer_true_or_false(answer: object) -> None:
+    with pytest.raises(CheckError, match="must answer True or False"):
+        evaluate(PythonCheck(python="m:f"), 1, call_python=lambda _reference, _value: answer)

@@ -103,8 +103,10 @@ def test_an_unknown_model_is_an_error_that_names_it(program: Program) -> None:
     [
         (["nowhere.toml"], "nowhere.toml"),
         (["broken.toml"], "broken.toml:1"),
-        (["weather.toml", "--case", "left"], "no case selected; there are right"),
-        (["weather.toml", "--tag", "none"], "no case selected"),
+        (["weather.toml", "--case", "left"], "no case selected: there is no case 'left'; there are right"),
+        (["weather.toml", "--tag", "none"], "there is no tag 'none'; there are demo, easy"),
+        (["weather.toml", "--case", "right", "--case", "renamed"], "there is no case 'renamed'"),
+        ([""], "an empty text is no path"),
         (["weather.toml", "--output", "no/such/folder.json"], "cannot write"),
         (["empty"], "no suite at empty"),
     ],
@@ -224,6 +226,22 @@ def test_a_wrong_number_is_refused_in_plain_words(program: Program, option: tupl
     assert f"is needed, not '{option[1]}'" in done.stderr
 
 
+@pytest.mark.parametrize("words", [["run", "weather.toml"], ["validate", "weather.toml"]])
+def test_closed_and_full_outputs_are_no_crash(program: Program, words: list[str]) -> None:
+    program.write("weather.toml", WEATHER)
+
+    def run(redirection: str) -> subprocess.CompletedProcess[str]:
+        line = f'"$@" {redirection}'
+        shell = ["sh", "-c", line, "sh", *COMMAND, *words]
+        return subprocess.run(
+            shell, cwd=program.folder, env=program.environment, capture_output=True, text=True, check=False
+        )
+
+    assert (run(">&-").returncode, run(">&- 2>&-").returncode) == (0, 0)
+    full = run(">/dev/full")
+    assert (full.returncode, full.stderr) == (2, "cannot go on: [Errno 28] No space left on device\n")
+
+
 def test_a_reader_that_goes_away_is_no_crash(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     reading, writing = os.pipe()
@@ -270,7 +288,7 @@ def test_trust_is_asked_once_on_a_terminal_and_again_when_the_command_changes(pr
             timeout=30,
         )
         if answer is not None:
-            child.expect_exact("Type 'yes': ")
+            child.expect_exact("[yes/no] ")
             child.sendline(answer)
         child.expect(pexpect.EOF)
         child.close()

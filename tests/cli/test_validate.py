@@ -11,7 +11,7 @@ def test_a_sound_suite_answers_zero(program: Program) -> None:
     program.write("suites/other.toml", 'title = "not a suite"')
     done = program.run("validate", "suites")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "1 suite, 1 case: none broken, no warnings\n"
+    assert done.stdout == "1 sound suite with 1 case, none broken, no warnings\n"
 
 
 def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(program: Program) -> None:

@@ -176,7 +176,7 @@ async def test_tool_time_and_model_time_are_numbers_of_their_own() -> None:
         [ToolDefinition("get_weather")],
         Mocks((), suite.mocks, functions, sleep),
         servers={},
-        call_python=functions.holds,
+        call_python=functions.answer,
     )
     model = ScriptedModel([Say(calls=[CALL]), Say("Done.")])
     events: list[Event] = []

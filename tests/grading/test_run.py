@@ -105,3 +105,14 @@ def test_python_checks_are_asked_in_arguments_prohibitions_and_answers() -> None
     (grade,), _ = grade_run(document, case, trajectory, call_python=fine)
     assert set(map(repr, asked)) == {"1", "2", "'done'"}
     assert "forbidden call" in {issue.kind for issue in grade.issues}
+
+
+def test_a_check_that_holds_but_costs_points_is_named() -> None:
+    near = {"similar": "world hello", "metric": "ratio", "threshold": 0.3}
+    grade, status = graded(case_of(call("f", {"a": near})), ("f", {"a": "hello world"}))
+    assert status == "failed"
+    (issue,) = grade.issues
+    assert (issue.kind, issue.argument) == ("partial credit", "a")
+    assert issue.why.startswith("holds, but earns 0.")
+    full, _ = graded(case_of(call("f", {"a": near})), ("f", {"a": "world hello"}))
+    assert full.issues == ()

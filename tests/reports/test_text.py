@@ -8,16 +8,17 @@ from tests.results import result
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.reports.paint import Paint
-from workbench.reports.text import text_report
+from workbench.reports.text import Amount, text_report
 from workbench.suite.model import Gate
 
 
-def lines_of(results: list[RunResult], *, width: int = 80, gate: Gate | None = None, quiet: bool = False) -> list[str]:
+def lines_of(
+    results: list[RunResult], *, width: int = 80, gate: Gate | None = None, amount: Amount = "normal"
+) -> list[str]:
     quality = quality_of(results, {"suite.toml": gate} if gate else {})
     names = {"suite.toml": "Weather"}
-    return list(
-        text_report(results, quality, suite_names=names, width=width, paint=Paint(False), only_unsatisfying=quiet)
-    )
+    paint = Paint(False)
+    return list(text_report(results, quality, suite_names=names, width=width, paint=paint, amount=amount))
 
 
 def failed() -> RunResult:
@@ -37,9 +38,23 @@ def test_issues_stand_under_the_run_they_belong_to() -> None:
 
 
 def test_quiet_leaves_out_what_passed_but_counts_it() -> None:
-    lines = lines_of([result("passed", 1.0), failed()], quiet=True)
+    lines = lines_of([result("passed", 1.0), failed()], amount="little")
     assert not [line for line in lines if line.startswith("✓")]
     assert "2 runs: 1 passed, 1 failed" in lines
+
+
+def test_issues_of_passed_runs_are_shown_only_when_much_is_asked_for() -> None:
+    slow = Issue("latency exceeded", "the model took longer than its budget", expected="at most 5 ms", got="9 ms")
+    passed = result("passed", 1.0, grade=Grade("critics", 1.0, "passed", "", (), (slow,)))
+    said = "    latency exceeded: expected at most 5 ms, got 9 ms (the model took longer than its budget)"
+    assert said in lines_of([passed], amount="much")
+    assert said not in lines_of([passed])
+
+
+def test_an_issue_that_decides_alone_says_so() -> None:
+    forbidden = Issue("forbidden call", "it must not be made", "unlock", 0, decides=True)
+    run = result("failed", 1.0, grade=Grade("critics", 1.0, "passed", "", (), (forbidden,)))
+    assert "    forbidden call: call 1 unlock (it must not be made; this alone fails the case)" in lines_of([run])
 
 
 def test_infrastructure_errors_and_skip_reasons_are_said_in_words() -> None:

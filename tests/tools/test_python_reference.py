@@ -96,10 +96,10 @@ def test_nothing_is_imported_without_trust(tmp_path: Path) -> None:
 def test_a_check_function_says_yes_or_no(tmp_path: Path) -> None:
     source = "import sys\ndef is_even(value): return value % 2 == 0\ndef leave(value): sys.exit(1)"
     functions = functions_of(suite_folder(tmp_path, "suite", rules=source))
-    assert functions.holds("rules:is_even", 4) is True
-    assert functions.holds("rules:is_even", 5) is False
+    assert functions.answer("rules:is_even", 4) is True
+    assert functions.answer("rules:is_even", 5) is False
     with pytest.raises(PythonReferenceError, match="rules:leave tried to end the program"):
-        functions.holds("rules:leave", 1)
+        functions.answer("rules:leave", 1)
 
 
 async def test_a_function_runs_beside_the_event_loop() -> None:

@@ -112,12 +112,22 @@ async def test_junk_on_standard_output_and_a_flood_on_standard_error_hurt_nobody
     assert '[stdout] {"not": "a message"}\n' in log
 
 
-async def test_a_line_longer_than_any_message_is_skipped(open_server: OpenServer, log_file: Path) -> None:
-    server = open_server("python", "workshop.py", "endless")
+async def test_a_message_longer_than_is_read_ends_the_server_at_once_with_the_reason(open_server: OpenServer) -> None:
+    with pytest.raises(ServerError, match="sent a message of more than 32 MiB"):
+        await open_server("python", "workshop.py", "endless").start()
+    server = open_server("python", "workshop.py")
+    await server.start()
+    with pytest.raises(ServerError, match="sent a message of more than 32 MiB"):
+        await server.call("flood", {"mebibytes": 33})
+
+
+async def test_a_server_runs_without_a_log_where_none_can_be_written(open_server: OpenServer, log_file: Path) -> None:
+    log_file.parent.write_text("a file in the way")
+    server = open_server("python", "workshop.py")
     await server.start()
     assert await server.call("add", ADD) == ToolAnswer("3")
-    assert "[stdout] (a line of more than 32 MiB)\n" in log_file.read_text()
-    assert log_file.stat().st_size < 10_000
+    with pytest.raises(ServerError, match=r"; no log: .*bench\.log cannot be written"):
+        await server.call("crash", {})
 
 
 async def test_an_old_log_that_has_grown_long_is_begun_anew(open_server: OpenServer, log_file: Path) -> None:

@@ -71,6 +71,6 @@ def plan_runs(
         if file.suite is not None
         for case in file.suite.cases
         if selection.takes(file.suite, case)
-        for model in (models or settings_of(file.suite, case).models)
+        for model in dict.fromkeys(models or settings_of(file.suite, case).models)
         for repeat in range(case.repeats)
     )

@@ -36,8 +36,8 @@ from workbench.suite.checks import (
 )
 from workbench.suite.moments import read_moment
 
-CallPython = Callable[[str, JsonValue], bool]
-"""Calls the function behind a reference such as `"checks:is_even"` with a value."""
+CallPython = Callable[[str, JsonValue], object]
+"""Calls the function behind a reference such as `"checks:is_even"` with a value. It should answer a bool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,12 @@ def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPyth
     if call_python is None:
         raise CheckError(f"the check {describe(check)!r} needs a Python function, and none may be called here")
     try:
-        holds = bool(call_python(check.python, value))
+        holds = call_python(check.python, value)
     except Exception as error:
         raise CheckError(f"the check {describe(check)!r} raised {type(error).__name__}: {error}") from error
+    if not isinstance(holds, bool):
+        # "no" is true in Python: guessing what was meant would make a wrong verdict out of a mistake.
+        raise CheckError(f"the check {describe(check)!r} must answer True or False, not {holds!r}")
     return _HOLDS if holds else CheckVerdict(0.0, False, "the function says no")
 
 

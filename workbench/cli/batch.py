@@ -23,9 +23,11 @@ from workbench.config.logs import log_to
 from workbench.grading.grade import RunResult
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
-from workbench.reports.text import text_report
+from workbench.reports.text import Amount, text_report
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.json_text import json_text
+
+KNOWN_SHOWN_MAX = 20
 
 PLAIN_WIDTH = 120
 """Columns of a report that does not go to a terminal."""
@@ -77,16 +79,31 @@ def _plan(options: argparse.Namespace) -> tuple[tuple[SuiteFile, ...], tuple[Pla
     except NoSuitesError as error:
         complain(str(error))
         return None
-    say_problems(problem for file in files for problem in file.problems)
+    say_problems(
+        problem for file in files for problem in file.problems if problem.severity == "error" or not options.quiet
+    )
     if any(file.suite is None for file in files):
         complain("nothing was run: put these suites right first")
         return None
     runs = plan_runs(files, models=options.model, case_ids=options.case, tags=options.tag)
-    if not runs:
-        known = sorted({case.id for file in files if file.suite for case in file.suite.cases})
-        complain(f"no case selected; there are {', '.join(known[:20]) or 'none'}{', …' if len(known) > 20 else ''}")
-        return None
-    return files, runs
+    suites = [file.suite for file in files if file.suite is not None]
+    ids = {case.id for suite in suites for case in suite.cases}
+    tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
+    # A case that was renamed must not drop out of a check unnoticed, so every word has to mean something.
+    if _all_known("case", options.case, ids) and _all_known("tag", options.tag, tags):
+        if runs:
+            return files, runs
+        complain("no case selected: no case fits all of the options" if ids else "no case selected: there is none")
+    return None
+
+
+def _all_known(kind: str, wanted: Sequence[str], known: set[str]) -> bool:
+    for word in wanted:
+        if word not in known:
+            some = ", ".join(sorted(known)[:KNOWN_SHOWN_MAX]) or "none"
+            more = ", …" if len(known) > KNOWN_SHOWN_MAX else ""
+            complain(f"no case selected: there is no {kind} {word!r}; there are {some}{more}")
+    return known.issuperset(wanted)
 
 
 def _show(options: argparse.Namespace) -> Show:
@@ -120,9 +137,13 @@ def _text(
         suite_names=_names(files),
         width=PLAIN_WIDTH if to_file else _width(sys.stdout),
         paint=Paint(False) if to_file else paint_for(sys.stdout, os.environ),
-        only_unsatisfying=options.quiet,
+        amount=_amount(options),
     )
     return "\n".join(lines) + "\n"
+
+
+def _amount(options: argparse.Namespace) -> Amount:
+    return "little" if options.quiet else "much" if options.verbose else "normal"
 
 
 def _writable(output: Path | None) -> bool:

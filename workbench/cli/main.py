@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from typing import TextIO
 
 from workbench import __version__
-from workbench.cli.exit_codes import INTERRUPTED, READER_GONE
+from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -39,12 +40,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`): nothing is left to say, and nowhere to say it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_nothing_more()
         return READER_GONE
+    except OSError as error:
+        _write_nothing_more()
+        sys.stderr.write(f"cannot go on: {error}\n")
+        return USAGE
+
+
+def _write_nothing_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nowhere() -> TextIO:
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _prepare_output() -> None:
     """Every line is seen at once, in a pipe too, and a character that the terminal cannot show becomes `?`."""
+    # Closed by the caller (`>&-`): there is nobody to write to, which is no reason not to run.
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace", line_buffering=True)

@@ -18,6 +18,9 @@ class NoSuitesError(Exception):
 
 def load_suites(paths: Sequence[str]) -> tuple[SuiteFile, ...]:
     """Load every suite at or below the paths; raises NoSuitesError when there is none."""
+    if "" in paths:
+        # Path("") is the current folder, and an unset variable in a script does not mean that.
+        raise NoSuitesError("an empty text is no path: write '.' for the current folder")
     found = find_suites(Path(path) for path in paths)
     if not found:
         raise NoSuitesError(f"no suite at {', '.join(paths)}: a suite is a TOML file that says 'format = 1'")

@@ -61,6 +61,6 @@ def _remember(store: TrustStore, path: Path, needs: Needs) -> None:
 def _asked(path: Path) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    sys.stderr.write(f"Trust {one_line(path.name)} and remember it? Type 'yes': ")
+    sys.stderr.write(f"Trust {one_line(path.name)} and remember it? [yes/no] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("yes", "y")

@@ -27,8 +27,6 @@ def execute(options: argparse.Namespace) -> int:
     broken = sum(1 for file in files if file.suite is None)
     warnings = sum(len(file.warnings) for file in files)
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)
-    sys.stdout.write(
-        f"{counted(len(files), 'suite')}, {counted(cases, 'case')}: {broken or 'none'} broken, "
-        f"{counted(warnings, 'warning')}\n"
-    )
+    sound = f"{counted(len(files) - broken, 'sound suite')} with {counted(cases, 'case')}"
+    sys.stdout.write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}\n")
     return USAGE if broken else OK

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import CallPairing, Issue
+from workbench.grading.thresholds import ROUNDING_SLACK
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.trajectory import CallRecord
 
@@ -67,6 +68,17 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
                 argument=verdict.argument,
                 expected=verdict.expected,
                 got=describe_value(verdict.got) if shown else None,
+            )
+        elif verdict.holds and verdict.score < verdict.weight - ROUNDING_SLACK:
+            yield Issue(
+                "partial credit",
+                f"holds, but earns {verdict.score:.2f} of {verdict.weight:.2f}",
+                tool=record.tool,
+                call=pairing.call,
+                expected_call=pairing.expected_call,
+                argument=verdict.argument,
+                expected=verdict.expected,
+                got=describe_value(verdict.got),
             )
     if expected.args == {} and record.arguments:
         for name, value in record.arguments.items():

@@ -21,6 +21,7 @@ IssueKind = Literal[
     "quantity",
     "wrong argument",
     "missing argument",
+    "partial credit",
     "forbidden argument",
     "unexpected argument",
     "forbidden call",

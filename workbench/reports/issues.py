@@ -9,7 +9,8 @@ from workbench.reports.visible import one_line
 def issue_text(issue: Issue) -> str:
     """`kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
     parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
-    return one_line(f"{': '.join(parts)} ({issue.why})")
+    decides = "; this alone fails the case" if issue.decides else ""
+    return one_line(f"{': '.join(parts)} ({issue.why}{decides})")
 
 
 def issue_place(issue: Issue) -> str:

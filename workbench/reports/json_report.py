@@ -6,15 +6,24 @@ changed or taken away.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import totals_of
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
 from workbench.trajectory.trajectory import CallRecord, Round
+
+
+def _bounded(score: object) -> object:
+    return max(min(score, sys.float_info.max), -sys.float_info.max) if isinstance(score, float) else score
+
+
+Finite = Annotated[float, BeforeValidator(_bounded)]
+"""A score; with `arcade_compatible` one can be infinitely bad, which JSON cannot say."""
 
 
 class ReportModel(BaseModel):
@@ -49,7 +58,7 @@ class TotalsReport(ReportModel):
     errors: int
     skipped: int
     stopped: int
-    mean_score: float | None = Field(description="0..1; null when nothing was scored")
+    mean_score: Finite | None = Field(description="0..1; null when nothing was scored")
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
     latency: LatencyReport | None
     usage: UsageReport | None
@@ -61,7 +70,7 @@ class GateReport(ReportModel):
     suite: str | None
     measure: Literal["mean score", "pass rate"]
     minimum: float
-    reached: float | None
+    reached: Finite | None
     met: bool
 
 
@@ -97,7 +106,7 @@ class ArgumentReport(ReportModel):
 
     argument: str
     holds: bool | None
-    score: float
+    score: Finite
     weight: float
     expected: str
     got: JsonValue
@@ -132,7 +141,7 @@ class GradeReport(ReportModel):
     """One grader's reading of the run; the first one decides the status."""
 
     grader: str
-    score: float | None
+    score: Finite | None
     verdict: Verdict
     reason: str
     pairings: tuple[PairingReport, ...]
@@ -148,7 +157,7 @@ class RunReport(ReportModel):
     model: str
     repeat: int
     status: Status
-    score: float | None
+    score: Finite | None
     error: str | None = Field(description="what the infrastructure did, or why the case was skipped")
     finish: str | None = Field(description="why the run ended")
     answer: str

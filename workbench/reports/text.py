@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.cells import cell_len
 
@@ -15,6 +16,8 @@ from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import counted, milliseconds, score_text
 from workbench.reports.visible import fit, one_line, shortened
+
+Amount = Literal["little", "normal", "much"]
 
 BASELINE = "offline"
 """The model that is no language model, wherever it is named."""
@@ -33,12 +36,15 @@ def text_report(
     suite_names: Mapping[str, str],
     width: int,
     paint: Paint,
-    only_unsatisfying: bool = False,
+    amount: Amount = "normal",
 ) -> Iterator[str]:
-    """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells."""
-    shown = [result for result in results if not only_unsatisfying or result.status not in ("passed", "skipped")]
+    """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
+
+    `little` leaves out what passed; `much` shows the issues of passed runs too.
+    """
+    shown = [result for result in results if amount != "little" or result.status not in ("passed", "skipped")]
     if shown:
-        yield from _table(shown, suite_names, width, paint)
+        yield from _table(shown, suite_names, width, paint, issues_of_passed=amount == "much")
         yield ""
     yield from (_gate_line(gate, suite_names, paint) for gate in quality.gates)
     models = dict.fromkeys(result.model for result in results)
@@ -47,12 +53,12 @@ def text_report(
             mine = totals_of(result for result in results if result.model == model)
             yield from totals_lines(mine, paint, title=one_line(model))
     yield from totals_lines(totals_of(results), paint, title="all" if len(models) > 1 else "")
-    if BASELINE in models:
-        yield paint(f"  {BASELINE} is a baseline, no language model: what it gets right, a suite gives away", "quiet")
+    if any(result.model == BASELINE and result.grades for result in results):
+        yield paint(f"  {BASELINE} is a baseline, no language model", "quiet")
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
-    """Counts, scores and latency on at most two lines."""
+    """Counts, scores, latency and tokens, a line each."""
     counts: list[tuple[str, int, Tone]] = [
         ("passed", totals.passed, "good"),
         ("warned", totals.warned, "warn"),
@@ -61,7 +67,11 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         ("skipped", totals.skipped, "quiet"),
         ("stopped", totals.stopped, "quiet"),
     ]
-    said = [paint(f"{count} {word}", tone) for word, count, tone in counts if count or word in ("passed", "failed")]
+    said = [
+        paint(f"{count} {word}", tone if count else "plain")
+        for word, count, tone in counts
+        if count or word in ("passed", "failed")
+    ]
     lead = f"{paint(title, 'strong')}: " if title else ""
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(said)}"
     facts = []
@@ -69,16 +79,17 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         facts.append(f"mean score {totals.mean_score:.3f}")
     if totals.pass_rate is not None:
         facts.append(f"pass rate {totals.pass_rate:.1%}")
-    if totals.latency is not None:
-        times = totals.latency
-        facts.append(
-            f"model latency mean {milliseconds(times.mean_ms)}, p50 {milliseconds(times.p50_ms)},"
-            f" p95 {milliseconds(times.p95_ms)}, max {milliseconds(times.max_ms)}"
-        )
-    if totals.usage is not None:
-        facts.append(f"{totals.usage.input_tokens:,} tokens in, {totals.usage.output_tokens:,} out")
     if facts:
         yield paint(f"  {' · '.join(facts)}", "quiet")
+    if totals.latency is not None:
+        times = totals.latency
+        yield paint(
+            f"  model latency mean {milliseconds(times.mean_ms)}, p50 {milliseconds(times.p50_ms)},"
+            f" p95 {milliseconds(times.p95_ms)}, max {milliseconds(times.max_ms)}",
+            "quiet",
+        )
+    if totals.usage is not None:
+        yield paint(f"  {totals.usage.input_tokens:,} tokens in, {totals.usage.output_tokens:,} out", "quiet")
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
@@ -88,7 +99,9 @@ def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
     return one_line(f"{suite} › {result.case_name}{repeat}")
 
 
-def _table(results: list[RunResult], suite_names: Mapping[str, str], width: int, paint: Paint) -> Iterator[str]:
+def _table(
+    results: list[RunResult], suite_names: Mapping[str, str], width: int, paint: Paint, *, issues_of_passed: bool
+) -> Iterator[str]:
     model_width = min(max(cell_len(one_line(result.model)) for result in results), MODEL_WIDTH_MAX, width // 4)
     model_width = max(model_width, len("model"))
     title_width = max(cell_len(run_title(result, suite_names)) for result in results)
@@ -105,13 +118,13 @@ def _table(results: list[RunResult], suite_names: Mapping[str, str], width: int,
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}  {latency:>9}  {calls:>5}"
-        yield from _details(result, paint)
+        yield from _details(result, paint, issues_of_passed)
 
 
-def _details(result: RunResult, paint: Paint) -> Iterator[str]:
+def _details(result: RunResult, paint: Paint, issues_of_passed: bool) -> Iterator[str]:
     if result.error is not None:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
-    if result.status in ("passed", "skipped"):
+    if result.status == "passed" and not issues_of_passed:
         return
     for grade in result.grades[:1]:
         for issue in grade.issues:
@@ -121,6 +134,6 @@ def _details(result: RunResult, paint: Paint) -> Iterator[str]:
 
 def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:
     subject = "--min-score" if gate.suite is None else f"gate of {one_line(suite_names.get(gate.suite, gate.suite))}"
-    reached = "nothing graded" if gate.reached is None else f"{gate.reached:.3f}"
+    reached = "unknown, for nothing was graded" if gate.reached is None else f"{gate.reached:.3f}"
     verdict = paint("met", "good") if gate.met else paint("missed", "bad")
     return f"{subject}: {gate.measure} {reached}, {gate.minimum:g} demanded: {verdict}"

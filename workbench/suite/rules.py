@@ -248,11 +248,10 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     """Either every argument of a call has a weight or none has; `weight = 0` is a weight."""
     weighted = Counter(_has_weight(value) for value in table(args).values())
     if weighted[True] and weighted[False]:
-        for name, value in table(args).items():
-            if not _has_weight(value):
-                message = "has no weight, though other arguments of this call have one"
-                hint = "give every argument a weight or none (weight = 0 records without judging)"
-                yield Finding((*place, name), message, hint)
+        without = [name for name, value in table(args).items() if not _has_weight(value)]
+        message = f"{', '.join(map(quoted, without))} without weight, though other arguments of this call have one"
+        hint = "give every argument a weight or none (weight = 0 records without judging)"
+        yield Finding((*place, without[0]), message, hint)
 
 
 def _has_weight(value: object) -> bool:

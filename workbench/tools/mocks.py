@@ -68,7 +68,7 @@ class Mocks:
         when = mock.when or {}
         try:
             if any(isinstance(check, PythonCheck) for check in when.values()):
-                return await in_thread(lambda: all_hold(when, call.arguments, call_python=self._functions.holds))
+                return await in_thread(lambda: all_hold(when, call.arguments, call_python=self._functions.answer))
             return all_hold(when, call.arguments)
         except CheckError as error:
             raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error

@@ -62,10 +62,10 @@ class PythonFunctions:
             raise PythonReferenceError(f"{reference} cannot be used: it must be a plain function, not an async one")
         return function
 
-    def holds(self, reference: str, value: JsonValue) -> bool:
-        """Call the function of a `python` check. Raises what `function` raises, and what the function itself raises."""
+    def answer(self, reference: str, value: JsonValue) -> object:
+        """What the function of a `python` check answers. Raises what `function` and the function itself raise."""
         try:
-            return bool(self.function(reference)(copy.deepcopy(value)))
+            return self.function(reference)(copy.deepcopy(value))
         except SystemExit as error:
             raise PythonReferenceError(f"{reference} tried to end the program") from error
 

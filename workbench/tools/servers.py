@@ -26,7 +26,7 @@ from workbench.tools.answer import ToolAnswer
 from workbench.tools.content import answer_of
 from workbench.tools.environment import MissingVariableError, filled, redacted
 from workbench.tools.errors import ServerError
-from workbench.tools.stdio import StdioTransport
+from workbench.tools.stdio import MAX_MESSAGE_BYTES, StdioTransport
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class StdioServer:
         self._command = server.command
         self._folder = folder
         self._log_file = log_file
+        self._log_note = f"log: {log_file}"
         self._environment = environment
         self._limits = limits
         names = {name for value in server.env.values() for name in environment_names(value)}
@@ -188,7 +189,7 @@ class StdioServer:
         inherited = {name: self._environment[name] for name in DEFAULT_INHERITED_ENV_VARS if name in self._environment}
         program, *arguments = self._command
         try:
-            with _open_log(self._log_file, f"server {self._server.name!r}: {self._shown_command}") as log:
+            with self._open_log() as log:
                 self._transport = transport = StdioTransport(
                     (sys.executable if program == "python" else program, *arguments),
                     folder=self._folder,
@@ -246,6 +247,14 @@ class StdioServer:
             self._transport.kill()
             await asyncio.wait({owner}, timeout=_LAST_RESORT_S)
 
+    def _open_log(self) -> BinaryIO:
+        """The server's log. Where none can be written, as in a read-only container, the server runs without one."""
+        try:
+            return _open_log(self._log_file, f"server {self._server.name!r}: {self._shown_command}")
+        except OSError as error:
+            self._log_note = f"no log: {self._log_file} cannot be written, {error.strerror}"
+            return Path(os.devnull).open("wb", buffering=0)
+
     def _cancel_owner(self) -> None:
         if self._owner is not None and not self._cancelled:
             self._cancelled = True
@@ -268,7 +277,7 @@ class StdioServer:
         return shorten(shlex.join(self._command), MAX_SHOWN_COMMAND, placeholder=" …")
 
     def _says(self, what: str) -> str:
-        sentence = f"server {self._server.name!r} {what} (command: {self._shown_command}; log: {self._log_file})"
+        sentence = f"server {self._server.name!r} {what} (command: {self._shown_command}; {self._log_note})"
         return redacted(sentence, self._secrets)
 
     def _start_error(self) -> ServerError:
@@ -292,6 +301,8 @@ class StdioServer:
         return f"{error.strerror or error}: {error.filename or self._command[0]}"
 
     def _how_it_ended(self) -> str:
+        if self._transport is not None and self._transport.overlong:
+            return f"sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
         code = self._transport.own_exit_code if self._transport is not None else None
         if code is None:
             return "closed its output"

@@ -62,6 +62,8 @@ class StdioTransport:
         """Whether messages no longer pass: the server ended or closed its pipes, or the transport is being left."""
         self.stray_lines = 0
         """Lines on standard output that were no MCP messages."""
+        self.overlong = False
+        """Whether a message was longer than what is read; no further one is then."""
         self.own_exit_code: int | None = None
         """How the process ended before anything was done to end it; negative is a signal's number."""
 
@@ -155,8 +157,9 @@ class StdioTransport:
                 try:
                     line = await process.stdout.readline()
                 except ValueError:
-                    self._note_stray_line(b"(a line of more than 32 MiB)")
-                    continue
+                    # Perhaps the very answer that someone waits for: better the end than a wait without reason.
+                    self.overlong = self.closed = True
+                    return
                 if not line:
                     self.closed = True
                     return

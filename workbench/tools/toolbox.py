@@ -61,7 +61,7 @@ class ServerPool:
             _offered(definitions, case),
             Mocks(case.mocks, suite.mocks, functions),
             {tool.name: server for server, tools in started for tool in tools} if execute else {},
-            functions.holds,
+            functions.answer,
         )
 
     async def renew(self) -> None:

@@ -12,8 +12,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """`value` as JSON: compact on one line, or indented. Lone surrogates are escaped, other characters stay.
 
-    Raises TypeError, ValueError or RecursionError for what JSON cannot say.
+    Raises TypeError, ValueError or RecursionError for what JSON cannot say, NaN and the infinities among it.
     """
     separators = (",", ":") if indent is None else None
-    text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent)
+    text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, allow_nan=False)
     return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

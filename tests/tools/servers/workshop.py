@@ -27,6 +27,12 @@ def echo(text: str) -> str:
 
 
 @server.tool()
+def flood(mebibytes: int) -> str:
+    """Says more than anybody wants to know."""
+    return "x" * mebibytes * 2**20
+
+
+@server.tool()
 def refuse() -> str:
     """Always answers with a tool error."""
     raise ToolError("the workshop is closed")
