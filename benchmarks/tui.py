@@ -1,0 +1,151 @@
+"""What the app costs in a real terminal: `python -m benchmarks.tui`, from the root of the repository.
+
+Prints start, idle, a key in the tree, and streaming into runs of a thousand and ten thousand steps. What is the same
+every time is asserted in `tests/tui/test_terminal.py`; processor time and memory are information.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+from tests.tui.terminal import Terminal
+from workbench.batches.events import BatchListener, BatchStarted, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.config.folders import Folders
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    Happening,
+    RequestStarted,
+    ResultReceived,
+    RunStarted,
+    TextDelta,
+)
+from workbench.tui.environment import surroundings_of
+
+CASES = 20
+CHUNKS_PER_S = 300
+STREAM_S = 5.0
+QUIET_S = 0.6
+DOWN = "\x1b[B"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Path(folder) / "suite.toml"
+        suite.write_text(_suite())
+        _start_and_keys(suite, Path(folder))
+        for steps in (1_000, 10_000):
+            _streaming(suite, Path(folder), steps)
+
+
+def _suite() -> str:
+    cases = "".join(
+        f'\n[[cases]]\nname = "Case number {number}"\nuser = "Do thing {number}, please."\n' for number in range(CASES)
+    )
+    return f'format = 1\nname = "Benchmark"\n{cases}'
+
+
+def _start_and_keys(suite: Path, state: Path) -> None:
+    began = time.monotonic()
+    with Terminal([str(suite)], state) as terminal:
+        terminal.wait_for("Not run yet.")
+        painted_ms = (time.monotonic() - began) * 1000
+        terminal.quiet(QUIET_S)
+        print(f"start, {CASES} cases    {painted_ms:6.0f} ms to the first screen, {terminal.cpu_s * 1000:.0f} ms CPU,")
+        print(
+            f"                    {len(terminal.output):,} bytes, {terminal.memory_mb:.0f} MB (gates: 480, 60,000, 60)"
+        )
+        before = terminal.cpu_s
+        print(f"idle, 3 s           {terminal.quiet(3.0)} bytes, {(terminal.cpu_s - before) * 1000:.0f} ms CPU")
+        before, written = terminal.cpu_s, len(terminal.output)
+        for _ in range(CASES - 2):
+            terminal.send(DOWN)
+            terminal.quiet(0.2)
+        keys = CASES - 2
+        print(
+            f"a key in the tree   {(terminal.cpu_s - before) * 1000 / keys:.1f} ms CPU, "
+            f"{(len(terminal.output) - written) / keys:,.0f} bytes (gates: 10, 1,200)"
+        )
+
+
+def _streaming(suite: Path, state: Path, steps: int) -> None:
+    with Terminal([str(suite), str(steps)], state, module="benchmarks.tui") as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send("r")
+        terminal.wait_for("chunk")
+        terminal.quiet(0.05)
+        before, written, began = terminal.cpu_s, len(terminal.output), time.monotonic()
+        while time.monotonic() - began < STREAM_S:
+            terminal.read(0.05)
+        share = (terminal.cpu_s - before) / STREAM_S
+        print(
+            f"{CHUNKS_PER_S} chunks a second into {steps:>6,} steps: {share:.0%} of a core, "
+            f"{(len(terminal.output) - written) / STREAM_S / 1000:.0f} kB/s, {terminal.memory_mb:.0f} MB (gate: 20 %)"
+        )
+
+
+class EndlessSession:
+    """A run with many steps behind it that goes on talking."""
+
+    def __init__(self, listener: BatchListener, steps: int) -> None:
+        self._listener = listener
+        self._steps = steps
+        self._closed = threading.Event()
+
+    def start(self, runs: Sequence[PlannedRun], *, trusted: Callable[[Path], bool]) -> str:
+        self._listener(BatchStarted("batch", tuple(runs)))
+        threading.Thread(target=self._talk, args=(runs[0].run_id,), daemon=True).start()
+        return "batch"
+
+    def stop(self, run_id: str) -> None: ...
+    def stop_all(self) -> None: ...
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _talk(self, run_id: str) -> None:
+        numbers = count()
+
+        def say(*happenings: Happening) -> None:
+            for what in happenings:
+                self._listener(RunEvent(Event(run_id, next(numbers), 0.0, what)))
+
+        say(RunStarted("hash", "case", "Case", "offline", None, (), ()), RequestStarted(1))
+        for number in range(self._steps):
+            call = f"c{number}"
+            say(
+                CallStarted(1, call, "look_up"),
+                CallFinished(call, {"word": f"word {number}", "page": number}),
+                ResultReceived(call, '{"found": true}', False, "default", 1.0),
+            )
+        for number in count():
+            say(TextDelta(1, f"chunk number {number:06}" + ("\n" if number % 40 == 39 else " ")))
+            if self._closed.wait(1 / CHUNKS_PER_S):
+                return
+
+
+def _endless_app(suite: Path, steps: int) -> None:
+    from workbench.tui.workbench import Workbench
+
+    folder = Path(tempfile.mkdtemp())
+    Workbench(
+        [suite],
+        open_session=lambda listener: EndlessSession(listener, steps),
+        folders=Folders(folder, folder),
+        surroundings=surroundings_of({"COLORTERM": "truecolor"}),
+    ).run()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        _endless_app(Path(sys.argv[1]), int(sys.argv[2]))
+    else:
+        main()

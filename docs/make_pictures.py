@@ -1,0 +1,117 @@
+"""Draws the pictures of `docs/pictures`: drives the app on the sample suites, offline, and exports its screens as SVG.
+
+Run it from anywhere: `python docs/make_pictures.py [FOLDER]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from workbench.batches.events import BatchListener
+from workbench.batches.session import Session
+from workbench.config.folders import Folders
+from workbench.config.resources import bundled
+from workbench.tui.environment import surroundings_of
+from workbench.tui.workbench import Workbench
+
+Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
+
+PICTURES = Path(__file__).parent / "pictures"
+LONGEST_WAIT_S = 60.0
+
+_WEB_FONT = re.compile(r"\s*@font-face \{[^}]*\}")
+"""Pictures ask no server for a font."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: its name, the size of the terminal in cells, the theme, and what is done before it is drawn."""
+
+    name: str
+    size: tuple[int, int]
+    drive: Drive
+    theme: str = "graphite"
+
+
+async def _everything_run(app: Workbench, pilot: Pilot[int]) -> None:
+    """Run all suites and stand on a case that failed."""
+    await pilot.press("home", "R")
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
+    await _on_case(app, pilot, "failed")
+
+
+async def _narrow(app: Workbench, pilot: Pilot[int]) -> None:
+    await _everything_run(app, pilot)
+    await pilot.press("3", "home")
+
+
+async def _help(app: Workbench, pilot: Pilot[int]) -> None:
+    await pilot.press("question_mark")
+
+
+async def _on_case(app: Workbench, pilot: Pilot[int], status: str) -> None:
+    suites = app.main.suites
+    for index, row in enumerate(suites.rows):
+        if row.case is not None and app.main.book.summary((row.key.path, row.case.id)).status == status:
+            suites.move_to(index)
+            app.main.open(app.main.workspace)
+            break
+    await pilot.pause()
+
+
+async def _until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LONGEST_WAIT_S):
+        while not condition():
+            await pilot.pause(0.05)
+    await pilot.pause(0.1)
+
+
+ALL_PICTURES = (
+    Picture("workbench", (140, 40), _everything_run),
+    Picture("light", (140, 40), _everything_run, "paper"),
+    Picture("narrow", (80, 24), _narrow),
+    Picture("keys", (100, 40), _help),
+)
+
+
+async def draw(picture: Picture, suites: Path) -> str:
+    """Draw one picture, as SVG."""
+    with tempfile.TemporaryDirectory() as state:
+        folders = Folders(Path(state), Path(state) / "log")
+
+        def open_session(listener: BatchListener) -> Session:
+            return Session(listener, server_logs=folders.server_logs)
+
+        surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
+        app = Workbench([suites], open_session=open_session, folders=folders, surroundings=surroundings, trust=True)
+        async with app.run_test(size=picture.size) as pilot:
+            app.theme = picture.theme
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            await picture.drive(app, pilot)
+            await pilot.pause(0.1)
+            drawing = app.export_screenshot(title="workbench")
+            await asyncio.to_thread(app.runner.close)
+        return drawing
+
+
+def main(folder: Path, suites: Path) -> None:
+    """Draw all pictures into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for picture in ALL_PICTURES:
+        drawing = _WEB_FONT.sub("", asyncio.run(draw(picture, suites)))
+        drawing = drawing.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
+        (folder / f"{picture.name}.svg").write_text(drawing, encoding="utf-8")
+        sys.stdout.write(f"{picture.name}.svg\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES, bundled("sample_suites"))

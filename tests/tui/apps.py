@@ -1,0 +1,293 @@
+"""The app under test: on suites of a folder, with a session whose runs say what the test wants them to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from workbench.batches.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.config.folders import Folders
+from workbench.grading.grade import RunResult
+from workbench.grading.run import grade_run
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    Event,
+    Happening,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
+from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.tui.environment import surroundings_of
+from workbench.tui.workbench import Workbench
+
+GOLDENS = Path(__file__).parent / "goldens"
+REGENERATE = "WORKBENCH_REGENERATE"
+"""Set this environment variable to write the golden screens anew."""
+
+SMART_HOME = """
+format = 1
+name = "Smart home"
+system = "You are a smart home assistant."
+
+[[tools]]
+name = "set_lights"
+description = "Sets the lights of a room."
+
+[[tools]]
+name = "set_tv"
+description = "Turns the TV on or off."
+
+# A film, so the lights go down.
+[[cases]]
+name = "Movie night"
+tags = ["evening"]
+user = "Start movie night."
+
+[[cases.ordered]]
+tool = "set_lights"
+[cases.ordered.args]
+room = "living room"
+brightness = { range = [5, 40] }
+
+[[cases.ordered]]
+tool = "set_tv"
+args = { power = "on" }
+
+[[cases]]
+name = "Lights off"
+user = "Switch the lights off."
+
+[[cases.ordered]]
+tool = "set_lights"
+args = { brightness = 0 }
+
+[[cases]]
+name = "Nothing to do"
+user = "Good night."
+expect_no_calls = true
+""".lstrip()
+
+BROKEN = """
+format = 1
+name = "Broken"
+
+[[cases]]
+name = "One"
+usr = "typo"
+""".lstrip()
+
+NEEDY = """
+format = 1
+name = "Needy"
+
+[[servers]]
+name = "home"
+command = ["python", "server.py"]
+
+[[cases]]
+name = "Ask"
+user = "Ask the server."
+""".lstrip()
+
+
+class ScriptedSession:
+    """Takes the place of the engine: nothing happens until the test says what does."""
+
+    def __init__(self, listener: BatchListener) -> None:
+        self.listener = listener
+        self.runs: list[PlannedRun] = []
+        self.stopped: list[str] = []
+        self.trusted: list[bool] = []
+        self.closed = False
+        self._batches = 0
+
+    def start(self, runs: Sequence[PlannedRun], *, trusted: Callable[[Path], bool]) -> str:
+        self._batches += 1
+        self.runs += runs
+        self.trusted += [trusted(run.file.path) for run in runs]
+        self.listener(BatchStarted(f"batch-{self._batches}", tuple(runs)))
+        return f"batch-{self._batches}"
+
+    def stop(self, run_id: str) -> None:
+        self.stopped.append(run_id)
+
+    def stop_all(self) -> None:
+        self.stopped += [run.run_id for run in self.runs]
+
+    def close(self) -> None:
+        self.closed = True
+
+    def say(self, planned: PlannedRun, *happenings: Happening, first: int = 0) -> None:
+        """Let things happen in a run, as its events from number `first` on."""
+        for number, what in enumerate(happenings, first):
+            self.listener(RunEvent(Event(planned.run_id, number, float(number), what)))
+
+    def finish(self, planned: PlannedRun, happenings: Sequence[Happening]) -> RunResult:
+        """Let a whole run happen, and grade it as the engine does."""
+        self.say(planned, *happenings)
+        events = [Event(planned.run_id, number, float(number), what) for number, what in enumerate(happenings)]
+        return self.grade(planned, fold(events))
+
+    def grade(self, planned: PlannedRun, trajectory: Trajectory) -> RunResult:
+        """End a run with its grade."""
+        grades, status = grade_run(planned.suite, planned.case, trajectory)
+        path, case = str(planned.file.path), planned.case
+        done = RunResult(
+            planned.run_id, path, case.id, case.name, planned.model, planned.repeat, status, trajectory, grades
+        )
+        self.listener(RunDone(done))
+        return done
+
+    def end_batch(self) -> None:
+        """End the last batch."""
+        self.listener(BatchDone(f"batch-{self._batches}"))
+
+
+Call = tuple[str, dict[str, JsonValue]]
+
+
+def opening(planned: PlannedRun) -> RunStarted:
+    """The first event of a run."""
+    tools = tuple(ToolDefinition(tool.name, tool.description) for tool in planned.suite.tools)
+    system, user = planned.settings.system, planned.case.user or ""
+    return RunStarted(
+        planned.file.hash, planned.case.id, planned.case.name, planned.model, system, (Message("user", user),), tools
+    )
+
+
+def conversation(planned: PlannedRun, calls: Sequence[Call], answer: str) -> list[Happening]:
+    """A run that makes some calls, gets an answer to each, and then says something. All times are fixed."""
+    happenings: list[Happening] = [opening(planned), RequestStarted(1)]
+    for number, (tool, arguments) in enumerate(calls):
+        happenings += [CallStarted(1, f"c{number}", tool), CallFinished(f"c{number}", arguments)]
+    if calls:
+        happenings.append(ResponseFinished(1, "tool calls", Usage(120, 38), 96.0, 412.0))
+        for number in range(len(calls)):
+            happenings.append(ResultReceived(f"c{number}", '{"ok": true}', False, "case mock", 12.0))
+        happenings.append(RequestStarted(2))
+    last = 2 if calls else 1
+    happenings += [TextDelta(last, answer), ResponseFinished(last, "answered", Usage(171, 12), 80.0, 301.0)]
+    return [*happenings, RunFinished("answered")]
+
+
+MOVIE_NIGHT: Sequence[Call] = (("set_lights", {"room": "living room", "brightness": 60}),)
+"""What a model did that dimmed too little and forgot the TV."""
+
+
+class Opened:
+    """The app while it runs, and the session it opened."""
+
+    def __init__(self, app: Workbench, pilot: Pilot[int], sessions: list[ScriptedSession]) -> None:
+        self.app = app
+        self.pilot = pilot
+        self._sessions = sessions
+
+    @property
+    def session(self) -> ScriptedSession:
+        return self._sessions[-1]
+
+    @property
+    def screen(self) -> str:
+        """What stands on the screen."""
+        return screen_text(self.app)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys and let everything settle."""
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until nothing is under way in the app: no worker, no waiting delivery, no resting cursor."""
+        async with asyncio.timeout(20):
+            while True:
+                await self.pilot.pause()
+                opening = self.app.is_starting or any(worker.group != "start" for worker in self.app.workers)
+                if not opening and not self.app.main.is_catching_up and not self.app.runner.is_delivering:
+                    break
+                await asyncio.sleep(0)
+        await self.pilot.pause()
+
+    async def run(self, *keys: str) -> list[PlannedRun]:
+        """Press keys that start runs, and wait until they were started; the runs."""
+        before = len(self._sessions[-1].runs) if self._sessions else 0
+        await self.pilot.press(*keys)
+        await self.until(lambda: bool(self._sessions) and len(self._sessions[-1].runs) > before)
+        await self.settle()
+        return self.session.runs[before:]
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something to hold."""
+        async with asyncio.timeout(20):
+            while not condition():
+                await self.pilot.pause()
+        await self.settle()
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path,
+    *,
+    size: tuple[int, int] = (120, 36),
+    environment: dict[str, str] | None = None,
+    models: Sequence[str] = (),
+    paths: Sequence[Path] | None = None,
+    trust: bool = False,
+) -> AsyncIterator[Opened]:
+    """Run the app on a folder, without a terminal, its clock standing still."""
+    sessions: list[ScriptedSession] = []
+
+    def open_session(listener: BatchListener) -> ScriptedSession:
+        sessions.append(ScriptedSession(listener))
+        return sessions[-1]
+
+    state = folder.parent / "state"
+    app = Workbench(
+        [folder] if paths is None else paths,
+        open_session=open_session,
+        folders=Folders(state, state / "log"),
+        surroundings=surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
+        models=models,
+        trust=trust,
+        clock=lambda: 0.0,
+    )
+    async with app.run_test(size=size) as pilot:
+        open_app = Opened(app, pilot, sessions)
+        await open_app.settle()
+        yield open_app
+
+
+def screen_text(app: Workbench) -> str:
+    """The screen as plain text, without blanks at the ends of lines."""
+    lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+    return "\n".join(lines)
+
+
+def suites_in(folder: Path, **texts: str) -> Path:
+    """A folder `suites` with some suite files."""
+    suites = folder / "suites"
+    suites.mkdir()
+    for name, text in texts.items():
+        (suites / f"{name}.toml").write_text(text, encoding="utf-8")
+    return suites
+
+
+def assert_golden(text: str, name: str) -> None:
+    """Compare a screen with the one that was kept, or keep it anew (`WORKBENCH_REGENERATE=1`)."""
+    file = GOLDENS / f"{name}.txt"
+    if os.environ.get(REGENERATE):
+        GOLDENS.mkdir(exist_ok=True)
+        file.write_text(text + "\n", encoding="utf-8")
+    kept = file.read_text(encoding="utf-8").removesuffix("\n")
+    assert text == kept, f"{file.name} shows something else:\n{text}"

@@ -1,0 +1,299 @@
+"""A run as items: what happened, in order, and the grade where it belongs."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.results import result
+from tests.trajectory.scripts import events_of, scripts, stamped
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import Message, Usage
+from workbench.trajectory.trajectory import fold
+from workbench.tui.state.items import CallItem, MessageItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
+from workbench.tui.state.layout import lines_of
+from workbench.tui.state.run_lines import RunLines, copied_text
+from workbench.tui.state.run_view import RunView
+from workbench.tui.state.spans import cells, plain
+
+
+def view_of(events: list[Event]) -> RunView:
+    view = RunView()
+    for event in events:
+        view.add(event)
+    return view
+
+
+def graded(*pairings: CallPairing, issues: tuple[Issue, ...] = (), score: float = 0.5) -> RunResult:
+    return result("failed", score, grade=Grade("critics", score, "failed", "", pairings, issues))
+
+
+def screen_of(view: RunView, width: int = 60) -> str:
+    lines = RunLines(view, width)
+    return "\n".join(plain(lines.line(index)) for index in range(lines.count))
+
+
+def two_calls() -> RunView:
+    return view_of(events_of([("", 2), ("Done.", 0)]))
+
+
+def pair(expected: int | None, call: int | None, *verdicts: ArgumentVerdict) -> CallPairing:
+    return CallPairing(expected, call, True, 1.0, 1.0, verdicts)
+
+
+@given(scripts(), st.integers(1, 90), st.integers(1, 90), st.booleans())
+@settings(deadline=None)
+def test_any_run_can_be_shown_at_any_width_at_any_moment(
+    events: list[Event], width: int, other_width: int, expand: bool
+) -> None:
+    view = RunView()
+    lines = RunLines(view, width)
+    for number, event in enumerate(events):
+        view.add(event)
+        lines.sync()
+        if expand and lines.count:
+            item = lines.item_at(number % lines.count)
+            assert item is not None
+            lines.toggle(item)
+    view.grade(result("passed", 1.0))
+    lines.sync()
+    fresh = RunLines(view, width)
+    assert [fresh.line(index) for index in range(fresh.count)] == [lines.line(index) for index in range(lines.count)]
+    lines.resize(other_width)
+    for index in range(lines.count):
+        assert cells(lines.line(index)) <= max(other_width, 24)
+        item = lines.item_at(index)
+        assert item is not None
+        assert lines.start_of(item) <= index < lines.start_of(item + 1)
+        copied_text(view.items[item])
+
+
+@given(scripts(), st.randoms(use_true_random=False))
+def test_events_that_do_not_fit_are_left_out_without_failing(events: list[Event], random: object) -> None:
+    random.shuffle(events)  # type: ignore[attr-defined]
+    view = view_of(events)
+    view.grade(result("failed", 0.0))
+    assert isinstance(view.items[-1], OutcomeItem) or any(isinstance(item, OutcomeItem) for item in view.items)
+
+
+@given(scripts())
+def test_calls_stand_in_the_order_of_the_trajectory(events: list[Event]) -> None:
+    view = view_of(events)
+    shown = [item.call_id for item in view.items if isinstance(item, CallItem)]
+    assert shown == [record.call.id for record in fold(events).calls]
+
+
+def test_text_that_streams_in_is_one_item_until_something_else_comes() -> None:
+    view = view_of(
+        stamped(
+            [
+                RunStarted("h", "c", "C", "m", None, (Message("user", "Hi"),), ()),
+                RequestStarted(1),
+                TextDelta(1, "Hello, "),
+                TextDelta(1, "you."),
+                CallStarted(1, "a", "t"),
+                TextDelta(1, "And more."),
+            ]
+        )
+    )
+    texts = [item.text.text for item in view.items if isinstance(item, TextItem)]
+    assert texts == ["Hello, you.", "And more."]
+
+
+def test_a_request_that_is_tried_again_is_one_step_with_its_error() -> None:
+    view = view_of(
+        stamped(
+            [
+                RunStarted("h", "c", "C", "m", None, (), ()),
+                RequestStarted(1),
+                RequestFailed(1, "503"),
+                RequestStarted(1),
+                ResponseFinished(1, "answered", Usage(1, 1), None, 5.0),
+            ]
+        )
+    )
+    (asked,) = [item for item in view.items if isinstance(item, RoundItem)]
+    assert asked.errors == ["503"]
+    assert asked.response is not None
+
+
+def test_a_result_stands_under_its_own_call() -> None:
+    view = two_calls()
+    kinds = [type(item) for item in view.items if isinstance(item, CallItem | ResultItem)]
+    assert kinds == [CallItem, ResultItem, CallItem, ResultItem]
+
+
+def test_verdicts_and_issues_stand_at_the_call_they_are_about() -> None:
+    view = two_calls()
+    verdict = ArgumentVerdict("n", False, 0.0, 1.0, "5..40", 60, True, "too much")
+    about_second = Issue("extra call", "nobody asked", call=1)
+    view.grade(graded(pair(0, 0, verdict), issues=(about_second,)))
+    first, second = [item for item in view.items if isinstance(item, CallItem)]
+    assert (first.verdicts, first.issues) == ((verdict,), ())
+    assert (second.verdicts, second.issues) == ((), (about_second,))
+
+
+def test_a_missing_call_stands_behind_the_call_before_it() -> None:
+    view = two_calls()
+    view.grade(
+        graded(
+            pair(0, 0),
+            pair(1, None),
+            pair(2, None),
+            pair(3, 1),
+            pair(4, None),
+            issues=(Issue("missing call", "never called", expected_call=1),),
+        ),
+        ["t", "b", "c", "t", "e"],
+    )
+    shown = [
+        item.tool if isinstance(item, MissingItem) else "call"
+        for item in view.items
+        if isinstance(item, CallItem | MissingItem)
+    ]
+    assert shown == ["call", "b", "c", "call", "e"]
+
+
+def test_a_missing_call_before_all_others_stands_before_them() -> None:
+    view = two_calls()
+    view.grade(graded(pair(0, None), pair(1, 0)), ["a", "t"])
+    shown = [type(item) for item in view.items if isinstance(item, CallItem | MissingItem)]
+    assert shown == [MissingItem, CallItem, CallItem]
+
+
+def test_missing_calls_of_a_run_without_calls_stand_before_its_outcome() -> None:
+    view = view_of(events_of([("No.", 0)]))
+    view.grade(graded(pair(0, None), pair(1, None)), ["a", "b"])
+    tools = [item.tool for item in view.items[-3:-1] if isinstance(item, MissingItem)]
+    assert tools == ["a", "b"]
+    assert isinstance(view.items[-1], OutcomeItem)
+
+
+def test_issues_that_belong_to_no_call_stand_at_the_end() -> None:
+    view = two_calls()
+    late = Issue("latency exceeded", "took 20 s")
+    view.grade(graded(pair(0, 0), issues=(late, Issue("missing call", "gone", expected_call=1))), ["t", "u"])
+    outcome = view.items[-1]
+    assert isinstance(outcome, OutcomeItem)
+    assert outcome.issues == (late,)
+
+
+def test_only_the_first_grade_counts() -> None:
+    view = two_calls()
+    view.grade(graded(pair(0, 0), pair(1, None)), ["t", "u"])
+    before = len(view.items)
+    view.grade(graded(pair(0, 0), pair(1, None)), ["t", "u"])
+    assert len(view.items) == before
+
+
+def test_changes_are_told_once() -> None:
+    view = two_calls()
+    assert view.take_changes()[1]
+    assert view.take_changes() == (False, [])
+
+
+def test_arguments_are_aligned_each_with_its_verdict() -> None:
+    view = view_of(
+        stamped(
+            [
+                RunStarted("h", "c", "C", "m", None, (Message("user", "Go"),), ()),
+                RequestStarted(1),
+                CallStarted(1, "a", "set_lights"),
+                CallFinished("a", {"room": "living room", "brightness": 60}),
+            ]
+        )
+    )
+    view.grade(
+        graded(
+            pair(
+                0,
+                0,
+                ArgumentVerdict("room", True, 0.5, 0.5, '"living room"', "living room", True, "equal"),
+                ArgumentVerdict("brightness", False, 0.0, 0.5, "5..40", 60, True, "outside"),
+                ArgumentVerdict("colour", False, 0.0, 0.5, '"warm"', None, False, "missing"),
+            )
+        )
+    )
+    assert screen_of(view, 60).splitlines()[2:6] == [
+        "   → set_lights",
+        '      room        "living room"  ✓',
+        "      brightness  60             ✗ expected 5..40",
+        '      colour      not given      ✗ expected "warm"',
+    ]
+
+
+def test_an_argument_that_holds_but_earns_less_is_no_plain_yes() -> None:
+    view = view_of(stamped([RequestStarted(1), CallStarted(1, "a", "t"), CallFinished("a", {"n": 19})]))
+    verdict = ArgumentVerdict("n", True, 0.25, 0.5, "near 21", 19, True, "close")
+    issue = Issue("partial credit", "holds, but earns 0.25 of 0.50", call=0, argument="n")
+    view.grade(graded(pair(0, 0, verdict), issues=(issue,)))
+    assert screen_of(view, 60).splitlines()[2] == "      n  19      ! 50% expected near 21"
+
+
+def test_where_it_is_narrow_the_expectation_moves_below() -> None:
+    view = view_of(stamped([RequestStarted(1), CallStarted(1, "a", "t"), CallFinished("a", {"city": "Paris"})]))
+    verdict = ArgumentVerdict("city", False, 0.0, 1.0, 'similar to "The city of light"', "Paris", True, "no")
+    view.grade(graded(pair(0, 0, verdict)))
+    assert screen_of(view, 36).splitlines()[2:5] == [
+        '      city  "Paris"',
+        "            ✗ expected similar to",
+        '              "The city of light"',
+    ]
+
+
+def test_arguments_that_are_still_coming_in_are_shown_as_they_are() -> None:
+    view = view_of(stamped([RequestStarted(1), CallStarted(1, "a", "t"), CallArgumentsDelta("a", '{"city": "Par')]))
+    assert '{"city": "Par' in screen_of(view)
+
+
+def test_broken_arguments_say_why_and_show_what_came() -> None:
+    view = view_of(
+        stamped([RequestStarted(1), CallStarted(1, "a", "t"), CallFinished("a", {}, '{"city":', "it ends too early")])
+    )
+    shown = screen_of(view)
+    assert "✗ it ends too early" in shown
+    assert '{"city":' in shown
+
+
+def test_a_long_result_is_folded_until_it_is_expanded() -> None:
+    content = '{"rows": [' + ", ".join(str(number) for number in range(200)) + "]}"
+    item = ResultItem(ResultReceived("a", content, False, "server", 40.0))
+    folded = [plain(line) for line in lines_of(item, 60)]
+    assert len(folded) == 5
+    assert folded[-1].strip().endswith("more lines, Enter shows them")
+    expanded = [plain(line) for line in lines_of(item, 60, expanded=True)]
+    assert expanded[1].strip() == "{"
+    assert len(expanded) > 200
+
+
+def test_an_infrastructure_error_is_told_in_plain_words_and_blames_no_model() -> None:
+    view = view_of(
+        stamped([RunStarted("h", "c", "C", "m", None, (), ()), RequestStarted(1), RunFinished("error", "no route")])
+    )
+    view.grade(result("error", error="no route to host"))
+    shown = screen_of(view)
+    assert "▲ error" in shown
+    assert "no route to host" in shown
+    assert "no fault of the model" in shown
+
+
+def test_copying_yields_everything_unshortened() -> None:
+    content = "x" * 500_000
+    assert copied_text(ResultItem(ResultReceived("a", content, False, "server", 1.0))) == (content, "the result")
+    message = view_of(events_of([])).items[0]
+    assert not isinstance(message, MessageItem)
+    call = CallItem("a", "t", 0, arguments={"n": 1})
+    assert copied_text(call) == ('t {"n": 1}', "the call")

@@ -1,0 +1,137 @@
+"""The book of runs: the latest of each case, model and repeat, and how far the batches are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.results import result
+from tests.trajectory.scripts import events_of
+from workbench.batches.events import BatchDone, BatchStarted, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.grading.grade import RunResult, Status
+from workbench.suite.loading import parse_suite
+from workbench.tui.state.runs import CaseSummary, Counts, RunBook
+
+PATH = Path("a.toml")
+TEXT = """
+format = 1
+name = "S"
+models = ["offline", "other"]
+[[cases]]
+name = "One"
+user = "x"
+[[cases]]
+name = "Two"
+user = "x"
+"""
+ONE, TWO = (PATH, "one"), (PATH, "two")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def planned() -> tuple[PlannedRun, ...]:
+    return plan_runs([parse_suite(TEXT, PATH)])
+
+
+def started(book: RunBook, name: str = "b1") -> tuple[PlannedRun, ...]:
+    runs = planned()
+    book.apply(BatchStarted(name, runs))
+    return runs
+
+
+def done(run: PlannedRun, status: Status, score: float | None = None) -> RunDone:
+    made = result(status, score, case=run.case.id, model=run.model)
+    return RunDone(
+        RunResult(
+            run.run_id,
+            str(PATH),
+            run.case.id,
+            run.case.name,
+            run.model,
+            run.repeat,
+            status,
+            made.trajectory,
+            made.grades,
+        )
+    )
+
+
+def test_a_planned_run_waits_then_runs_then_is_done() -> None:
+    book = RunBook(Clock())
+    run = started(book)[0]
+    assert book.summary(ONE).stage == "waiting"
+    assert book.apply(RunEvent(events_of([], run_id=run.run_id)[0])) == ONE
+    assert book.summary(ONE).stage == "running"
+    assert book.apply(done(run, "passed", 1.0)) == ONE
+    assert book.runs_of(ONE)[0].stage == "done"
+
+
+def test_a_case_shows_the_worst_of_its_models_and_the_lowest_score() -> None:
+    book = RunBook(Clock())
+    first, second, *_ = started(book)
+    book.apply(done(first, "passed", 1.0))
+    book.apply(done(second, "warned", 0.85))
+    assert book.summary(ONE) == CaseSummary("warned", 0.85, "done")
+
+
+def test_a_new_run_takes_the_place_of_the_one_before() -> None:
+    book = RunBook(Clock())
+    for run in started(book):
+        book.apply(done(run, "failed", 0.0))
+    book.apply(BatchDone("b1"))
+    again = started(book, "b2")
+    assert book.counts() == Counts(waiting=4)
+    book.apply(done(again[0], "passed", 1.0))
+    assert book.counts() == Counts(passed=1, waiting=3)
+
+
+def test_errors_and_stopped_runs_are_counted_apart() -> None:
+    book = RunBook(Clock())
+    runs = started(book)
+    for run, status in zip(runs, ("passed", "error", "stopped", "skipped"), strict=True):
+        book.apply(done(run, status))  # type: ignore[arg-type]
+    assert book.counts() == Counts(passed=1, error=1, stopped=1, skipped=1)
+    assert book.tally([ONE, TWO]) == (0, 0)
+
+
+def test_a_suite_tells_how_many_of_its_graded_cases_are_good() -> None:
+    book = RunBook(Clock())
+    for run in started(book):
+        book.apply(done(run, "passed" if run.case.id == "one" else "failed", 1.0))
+    assert book.tally([ONE, TWO]) == (1, 2)
+
+
+def test_progress_counts_from_the_beginning_of_the_batch_and_stops_with_it() -> None:
+    clock = Clock()
+    book = RunBook(clock)
+    assert book.progress().total == 0
+    runs = started(book)
+    clock.now += 3
+    book.apply(done(runs[0], "passed", 1.0))
+    progress = book.progress()
+    assert (progress.done, progress.total, progress.elapsed_s, progress.under_way) == (1, 4, 3.0, True)
+    book.apply(BatchDone("b1"))
+    clock.now += 100
+    assert (book.progress().elapsed_s, book.progress().under_way) == (3.0, False)
+
+
+def test_what_is_under_way_can_be_asked_for_one_case() -> None:
+    book = RunBook(Clock())
+    runs = started(book)
+    assert len(book.under_way()) == 4
+    assert len(book.under_way(ONE)) == 2
+    book.apply(done(runs[0], "passed", 1.0))
+    assert len(book.under_way(ONE)) == 1
+
+
+def test_events_of_unknown_runs_are_ignored() -> None:
+    book = RunBook(Clock())
+    assert book.apply(RunEvent(events_of([], run_id="ghost")[0])) is None
+    assert book.apply(RunDone(result("passed", 1.0))) is None
+    assert book.apply(BatchDone("ghost")) is None

@@ -1,0 +1,135 @@
+"""The real program in a real pseudo-terminal: what it writes, what that looks like, what it costs."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pyte
+
+DEADLINE_S = 30.0
+
+
+class Terminal:
+    """`workbench` on some paths, in a terminal of `columns` × `rows` that answers nothing."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        state: Path,
+        *,
+        columns: int = 120,
+        rows: int = 36,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        module: str = "workbench",
+    ) -> None:
+        self.output = bytearray()
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self._screen)
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "PYTHONPATH")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=folder,
+            env={
+                **kept,
+                "TERM": "xterm-256color",
+                "COLORTERM": "truecolor",
+                "XDG_STATE_HOME": str(state),
+                **(environment or {}),
+            },
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(slave)
+        self._master = master
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.hang_up()
+
+    @property
+    def screen(self) -> str:
+        """What a person would see."""
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    def send(self, keys: str | bytes) -> None:
+        """Press keys."""
+        os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
+
+    def read(self, timeout_s: float) -> int:
+        """Take in what is written within `timeout_s`; the number of bytes, 0 when nothing was."""
+        if self._master < 0 or not select.select([self._master], [], [], timeout_s)[0]:
+            return 0
+        try:
+            data = os.read(self._master, 1 << 16)
+        except OSError:
+            return 0
+        self.output += data
+        self._stream.feed(data)
+        return len(data)
+
+    def wait_for(self, condition: str | Callable[[], bool]) -> None:
+        """Read until a text is on the screen, or something holds; raises AssertionError when it never does."""
+        holds = condition if callable(condition) else lambda: condition in self.screen
+        deadline = time.monotonic() + DEADLINE_S
+        while not holds():
+            assert time.monotonic() < deadline, f"waited for {condition!r}, saw:\n{self.screen}"
+            self.read(0.05)
+
+    def quiet(self, silence_s: float) -> int:
+        """Read until nothing came for `silence_s`; the number of bytes that did come."""
+        total = 0
+        while came := self.read(silence_s):
+            total += came
+        return total
+
+    def end(self) -> int:
+        """Read until the program has ended; its exit code."""
+        self.wait_for(lambda: self.process.poll() is not None)
+        while self.read(0.05):
+            pass
+        return self.process.returncode
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the program a signal."""
+        self.process.send_signal(number)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a dropped connection does."""
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that the program has used so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def memory_mb(self) -> float:
+        """Resident memory of the program."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * resource.getpagesize() / 1e6

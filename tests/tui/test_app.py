@@ -1,0 +1,205 @@
+"""The app as a person uses it: moving, filtering, looking, editing elsewhere, copying."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
+from workbench.tui.screens.main import MainScreen
+from workbench.tui.widgets.case_view import CaseView
+
+
+async def test_the_app_opens_on_the_first_case_and_shows_it(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        assert app.app.main.selected_case is not None
+        assert 'user = "Start movie night."' in app.screen
+        assert "Not run yet." in app.screen
+
+
+async def test_the_case_follows_the_tree(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("down")
+        assert 'user = "Switch the lights off."' in app.screen
+        await app.press("up", "up")
+        assert 'system = "You are a smart home' in app.screen
+
+
+async def test_typing_filters_and_escape_brings_everything_back(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, needy=NEEDY)) as app:
+        await app.press("slash", *"evening")
+        assert "Movie night" in app.screen
+        assert "Lights off" not in app.screen
+        assert "needy" not in app.screen
+        await app.press("enter")
+        assert app.app.main.pane == "suites"
+        assert "Lights off" not in app.screen
+        await app.press("escape")
+        assert "Lights off" in app.screen
+
+
+async def test_keys_typed_into_the_filter_do_nothing_else(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("slash", *"rqxz")
+        assert app.app.main.suites.filter == "rqxz"
+        assert app.app.is_running
+        await app.press("escape")
+
+
+async def test_branches_fold_and_unfold(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("left", "left")
+        assert "Movie night" not in app.screen.split("│")[0]
+        assert "▸ smart_home" in app.screen
+        await app.press("right")
+        assert "▾ smart_home" in app.screen
+        await app.press("enter")
+        assert "▸ smart_home" in app.screen
+
+
+async def test_with_80_columns_the_right_pane_is_the_one_asked_for(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        assert "[[cases]]" in app.screen
+        await app.press("3")
+        assert "Not run yet." in app.screen
+        assert "Movie night" in app.screen
+        await app.press("2")
+        assert "[[cases]]" in app.screen
+        await app.press("tab", "tab")
+        assert app.app.main.pane == "suites"
+
+
+async def test_a_zoomed_pane_has_the_screen_to_itself(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("2", "z")
+        assert "Not run yet." not in app.screen
+        assert "▾ smart_home" not in app.screen
+        await app.press("3")
+        assert "Not run yet." in app.screen
+        await app.press("escape")
+        assert "▾ smart_home" in app.screen
+
+
+async def test_a_resized_terminal_is_laid_out_anew(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        for width, height in ((60, 20), (200, 60), (80, 24), (40, 10), (120, 36)):
+            await app.pilot.resize_terminal(width, height)
+        await app.settle()
+        assert "[[cases]]" in app.screen
+        assert "Not run yet." in app.screen
+
+
+async def test_what_changed_on_disk_is_read_again_on_request(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        (suites / "smart_home.toml").write_text(SMART_HOME.replace("Lights off", "Lights out"), encoding="utf-8")
+        await app.press("f5")
+        assert "Lights out" in app.screen
+        assert "Read again" in app.screen
+        assert app.app.main.selected_case == (suites / "smart_home.toml", "movie-night")
+
+
+async def test_a_suite_that_broke_says_so_after_reading_again(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        (suites / "smart_home.toml").write_text(BROKEN, encoding="utf-8")
+        await app.press("f5")
+        assert "2 problems" in app.screen
+        await app.press("home", "down", "r")
+        assert "This suite has errors" in app.screen
+
+
+async def test_a_problem_in_the_tree_leads_to_its_line(tmp_path: Path) -> None:
+    text = BROKEN.replace('name = "Broken"\n', 'name = "Broken"\n' + "# a comment\n" * 200)
+    async with opened(suites_in(tmp_path, broken=text)) as app:
+        await app.press("down", "down", "down")
+        assert app.app.main.query_one("#case", CaseView).top > 100
+        assert "usr" in app.screen
+
+
+async def test_help_opens_and_closes(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("question_mark")
+        assert "Run the whole suite, or folder" in app.screen
+        await app.press("escape")
+        assert isinstance(app.app.screen, MainScreen)
+
+
+async def test_the_palette_offers_the_registry(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("ctrl+p")
+        assert "Run the case" in app.screen
+        await app.press(*"choose models")
+        await app.until(lambda: "Choose models  m" in app.screen)
+        await app.press("enter")
+        await app.until(lambda: "Checked models replace" in app.screen)
+
+
+async def test_a_folder_without_suites_says_what_a_suite_is(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path)) as app:
+        assert "No suites here." in app.screen
+        await app.press("r", "R", "e", "y", "enter", "x")
+        assert app.app.is_running
+
+
+async def test_without_a_path_and_without_suites_here_the_samples_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suites_in(tmp_path))
+    async with opened(tmp_path / "suites", paths=[]) as app:
+        assert "sample suites" in app.screen
+        assert "these are the samples" in app.screen
+
+
+async def test_without_a_path_the_suites_of_the_current_folder_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suites_in(tmp_path, smart_home=SMART_HOME))
+    async with opened(tmp_path / "suites", paths=[]) as app:
+        assert "▾ smart_home" in app.screen
+
+
+async def test_a_path_that_is_not_there_is_a_problem_in_the_tree(tmp_path: Path) -> None:
+    async with opened(tmp_path, paths=[tmp_path / "gone.toml"]) as app:
+        assert "there is no such file" in app.screen
+
+
+async def test_copying_says_where_it_went(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("y")
+        assert "Copied the case's id to the terminal's clipboard (OSC 52)" in app.screen
+        assert app.app.clipboard == "movie-night"
+        await app.press("2", "y")
+        assert app.app.clipboard.startswith("# A film, so the lights go down.\n[[cases]]\n")
+
+
+async def test_the_mouse_selects_folds_and_scrolls(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 12)) as app:
+        await app.pilot.click("#suites", offset=(8, 3))
+        await app.settle()
+        assert 'user = "Switch the lights off."' in app.screen
+        await app.pilot.click("#suites", offset=(4, 1))
+        await app.pilot.click("#suites", offset=(4, 1))
+        await app.settle()
+        assert "▸ smart_home" in app.screen
+        await app.pilot.click("#run-title", offset=(4, 0))
+        await app.settle()
+        assert app.app.main.pane == "run"
+
+
+async def test_without_an_editor_the_key_says_which_variable_to_set(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), environment={"EDITOR": ""}) as app:
+        await app.press("e")
+        assert "VISUAL or EDITOR" in app.screen
+
+
+def test_opening_the_app_loads_no_model_library_and_no_engine() -> None:
+    code = "import sys, workbench.tui.workbench; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "textual.app" in loaded
+    assert not {"openai", "anthropic", "mcp", "jsonschema", "workbench.engine.loop", "workbench.batches.session"} & {
+        *loaded
+    }

@@ -1,0 +1,99 @@
+"""What models, tools and files say is data: nothing in it reaches the terminal as a command or the app as markup."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.tui.apps import SMART_HOME, conversation, opened, suites_in
+from workbench.reports.visible import one_line, visible
+
+HOSTILE = [
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]52;c;aGk=\x07",
+    "[/nope] [bold]not bold[/bold] list[int] [@click=app.quit]x[/]",
+    "\u202eright to left\u202c \u2066isolated\u2069",
+    "\x9b31m C1 \x85 \x90",
+    "a\rb\x08c\x00d\x7f",
+    "zero\u200bwidth\u200djoiner\ufeffmark \U000e0041tag",
+    "漢字 wide 👩‍👩‍👧 ❤️ e\u0301",
+    "\ud800 lone surrogate",
+    "x" * 1_000_000,
+    "line\u2028separator\u2029paragraph",
+]
+
+ACTED_ON = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Categories that a terminal, or whoever lays text out, may act on."""
+
+UNSAFE = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\u200d\ufe0f[/]\r\n\t"), max_size=60)
+
+
+@given(UNSAFE)
+def test_no_character_that_is_acted_on_is_left(text: str) -> None:
+    left = {char for char in one_line(text) if unicodedata.category(char) in ACTED_ON}
+    assert left <= _PRINTED_FORMATS
+    assert {char for char in visible(text) if unicodedata.category(char) == "Cc"} <= {"\n", "\t"}
+
+
+@given(UNSAFE)
+def test_what_is_shown_can_be_written_to_a_terminal(text: str) -> None:
+    visible(text).encode("utf-8")
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z", "M"]), max_size=40))
+def test_ordinary_text_stays_what_it_is(text: str) -> None:
+    assert visible(text) == text or max(text) >= "\u115f"
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_hostile_text_of_models_and_tools_is_only_shown(tmp_path: Path, text: str) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        (run,) = await app.run("r")
+        app.session.finish(run, conversation(run, [(text[:200], {text[:200]: text, "list": [text]})], text))
+        await app.settle()
+        await app.press("3", "home", *["down"] * 5, "enter")
+        assert not set(app.screen) & set("\x1b\x9b\x07\x00\r\u202e\u200b\u2028")
+        assert all(cell_len(line) <= 80 for line in app.screen.split("\n"))
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if "\ud800" not in text and len(text) < 1_000])
+async def test_hostile_names_in_suites_are_only_shown(tmp_path: Path, text: str) -> None:
+    escaped = "".join(f"\\U{ord(char):08x}" for char in text)
+    suite = SMART_HOME.replace('name = "Movie night"', f'id = "x"\nname = "{escaped}"')
+    async with opened(suites_in(tmp_path, smart_home=suite), size=(160, 48)) as app:
+        assert not set(app.screen) & set("\x1b\x9b\x07\x00\r\u202e\u200b\u2028")
+        await app.press("slash", "x", "escape", "question_mark", "escape", "m", "escape")
+        assert app.app.is_running
+
+
+async def test_a_file_name_that_is_no_text_can_be_shown(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path)
+    (suites / "bad\udcff\x1b[31m.toml").write_text(SMART_HOME, encoding="utf-8")
+    (suites / "worse\udcfe.toml").write_text("format = 1\n=", encoding="utf-8")
+    async with opened(suites) as app:
+        await app.press("home", "down", "down", "y")
+        assert "\x1b" not in app.screen
+        app.screen.encode("utf-8")
+
+
+_PRINTED_FORMATS = {
+    chr(code)
+    for first, last in (
+        (0x600, 0x605),
+        (0x6DD, 0x6DD),
+        (0x70F, 0x70F),
+        (0x890, 0x891),
+        (0x8E2, 0x8E2),
+        (0x110BD, 0x110BD),
+        (0x110CD, 0x110CD),
+        (0x13430, 0x1343F),
+        (0x1BCA0, 0x1BCA3),
+        (0x1D173, 0x1D17A),
+    )
+    for code in range(first, last + 1)
+}
+"""Format characters of single scripts that have a picture of their own, or hold marks of that script together."""

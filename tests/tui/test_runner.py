@@ -1,0 +1,49 @@
+"""Between the engine's thread and the screen: many events are one delivery, and silence is none."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.tui.apps import SMART_HOME, conversation, opened, opening, suites_in
+from workbench.trajectory.events import RequestStarted, TextDelta
+from workbench.tui.state.runs import CaseKey
+
+
+async def test_what_comes_in_together_is_painted_together(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        (run,) = await app.run("r")
+        deliveries: list[set[CaseKey]] = []
+        app.app.runner.on_delivery = lambda cases, _: deliveries.append(cases)
+        app.session.say(run, opening(run), RequestStarted(1), *[TextDelta(1, "word ") for _ in range(500)])
+        await app.settle()
+        assert deliveries == [{(run.file.path, "movie-night")}]
+        await app.settle()
+        assert len(deliveries) == 1
+
+
+async def test_events_from_a_thread_come_in_order_however_fast(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        (run,) = await app.run("r")
+        words = [f"{number} " for number in range(3_000)]
+
+        def talk() -> None:
+            app.session.say(run, opening(run), RequestStarted(1), *[TextDelta(1, word) for word in words])
+
+        await asyncio.to_thread(talk)
+        await app.settle()
+        record = app.app.main.run_shown
+        assert record is not None
+        assert record.view.items[-1].text.text == "".join(words)  # type: ignore[union-attr]
+
+
+async def test_the_session_is_opened_once_and_closed_at_the_end(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        first, *_ = await app.run("R")
+        session = app.session
+        app.session.finish(first, conversation(first, [], "Hm."))
+        await app.settle()
+        await app.run("r")
+        assert app.session is session
+        await app.pilot.press("q", "q")
+        await app.until(lambda: session.closed)

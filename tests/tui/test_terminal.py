@@ -1,0 +1,165 @@
+"""The real program in a real terminal: from the start to a graded run and out again, and what that costs in bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, suites_in
+from tests.tui.terminal import Terminal
+from workbench.config.resources import bundled
+
+START_BYTES = 60_000
+KEY_BYTES = 1_200
+LEAVES = b"\x1b[?1049l"
+ENTERS = b"\x1b[?1049h"
+MOUSE_OFF = b"\x1b[?1003l"
+CURSOR_ON = b"\x1b[?25h"
+DOWN = "\x1b[B"
+COLOURS = re.compile(rb"\x1b\[(?:\d+;)*(?:[34][0-7]|[34]8;[25];[\d;]+)m")
+
+
+def twenty_cases(folder: Path) -> Path:
+    cases = "".join(
+        f'\n[[cases]]\nname = "Case number {number}"\nuser = "Do thing {number}, please."\n' for number in range(20)
+    )
+    return suites_in(folder, twenty=f'format = 1\nname = "Twenty"\n{cases}')
+
+
+def assert_restored(terminal: Terminal) -> None:
+    """The terminal was given back: main screen, no mouse, a cursor, and nothing written behind that."""
+    output = bytes(terminal.output)
+    assert output.count(ENTERS) == 1
+    assert output.count(LEAVES) == 1
+    assert output.rindex(MOUSE_OFF) > output.index(ENTERS)
+    assert output.rindex(CURSOR_ON) > output.rindex(LEAVES)
+
+
+def test_from_the_start_to_a_graded_run_and_out_again(tmp_path: Path) -> None:
+    samples = bundled("sample_suites")
+    with Terminal([str(samples / "weather.toml")], tmp_path, columns=80, rows=24) as terminal:
+        terminal.wait_for("[[cases]]")
+        terminal.send("r")
+        terminal.wait_for("✓ passed  1.00")
+        assert "offline (baseline)" in terminal.screen
+        terminal.send("q")
+        assert terminal.end() == 0
+        assert_restored(terminal)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_gives_the_terminal_back(tmp_path: Path, number: signal.Signals) -> None:
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.signal(number)
+        assert terminal.end() == 128 + number
+        assert_restored(terminal)
+
+
+def test_a_signal_during_a_run_leaves_no_server_behind(tmp_path: Path) -> None:
+    server = bundled("sample_suites") / "office_server.py"
+    with Terminal([str(bundled("sample_suites") / "office.toml")], tmp_path, columns=80, rows=24) as terminal:
+        terminal.wait_for("[[cases]]")
+        terminal.send("R")
+        terminal.wait_for("on office")
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end() == 128 + signal.SIGTERM
+        children = [
+            process for process in _command_lines() if str(server) in process and f"{terminal.process.pid}" in process
+        ]
+        assert not children
+        assert_restored(terminal)
+
+
+def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.hang_up()
+        assert terminal.end() == 128 + signal.SIGHUP
+
+
+def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send(b"\xff\xfe\x1b[M\xff\xe0\xe1\xc3(\x80")
+        terminal.quiet(0.3)
+        terminal.send(b"2")
+        terminal.send(DOWN)
+        terminal.quiet(0.3)
+        terminal.send("q")
+        assert terminal.end() == 0
+        assert_restored(terminal)
+
+
+def test_an_error_of_ours_leaves_one_line_and_a_restored_terminal(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    patch = "import workbench.tui.state.tree_lines as lines\nlines.GLYPHS = None\n"
+    (broken / "sitecustomize.py").write_text(patch)
+    environment = {"PYTHONPATH": os.pathsep.join([str(broken), os.environ.get("PYTHONPATH", "")])}
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    with Terminal([str(suites)], tmp_path, environment=environment) as terminal:
+        assert terminal.end() == 1
+        said = bytes(terminal.output).rsplit(LEAVES, 1)[1].decode()
+        assert said.count("\n") <= 3
+        assert "workbench broke: AttributeError" in said
+        assert "workbench.log" in said
+        log = (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
+        assert "Traceback" in log
+
+
+def test_the_gates_of_bytes(tmp_path: Path) -> None:
+    """Start, idle and a key in the tree, by the bytes written: the same every time, whatever the machine is doing."""
+    with Terminal([str(twenty_cases(tmp_path))], tmp_path) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.quiet(0.5)
+        assert len(terminal.output) <= START_BYTES
+        assert terminal.quiet(1.5) == 0, "an idle screen writes nothing"
+        assert COLOURS.search(terminal.output)
+        for _ in range(15):
+            before = len(terminal.output)
+            terminal.send(DOWN)
+            terminal.quiet(0.3)
+            assert 0 < len(terminal.output) - before <= KEY_BYTES
+
+
+def test_an_unknown_terminal_without_colours_can_be_used(tmp_path: Path) -> None:
+    plain = {"TERM": "xterm", "COLORTERM": "", "NO_COLOR": "1"}
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=plain) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send("r")
+        terminal.wait_for("critics")
+        assert not COLOURS.search(terminal.output)
+        terminal.send("q")
+        assert terminal.end() == 0
+
+
+def test_the_editor_opens_at_the_case_and_the_file_is_read_again(tmp_path: Path) -> None:
+    editor = tmp_path / "vi"
+    editor.write_text('#!/bin/sh\necho "$@" > "$0.called"\nsed -i "s/Movie night/Film night/" "$2"\n')
+    editor.chmod(0o755)
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    with Terminal([str(suites)], tmp_path, environment={"EDITOR": str(editor)}) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.send("e")
+        terminal.wait_for("Film night")
+        called = (tmp_path / "vi.called").read_text().split()
+        assert called == ["+13", str(suites / "smart_home.toml")]
+        terminal.send("q")
+        assert terminal.end() == 0
+
+
+def _command_lines() -> list[str]:
+    """The command lines of all processes, each with its parent's number."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            found.append(f"{parent} " + (folder / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,47 @@
+"""Opens the app. Textual is imported here, not before, once the terminal is known."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.batches.events import BatchListener
+from workbench.config.folders import user_folders
+from workbench.config.logs import log_to
+from workbench.tui.environment import frames_per_second, surroundings_of
+
+OFFLINE_PACE_MS = 15.0
+"""The offline model is slowed down to what an eye can follow."""
+
+
+def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool = False) -> int:
+    """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
+    else the bundled samples. `trust` asks about no suite."""
+    os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
+    folders = user_folders()
+    log_to(folders.log)
+
+    from workbench.tui.runner import RunSession
+    from workbench.tui.workbench import Workbench
+
+    def open_session(listener: BatchListener) -> RunSession:
+        from workbench.batches.session import Session
+
+        return Session(listener, server_logs=folders.server_logs, pace_ms=OFFLINE_PACE_MS)
+
+    app = Workbench(
+        [Path(path) for path in paths],
+        open_session=open_session,
+        folders=folders,
+        surroundings=surroundings_of(os.environ),
+        models=models,
+        trust=trust,
+    )
+    try:
+        app.run()
+    finally:
+        app.runner.close()
+        logging.shutdown()
+    return app.return_code or 0

@@ -1,0 +1,32 @@
+"""Every sign the screens draw, in one table: each is one cell wide and stands without a variation selector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """Signs by meaning. None of them is told apart by colour alone."""
+
+    passed: str = "✓"
+    warned: str = "!"
+    failed: str = "✗"
+    error: str = "▲"
+    skipped: str = "-"
+    stopped: str = "■"
+    running: str = "…"
+    never: str = "·"
+    missing: str = "○"
+    open: str = "▾"
+    folded: str = "▸"
+    call: str = "→"
+    result: str = "←"
+    dot: str = "·"
+    down: str = "↓"
+    bar: str = "━"
+    rest: str = "─"
+    thumb: str = "┃"
+
+
+GLYPHS = Glyphs()

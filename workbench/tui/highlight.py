@@ -1,0 +1,112 @@
+"""A small line highlighter for TOML and JSON. Broken text is coloured as far as it can be read, and never lost:
+the spans of a line always add up to the line."""
+
+from __future__ import annotations
+
+import re
+
+from workbench.tui.state.spans import Line, Role, Span
+
+_NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
+_DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
+_KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*+\"|'[^']*+')"
+
+_TOML = re.compile(
+    r"(?P<comment>\#.*)"
+    r"|(?P<open>\"\"\"|''')"
+    rf"|(?P<key>(?<![\w-]){_KEY}(?:\s*\.\s*{_KEY})*(?=\s*=))"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?)"
+    rf"|(?P<date>{_DATE})"
+    rf"|(?P<number>(?<![\w.]){_NUMBER})"
+    r"|(?P<literal>\b(?:true|false)\b)"
+    r"|(?P<equals>=)"
+    r"|(?P<punctuation>[\[\]{},]+)"
+)
+_TOML_ROLES: dict[str, Role] = {
+    "comment": "comment",
+    "key": "key",
+    "string": "string",
+    "date": "number",
+    "number": "number",
+    "literal": "literal",
+    "equals": "key",
+    "punctuation": "muted",
+}
+_HEADER = re.compile(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
+
+_JSON = re.compile(
+    r"(?P<key>\"(?:[^\"\\]|\\.)*\"(?=\s*:))"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?)"
+    rf"|(?P<number>(?<![\w.]){_NUMBER})"
+    r"|(?P<literal>\b(?:true|false|null)\b)"
+    r"|(?P<punctuation>[\[\]{}:,]+)"
+)
+
+
+LONGEST_LINE = 4_000
+"""Characters; longer lines are left plain."""
+
+
+def toml_lines(lines: list[str]) -> list[Line]:
+    """Highlight the lines of a TOML document."""
+    painted: list[Line] = []
+    delimiter: str | None = None
+    depth = 0
+    for text in lines:
+        line, delimiter, depth = _toml_line(text, delimiter, depth)
+        painted.append(line)
+    return painted
+
+
+def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
+    """One line; `delimiter` is that of the multi-line string it begins in, `depth` the number of open brackets."""
+    if len(text) > LONGEST_LINE:
+        return (Span(text),), delimiter, depth
+    spans: list[Span] = []
+    position = 0
+    if delimiter is not None:
+        end = text.find(delimiter)
+        if end < 0:
+            return (Span(text, "string"),), delimiter, depth
+        position = end + len(delimiter)
+        spans.append(Span(text[:position], "string"))
+        delimiter = None
+    elif depth == 0 and (header := _HEADER.match(text)) is not None:
+        blank, name, gap, comment = header.groups()
+        return _joined([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
+    while (match := _TOML.search(text, position)) is not None:
+        spans.append(Span(text[position : match.start()]))
+        kind = match.lastgroup
+        if kind == "open":
+            end = text.find(match[0], match.end())
+            if end < 0:
+                spans.append(Span(text[match.start() :], "string"))
+                return _joined(spans), match[0], depth
+            position = end + len(match[0])
+            spans.append(Span(text[match.start() : position], "string"))
+            continue
+        assert kind is not None
+        if kind == "punctuation":
+            depth = max(depth + sum((char in "[{") - (char in "]}") for char in match[0]), 0)
+        spans.append(Span(match[0], _TOML_ROLES[kind]))
+        position = match.end()
+    spans.append(Span(text[position:]))
+    return _joined(spans), None, depth
+
+
+def json_line(text: str) -> Line:
+    """Highlight one line of JSON."""
+    if len(text) > LONGEST_LINE:
+        return (Span(text),)
+    spans: list[Span] = []
+    position = 0
+    for match in _JSON.finditer(text):
+        kind = match.lastgroup
+        assert kind is not None
+        spans += [Span(text[position : match.start()]), Span(match[0], _TOML_ROLES[kind])]
+        position = match.end()
+    return _joined([*spans, Span(text[position:])])
+
+
+def _joined(spans: list[Span]) -> Line:
+    return tuple(span for span in spans if span.text)

@@ -1,0 +1,74 @@
+"""Chooses the models to run on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from workbench.tui.state.spans import EMPTY, Line, Span, wrap
+from workbench.tui.state.status import model_label
+from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+
+_EXPLAINED = "Checked models replace those that suites name. None checked: each suite runs on its own."
+
+
+class ModelsScreen(Dialog[tuple[str, ...]]):
+    """Answers with the checked models, in the order of the list."""
+
+    TITLE_LINE = "Models"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "check", show=False),
+        Binding("enter", "use", show=False),
+    ]
+
+    def __init__(self, models: Sequence[str], checked: Sequence[str], named_by: dict[str, str]) -> None:
+        super().__init__(keys_line(("Space", "check"), ("Enter", "use"), ("Esc", "leave as it was")))
+        self._models = tuple(models)
+        self._options = [
+            Option(model_label(model), named_by.get(model, ""), checked=model in checked) for model in models
+        ]
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(_explained, "reading")
+        yield _ModelList(self._options, widget_id="choices")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#choices").focus()
+
+    @on(ChooseLines.Chosen)
+    def _clicked(self) -> None:
+        self.action_check()
+
+    def action_check(self) -> None:
+        """Check the model under the cursor, or take the check away."""
+        choices = self.query_one("#choices", ChooseLines)
+        option = choices.options[choices.cursor]
+        choices.options[choices.cursor] = dataclasses.replace(option, checked=not option.checked)
+        choices.repaint()
+
+    def action_use(self) -> None:
+        """Close with what is checked."""
+        options = self.query_one("#choices", ChooseLines).options
+        self.dismiss(tuple(model for model, option in zip(self._models, options, strict=True) if option.checked))
+
+
+class _ModelList(ChooseLines, inherit_bindings=False):
+    """Enter belongs to the dialog here, space checks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('up')", show=False),
+        Binding("down", "move('down')", show=False),
+        Binding("home", "move('home')", show=False),
+        Binding("end", "move('end')", show=False),
+    ]
+
+
+def _explained(width: int) -> list[Line]:
+    rows: list[Line] = [(Span("  "), Span(row, "muted")) for row in wrap(_EXPLAINED, max(width - 4, 10))]
+    return [EMPTY, *rows, EMPTY]

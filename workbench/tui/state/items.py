@@ -1,0 +1,92 @@
+"""What one run shows, piece by piece: plain data that grows with the run's events and is laid out elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
+from workbench.trajectory.events import ResponseFinished, ResultReceived, RunFinished
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.tui.state.wrapped import GrowingText
+
+
+@dataclass(slots=True)
+class MessageItem:
+    """A message that stood before the first request; `number` counts the steps shown, `None` for the system prompt."""
+
+    role: str
+    text: GrowingText
+    number: int | None = None
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(slots=True)
+class ToolsItem:
+    """The tools that the model was shown."""
+
+    tools: tuple[ToolDefinition, ...]
+
+
+@dataclass(slots=True)
+class RoundItem:
+    """A model request: under way until `response` or an end of the run arrives."""
+
+    number: int
+    round: int
+    response: ResponseFinished | None = None
+    errors: list[str] = field(default_factory=list)
+    over: bool = False
+
+
+@dataclass(slots=True)
+class TextItem:
+    """What the model says, or thinks."""
+
+    text: GrowingText
+    reasoning: bool = False
+    done: bool = False
+
+
+@dataclass(slots=True)
+class CallItem:
+    """A tool call with, once graded, what was found about it. `index` is its place among the run's calls."""
+
+    call_id: str
+    tool: str
+    index: int
+    fragments: list[str] = field(default_factory=list)
+    arguments: Mapping[str, JsonValue] | None = None
+    raw: str | None = None
+    problem: str | None = None
+    server: str | None = None
+    verdicts: tuple[ArgumentVerdict, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+
+@dataclass(slots=True)
+class ResultItem:
+    """What answered a call; shows nothing until that has arrived."""
+
+    result: ResultReceived | None = None
+
+
+@dataclass(slots=True)
+class MissingItem:
+    """A call that was expected and never came."""
+
+    tool: str
+    verdicts: tuple[ArgumentVerdict, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+
+@dataclass(slots=True)
+class OutcomeItem:
+    """How the run ended and, once it is graded, what it is worth."""
+
+    finish: RunFinished | None = None
+    result: RunResult | None = None
+    issues: tuple[Issue, ...] = ()
+
+
+Item = MessageItem | ToolsItem | RoundItem | TextItem | CallItem | ResultItem | MissingItem | OutcomeItem

@@ -1,0 +1,275 @@
+"""Lays out the items of a run as lines of a given width: columns aligned, long values cut unless expanded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import overload
+
+from rich.cells import cell_len
+
+from workbench.grading.grade import Issue
+from workbench.reports.visible import one_line
+from workbench.trajectory.events import ResponseFinished
+from workbench.trajectory.messages import JsonValue
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.highlight import json_line
+from workbench.tui.state.argument_rows import (
+    ARGUMENT_INDENT,
+    LONGEST_NAME,
+    argument_rows,
+    compact_json,
+    indented,
+    pretty_json,
+    shown_at_argument,
+    signed,
+)
+from workbench.tui.state.items import (
+    CallItem,
+    Item,
+    MessageItem,
+    MissingItem,
+    OutcomeItem,
+    ResultItem,
+    RoundItem,
+    TextItem,
+    ToolsItem,
+)
+from workbench.tui.state.outcome import outcome_lines
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.tui.state.words import duration, many, tokens
+from workbench.tui.state.wrapped import DISPLAY_LIMIT, GrowingText
+
+NUMBER_WIDTH = 3
+LABEL_WIDTH = 7
+BODY = NUMBER_WIDTH + LABEL_WIDTH
+CALL_INDENT = 3
+NARROWEST = 24
+"""Cells below which lines are laid out as if there were more, and cut by the screen."""
+
+COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3, "result": 3}
+"""Rows that are shown of a long text before it is expanded."""
+
+
+class TextLines(Sequence[Line]):
+    """The rows of a text as lines, made when they are asked for: text that streams in may be long."""
+
+    def __init__(self, rows: list[str], indent: int, role: Role) -> None:
+        self._rows = rows
+        self._indent = Span(" " * indent)
+        self._role = role
+        self._count = next((at for at in range(len(rows), 0, -1) if rows[at - 1].strip()), 0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Line: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Line]: ...
+    def __getitem__(self, index: int | slice) -> Line | list[Line]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._count))]
+        return self._indent, Span(self._rows[index], self._role)
+
+
+def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
+    """The lines of one item; none for an item that has nothing to show yet."""
+    width = max(width, NARROWEST)
+    if isinstance(item, TextItem) and not item.reasoning and not item.text.hidden:
+        return TextLines(item.text.rows(width - CALL_INDENT), CALL_INDENT, "text")
+    return [cut_line(line, width) for line in _lines_of(item, width, expanded)]
+
+
+def _lines_of(item: Item, width: int, expanded: bool) -> list[Line]:
+    match item:
+        case MessageItem():
+            return _message(item, width, expanded)
+        case ToolsItem():
+            return _tools(item, width, expanded)
+        case RoundItem():
+            return _round(item, width)
+        case TextItem():
+            return _text(item, width, expanded)
+        case CallItem():
+            return _call(item, width, expanded)
+        case ResultItem():
+            return _result(item, width, expanded)
+        case MissingItem():
+            return _missing(item, width, expanded)
+        case OutcomeItem():
+            return [EMPTY, *outcome_lines(item, width, expanded)]
+
+
+def _head(number: int | None, label: str, role: Role = "strong") -> Line:
+    shown = f"{number:>{NUMBER_WIDTH - 1}} " if number is not None else " " * NUMBER_WIDTH
+    return (Span(shown, "muted"), Span(f"{label:<{LABEL_WIDTH}}", role))
+
+
+def _message(item: MessageItem, width: int, expanded: bool) -> list[Line]:
+    role: Role = "muted" if item.role in ("system", "tool") else "text"
+    label = "result" if item.role == "tool" else "model" if item.role == "assistant" else item.role
+    limit = None if expanded else COLLAPSED_ROWS.get(item.role, 3)
+    rows = [] if item.text.blank else _rows(item.text, width - BODY, limit, role)
+    for call in item.calls:
+        shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments))}"
+        rows.append((Span(cut(shown, width - BODY), "muted"),))
+    head = _head(item.number, label, "muted" if item.role == "system" else "strong")
+    first, *others = rows or [EMPTY]
+    return [(*head, *first), *((Span(" " * BODY), *row) for row in others)]
+
+
+def _tools(item: ToolsItem, width: int, expanded: bool) -> list[Line]:
+    head = _head(None, "tools", "muted")
+    if not expanded:
+        names = ", ".join(one_line(tool.name) for tool in item.tools)
+        return [(*head, Span(cut(f"{len(item.tools)} offered: {names}", width - BODY), "muted"))]
+    lines: list[Line] = [(*head, Span(f"{len(item.tools)} offered", "muted"))]
+    for tool in item.tools:
+        lines.append((Span(" " * BODY), Span(cut(one_line(tool.name), width - BODY), "tool")))
+        for row in wrap(one_line(tool.description), width - BODY - 2) if tool.description else ():
+            lines.append((Span(" " * (BODY + 2)), Span(row, "muted")))
+    return lines
+
+
+def _round(item: RoundItem, width: int) -> list[Line]:
+    response = item.response
+    if response is not None:
+        said = Span(cut(_timing(response, width - BODY), width - BODY), "muted")
+    elif item.over:
+        said = Span("no answer", "muted")
+    else:
+        said = Span(f"answering {GLYPHS.running}", "running")
+    lines: list[Line] = [(*_head(item.number, "model"), said)]
+    for error in item.errors:
+        lines += signed(GLYPHS.error, one_line(error), "error", width, CALL_INDENT)
+    return lines
+
+
+def _timing(response: ResponseFinished, room: int) -> str:
+    """Latency, time to the first token where there is room for it, tokens."""
+    parts = [duration(response.latency_ms)]
+    if response.stop_reason in ("truncated", "refused"):
+        parts.append(response.stop_reason)
+    if response.usage is not None:
+        parts.append(tokens(response.usage))
+    separator = f" {GLYPHS.dot} "
+    first = response.first_token_ms
+    if first is not None and 1 <= first < response.latency_ms - 1:
+        longer = separator.join([parts[0], f"first token {duration(first)}", *parts[1:]])
+        if len(longer) <= room:
+            return longer
+    return separator.join(parts)
+
+
+def _text(item: TextItem, width: int, expanded: bool) -> list[Line]:
+    if item.text.blank:
+        return []
+    role: Role = "muted" if item.reasoning else "text"
+    limit = COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done and not expanded else None
+    return [(Span(" " * CALL_INDENT), *row) for row in _rows(item.text, width - CALL_INDENT, limit, role)]
+
+
+def _call(item: CallItem, width: int, expanded: bool) -> list[Line]:
+    head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
+    if item.server is not None:
+        head = (*head, Span(f"  on {one_line(item.server)}", "muted"))
+    lines = [cut_line(head, width)]
+    room = width - ARGUMENT_INDENT
+    if item.arguments is None:
+        written = one_line("".join(item.fragments)[-4 * width :])
+        if written:
+            tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
+            lines.append((Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted")))
+    elif item.problem is not None:
+        lines += signed(GLYPHS.failed, one_line(item.problem), "failed", width, ARGUMENT_INDENT)
+        limit = None if expanded else 2
+        lines += indented(_rows(GrowingText(item.raw or ""), room, limit, "muted"), ARGUMENT_INDENT)
+    else:
+        lines += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded)
+    for issue in item.issues:
+        if not shown_at_argument(issue, item.verdicts, item.arguments or {}):
+            lines += _issue(issue, width, ARGUMENT_INDENT)
+    return lines
+
+
+def _result(item: ResultItem, width: int, expanded: bool) -> list[Line]:
+    result = item.result
+    if result is None:
+        return []
+    role: Role = "failed" if result.is_error else "muted"
+    source = f"{result.source} {GLYPHS.dot} {duration(result.latency_ms)}"
+    head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.result} ", "accent"), Span(source, "muted"))
+    if result.is_error:
+        head = (*head, Span("  error", "failed"))
+    room = width - ARGUMENT_INDENT
+    compact = one_line(result.content[: 4 * width])
+    used = sum(cell_len(span.text) for span in head) + 2
+    if not expanded and used + cell_len(compact) <= width:
+        painted = (Span(compact, role),) if result.is_error else json_line(compact)
+        return [(*head, Span("  "), *painted)]
+    body: list[Line]
+    parsed = _parsed(result.content)
+    if expanded and parsed is not None:
+        body = pretty_json(parsed, room)
+    else:
+        body = _rows(GrowingText(result.content), room, None if expanded else COLLAPSED_ROWS["result"], role)
+        if parsed is not None:
+            body = [json_line("".join(span.text for span in row)) if row[0].role == role else row for row in body]
+    return [head, *indented(body, ARGUMENT_INDENT)]
+
+
+def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:
+    head: Line = (
+        Span(" " * CALL_INDENT),
+        Span(f"{GLYPHS.missing} ", "failed"),
+        Span(one_line(item.tool), "tool"),
+        Span("  expected, never called", "failed"),
+    )
+    lines = [cut_line(head, width)]
+    if item.verdicts:
+        name_width = min(max(cell_len(one_line(verdict.argument)) for verdict in item.verdicts), LONGEST_NAME)
+        for verdict in item.verdicts:
+            label = " " * ARGUMENT_INDENT + padded(one_line(verdict.argument), name_width) + "  "
+            expected = one_line(verdict.expected)
+            value = expected if expanded else cut(expected, width - cell_len(label))
+            for row in wrap(value, width - cell_len(label)):
+                lines.append((Span(label, "key"), Span(row, "muted")))
+                label = " " * cell_len(label)
+    return lines
+
+
+def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
+    text = one_line(f"{issue.kind}: {issue.why}")
+    if issue.decides:
+        return signed(GLYPHS.failed, text, "failed", width, indent)
+    return signed(GLYPHS.warned, text, "warned", width, indent)
+
+
+def _rows(text: GrowingText, width: int, limit: int | None, role: Role) -> list[Line]:
+    """Wrapped rows of a text, at most `limit` of them; the last line says what is not shown."""
+    rows = text.rows(width)
+    while rows and not rows[-1].strip():
+        rows = rows[:-1]
+    if limit == 1 and len(rows) > 1:
+        return [(Span(cut(rows[0] + " " + rows[1], width), role),)]
+    shown = rows if limit is None or len(rows) <= limit else rows[:limit]
+    lines: list[Line] = [(Span(row, role),) for row in shown]
+    if len(shown) < len(rows):
+        note = f"{GLYPHS.running} {many(len(rows) - len(shown), 'more line')}, Enter shows them"
+        lines.append((Span(note, "comment"),))
+    elif text.hidden:
+        note = f"{GLYPHS.running} {text.hidden:,} more characters; y copies all of them"
+        lines.append((Span(note, "comment"),))
+    return lines
+
+
+def _parsed(content: str) -> JsonValue:
+    """The JSON object or list that a result is, or `None`."""
+    if content[:1] not in ("{", "[") or len(content) > DISPLAY_LIMIT:
+        return None
+    try:
+        value: JsonValue = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return value

@@ -1,0 +1,86 @@
+"""How a run ended, in plain words: status, score, what is left to say."""
+
+from __future__ import annotations
+
+from workbench.grading.grade import RunResult, Status
+from workbench.reports.visible import one_line
+from workbench.trajectory.events import FinishReason
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.items import OutcomeItem
+from workbench.tui.state.spans import Line, Role, Span, cut_line, wrap
+from workbench.tui.state.words import duration, many, score, tokens
+
+STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
+    "passed": (GLYPHS.passed, "passed"),
+    "warned": (GLYPHS.warned, "warned"),
+    "failed": (GLYPHS.failed, "failed"),
+    "error": (GLYPHS.error, "error"),
+    "skipped": (GLYPHS.skipped, "muted"),
+    "stopped": (GLYPHS.stopped, "muted"),
+}
+"""Sign and meaning of each status."""
+
+ENDINGS: dict[FinishReason, str] = {
+    "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
+    "refused": "the model refused to answer",
+    "truncated": "the answer was cut off at the model's length limit",
+    "stopped": "you stopped this run; it is not graded",
+    "timed out": "the run took longer than its time limit",
+}
+"""Endings other than an answer, for a person."""
+
+
+def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
+    """The last lines of a run."""
+    if item.result is None:
+        return [(Span(f" {GLYPHS.running} grading", "running"),)]
+    result = item.result
+    lines = [cut_line(_verdict(result), width)]
+    grade = result.grade
+    if result.status == "error":
+        lines += _paragraph(result.error or "the run broke off without a word", "error", width)
+        lines += _paragraph("Not graded: this is no fault of the model, and counts in no score.", "muted", width)
+    elif result.status == "skipped":
+        lines += _paragraph(result.error or "the suite says so", "muted", width)
+    elif result.status == "stopped":
+        lines += _paragraph(ENDINGS["stopped"], "muted", width)
+    elif item.finish is not None and item.finish.reason in ENDINGS:
+        lines += _paragraph(ENDINGS[item.finish.reason], "muted", width)
+    for issue in item.issues:
+        role: Role = "failed" if issue.decides else "warned"
+        sign = GLYPHS.failed if issue.decides else GLYPHS.warned
+        about = f"{issue.tool}: " if issue.tool else ""
+        lines += _paragraph(f"{issue.kind}: {about}{issue.why}", role, width, sign)
+    if grade is not None and grade.reason and (expanded or (result.status != "passed" and not grade.issues)):
+        lines += _paragraph(grade.reason, "muted", width)
+    if facts := _facts(result):
+        lines += _paragraph(facts, "muted", width)
+    return lines
+
+
+def _verdict(result: RunResult) -> Line:
+    sign, role = STATUS_SIGNS[result.status]
+    grade = result.grade
+    line: Line = (Span(f" {sign} {result.status}", role),)
+    if grade is None:
+        return line
+    if grade.score is not None:
+        line = (*line, Span(f"  {score(grade.score)}", "strong"))
+    named = grade.grader if grade.verdict != "not applicable" else f"{grade.grader} does not apply"
+    return (*line, Span(f"  {named}", "muted"))
+
+
+def _facts(result: RunResult) -> str:
+    trajectory = result.trajectory
+    if not trajectory.rounds:
+        return ""
+    parts = [many(len(trajectory.rounds), "round"), many(len(trajectory.calls), "call")]
+    parts.append(f"model {duration(trajectory.model_latency_ms)}")
+    if trajectory.usage is not None:
+        parts.append(tokens(trajectory.usage))
+    return f" {GLYPHS.dot} ".join(parts)
+
+
+def _paragraph(text: str, role: Role, width: int, sign: str = " ") -> list[Line]:
+    first, *others = wrap(one_line(text), width - 3)
+    return [(Span(f" {sign} {first}", role),), *((Span(f"   {row}", role),) for row in others)]

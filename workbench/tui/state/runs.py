@@ -1,0 +1,199 @@
+"""All runs since the app was opened: what each case's latest runs show, their counts, and how far the batches are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.grading.grade import RunResult, Status
+from workbench.tui.state.run_view import RunView
+
+CaseKey = tuple[Path, str]
+"""A case: its suite's file and its id."""
+
+Stage = Literal["waiting", "running", "done"]
+
+_WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
+
+
+@dataclass
+class RunRecord:
+    """One run, from the moment it was planned."""
+
+    run_id: str
+    batch: str
+    path: Path
+    case_id: str
+    model: str
+    repeat: int
+    suite_hash: str
+    expected: tuple[str, ...]
+    view: RunView = field(default_factory=RunView)
+    stage: Stage = "waiting"
+    result: RunResult | None = None
+
+
+@dataclass(frozen=True)
+class CaseSummary:
+    """A case at a glance: the worst status and the lowest score of its latest runs, and how far they are."""
+
+    status: Status | None = None
+    score: float | None = None
+    stage: Stage | None = None
+
+
+_NEVER_RUN = CaseSummary()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The latest runs by status, and those under way."""
+
+    passed: int = 0
+    warned: int = 0
+    failed: int = 0
+    error: int = 0
+    skipped: int = 0
+    stopped: int = 0
+    running: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the batches under way are; `elapsed_s` counts since the first of them began."""
+
+    done: int
+    total: int
+    elapsed_s: float
+    under_way: bool
+
+
+@dataclass
+class _Batch:
+    started_s: float
+    total: int
+    done: int = 0
+    ended_s: float | None = None
+
+
+class RunBook:
+    """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._runs: dict[str, RunRecord] = {}
+        self._latest: dict[CaseKey, dict[tuple[str, int], RunRecord]] = {}
+        self._batches: dict[str, _Batch] = {}
+        self._last_batch: str | None = None
+        self._summaries: dict[CaseKey, CaseSummary] = {}
+
+    def apply(self, event: BatchEvent) -> CaseKey | None:
+        """Take one event; the case whose picture it changes, if it is about one."""
+        match event:
+            case BatchStarted():
+                self._start(event)
+            case RunEvent(event=happened):
+                record = self._runs.get(happened.run_id)
+                if record is not None:
+                    record.view.add(happened)
+                    if record.stage == "waiting":
+                        record.stage = "running"
+                        self._summaries.pop((record.path, record.case_id), None)
+                    return record.path, record.case_id
+            case RunDone(result=result):
+                record = self._runs.pop(result.run_id, None)
+                if record is not None:
+                    self._finish(record, result)
+                    return record.path, record.case_id
+            case BatchDone(batch=name):
+                if name in self._batches:
+                    self._batches[name].ended_s = self._clock()
+        return None
+
+    def runs_of(self, case: CaseKey) -> list[RunRecord]:
+        """The latest runs of a case, in the order of models and repeats."""
+        return list(self._latest.get(case, {}).values())
+
+    def summary(self, case: CaseKey) -> CaseSummary:
+        """What the tree shows of a case."""
+        if case not in self._latest:
+            return _NEVER_RUN
+        if case not in self._summaries:
+            self._summaries[case] = _summarised(list(self._latest[case].values()))
+        return self._summaries[case]
+
+    def tally(self, cases: Iterable[CaseKey]) -> tuple[int, int]:
+        """Of some cases: how many passed or warned, how many have been run and graded."""
+        good = graded = 0
+        for case in cases if self._latest else ():
+            status = self.summary(case).status
+            good += status in ("passed", "warned")
+            graded += status in ("passed", "warned", "failed")
+        return good, graded
+
+    def counts(self) -> Counts:
+        """The latest runs of all cases."""
+        counted: dict[str, int] = {}
+        for runs in self._latest.values():
+            for run in runs.values():
+                name = run.result.status if run.result is not None else run.stage
+                counted[name] = counted.get(name, 0) + 1
+        counted.pop("done", None)
+        return Counts(**counted)
+
+    def progress(self) -> Progress:
+        """Of the batches under way; when there are none, of the last one."""
+        going = [batch for batch in self._batches.values() if batch.ended_s is None]
+        if going:
+            elapsed = self._clock() - min(batch.started_s for batch in going)
+            return Progress(sum(batch.done for batch in going), sum(batch.total for batch in going), elapsed, True)
+        if self._last_batch is None:
+            return Progress(0, 0, 0.0, False)
+        last = self._batches[self._last_batch]
+        return Progress(last.done, last.total, (last.ended_s or last.started_s) - last.started_s, False)
+
+    def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
+        """The runs that wait or run: of one case, or all."""
+        return [run for run in self._runs.values() if case is None or (run.path, run.case_id) == case]
+
+    def _start(self, event: BatchStarted) -> None:
+        self._batches[event.batch] = _Batch(self._clock(), len(event.runs))
+        self._last_batch = event.batch
+        fresh: dict[CaseKey, dict[tuple[str, int], RunRecord]] = {}
+        for planned in event.runs:
+            expected = tuple(call.tool for call in planned.case.expected_calls())
+            record = RunRecord(
+                planned.run_id,
+                event.batch,
+                planned.file.path,
+                planned.case.id,
+                planned.model,
+                planned.repeat,
+                planned.file.hash,
+                expected,
+            )
+            self._runs[planned.run_id] = record
+            fresh.setdefault((record.path, record.case_id), {})[record.model, record.repeat] = record
+            self._summaries.pop((record.path, record.case_id), None)
+        self._latest |= fresh
+
+    def _finish(self, record: RunRecord, result: RunResult) -> None:
+        record.stage, record.result = "done", result
+        self._summaries.pop((record.path, record.case_id), None)
+        record.view.grade(result, record.expected)
+        if (batch := self._batches.get(record.batch)) is not None:
+            batch.done += 1
+
+
+def _summarised(runs: list[RunRecord]) -> CaseSummary:
+    stages = {run.stage for run in runs}
+    stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
+    results = [run.result for run in runs if run.result is not None]
+    statuses = {result.status for result in results}
+    worst = next((status for status in _WORST_FIRST if status in statuses), None)
+    scores = [result.score for result in results if result.score is not None]
+    return CaseSummary(worst, min(scores, default=None), stage)

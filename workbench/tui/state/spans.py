@@ -1,0 +1,214 @@
+"""Lines of text with meaning: what every pane is made of before colours and terminals come in.
+
+Widths are terminal cells, never characters. Text that comes from models, tools or files passes through `visible` or
+`one_line` of `workbench.reports.visible` before it becomes a span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len, get_character_cell_size
+
+Role = Literal[
+    "text",
+    "strong",
+    "muted",
+    "accent",
+    "heading",
+    "passed",
+    "warned",
+    "failed",
+    "error",
+    "running",
+    "tool",
+    "key",
+    "string",
+    "number",
+    "literal",
+    "comment",
+    "badge",
+    "border",
+]
+"""What a piece of text means; themes decide what that looks like."""
+
+
+class Span(NamedTuple):
+    """A piece of text with one meaning."""
+
+    text: str
+    role: Role = "text"
+
+
+Line = tuple[Span, ...]
+EMPTY: Line = ()
+ELLIPSIS = "…"
+
+
+def cells(line: Line) -> int:
+    """Width of a line."""
+    return sum(cell_len(span.text) for span in line)
+
+
+def plain(line: Line) -> str:
+    """The text of a line."""
+    return "".join(span.text for span in line)
+
+
+def end_within(text: str, start: int, width: int) -> int:
+    """The index just behind the last character of `text[start:]` that still fits into `width` cells."""
+    if text.isascii():
+        return min(start + width, len(text))
+    used = 0
+    for index in range(start, len(text)):
+        used += get_character_cell_size(text[index])
+        if used > width:
+            return index
+    return len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """`text` cut to at most `width` cells, an ellipsis saying that something is missing."""
+    if width <= 0:
+        return ""
+    if len(text) <= width and cell_len(text) <= width:
+        return text
+    if end_within(text, 0, width) == len(text):
+        return text
+    return text[: end_within(text, 0, width - 1)].rstrip() + ELLIPSIS
+
+
+def cut_line(line: Line, width: int) -> Line:
+    """A line cut to at most `width` cells."""
+    if cells(line) <= width:
+        return line
+    kept: list[Span] = []
+    left = width - 1
+    for span in line:
+        end = end_within(span.text, 0, left)
+        kept.append(Span(span.text[:end], span.role))
+        left -= cell_len(span.text[:end])
+        if end < len(span.text):
+            break
+    return (*kept, Span(ELLIPSIS, "muted")) if width > 0 else EMPTY
+
+
+def padded(text: str, width: int) -> str:
+    """`text` cut or filled up to exactly `width` cells."""
+    text = cut(text, width)
+    return text + " " * (width - cell_len(text))
+
+
+def spread(left: Line, right: Line, width: int) -> Line:
+    """Two lines on one row, the second one flush right; the first one gives way."""
+    room = width - cells(right)
+    if room <= 0:
+        return cut_line(right, width)
+    left = cut_line(left, room - 1 if right else room)
+    return (*left, Span(" " * (room - cells(left))), *right)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break one logical line (no newline in it) at blanks where possible, into rows of at most `width` cells."""
+    width = max(width, 1)
+    if len(text) <= width and (text.isascii() or cell_len(text) <= width):
+        return [text]
+    return list(_rows(text, width))
+
+
+def _rows(text: str, width: int) -> Iterator[str]:
+    start = 0
+    while True:
+        end = end_within(text, start, width)
+        if end >= len(text):
+            yield text[start:]
+            return
+        end = max(end, start + 1)
+        blank = text.rfind(" ", start, end + 1)
+        if blank > start and text[start:blank].strip():
+            yield text[start:blank]
+            start = blank + 1
+        else:
+            yield text[start:end]
+            start = end
+
+
+def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
+    """Break a line of spans, behind a blank where one is near; rows after the first are indented by `hang` cells."""
+    width = max(width, hang + 1)
+    if cells(line) <= width:
+        return [line]
+    text = plain(line)
+    ends: list[int] = []
+    start = 0
+    while start < len(text):
+        room = width - hang if ends else width
+        end = max(end_within(text, start, room), start + 1)
+        if end < len(text):
+            blank = text.rfind(" ", start + (end - start) // 2, end)
+            end = blank + 1 if blank > 0 else end
+        ends.append(end)
+        start = end
+    rows = _sliced(line, ends)
+    lead = (Span(" " * hang),) if hang else EMPTY
+    return [rows[0], *((*lead, *row) for row in rows[1:])]
+
+
+def _sliced(line: Line, ends: list[int]) -> list[Line]:
+    """A line cut behind the characters at `ends`, which rise up to its length."""
+    rows: list[Line] = []
+    row: list[Span] = []
+    position = 0
+    for span in line:
+        start = 0
+        while len(rows) < len(ends) and ends[len(rows)] <= position + len(span.text):
+            end = ends[len(rows)] - position
+            if end > start:
+                row.append(Span(span.text[start:end], span.role))
+            rows.append(tuple(row))
+            row, start = [], end
+        if start < len(span.text):
+            row.append(Span(span.text[start:], span.role))
+        position += len(span.text)
+    return rows
+
+
+def changed_cells(old: Line, new: Line, width: int) -> tuple[int, int]:
+    """The cells, from the first up to the second, outside of which two lines of `width` cells look the same."""
+    pairs = enumerate(zip(_cells_of(old, width), _cells_of(new, width), strict=True))
+    different = [at for at, (before, after) in pairs if before != after]
+    return (different[0], different[-1] + 1) if different else (width, width)
+
+
+def _cells_of(line: Line, width: int) -> list[tuple[str, Role]]:
+    """What each cell shows, a wide character in both of its own. A blank looks the same whatever it means."""
+    found: list[tuple[str, Role]] = []
+    for text, role in cut_line(line, width):
+        for char in text:
+            size = get_character_cell_size(char)
+            if size:
+                found.extend([_BLANK if char == " " and role != "badge" else (char, role)] * size)
+            elif found:
+                found[-1] = found[-1][0] + char, role
+    return found + [_BLANK] * (width - len(found))
+
+
+_BLANK: tuple[str, Role] = (" ", "text")
+
+
+def with_blanks_joined(line: Line) -> Line:
+    """The same line in fewer pieces: blanks take the meaning of what stands before them, else of what follows."""
+    joined: list[Span] = []
+    for span in line:
+        if joined and span.role != "badge" and joined[-1].role != "badge":
+            before = joined[-1]
+            if span.role == before.role or not span.text.strip(" "):
+                joined[-1] = Span(before.text + span.text, before.role)
+                continue
+            if not before.text.strip(" "):
+                joined[-1] = Span(before.text + span.text, span.role)
+                continue
+        if span.text:
+            joined.append(span)
+    return tuple(joined)

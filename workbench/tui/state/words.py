@@ -1,0 +1,41 @@
+"""Numbers in words: durations, tokens, scores, counts, as every pane writes them."""
+
+from __future__ import annotations
+
+from workbench.trajectory.messages import Usage
+
+
+def duration(milliseconds: float) -> str:
+    """`12 ms`, `1.4 s`, `2:05 min`."""
+    if milliseconds < 1:
+        return "<1 ms" if milliseconds > 0 else "0 ms"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+
+
+def clock(seconds: float) -> str:
+    """`0:04`, `12:30`, `1:02:03`."""
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def tokens(usage: Usage) -> str:
+    """Tokens in and out of a request."""
+    return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
+
+
+def score(value: float | None) -> str:
+    """A score with two digits that never rounds up to 1."""
+    if value is None:
+        return ""
+    return f"{value:.2f}" if not 0.995 <= value < 1 else "0.99"
+
+
+def many(count: int, noun: str) -> str:
+    """`1 case`, `3 cases`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,156 @@
+"""What dialogs are made of: a frame with a title, lines to read or to choose from, and the keys that work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.painting import Bar
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut_line
+from workbench.tui.theming import Ground
+from workbench.tui.widgets.line_view import LineView
+
+_Answer = TypeVar("_Answer")
+
+_FRAME_ROWS = 6
+"""Border, title, keys, and a line of the screen above and below."""
+
+BuildLines = Callable[[int], list[Line]]
+
+
+class ReadLines(LineView):
+    """Lines to read, laid out by a function of the width."""
+
+    GROUND: ClassVar[Ground] = "panel"
+
+    def __init__(self, build: BuildLines, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self._build = build
+        self._lines: list[Line] = []
+        self._built_at = -1
+
+    @property
+    def has_cursor(self) -> bool:
+        return False
+
+    def line_count(self) -> int:
+        if self._built_at != self.text_width:
+            self._built_at = self.text_width
+            self._lines = self._build(self.text_width)
+        return len(self._lines)
+
+    def line_at(self, index: int) -> Line:
+        return self._lines[index] if index < self.line_count() else EMPTY
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return len(self._build(max(width - 1, 1)))
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing to choose; `checked` is `None` where only one can be chosen."""
+
+    label: str
+    detail: str = ""
+    checked: bool | None = None
+    key: str = ""
+
+
+class ChooseLines(LineView):
+    """Options, one per row."""
+
+    GROUND: ClassVar[Ground] = "panel"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Choose", show=False)]
+
+    class Chosen(Message):
+        """An option was chosen."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, options: Sequence[Option], cursor: int = 0, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.options = list(options)
+        self.cursor = cursor
+
+    def line_count(self) -> int:
+        return len(self.options)
+
+    def line_at(self, index: int) -> Line:
+        option = self.options[index]
+        mark = "" if option.checked is None else f"[{GLYPHS.passed if option.checked else ' '}] "
+        role: Role = "passed" if option.checked else "muted"
+        key = f"{option.key}  " if option.key else ""
+        detail = Span(f"  {option.detail}", "muted")
+        return cut_line((Span(" "), Span(mark, role), Span(key, "accent"), Span(option.label), detail), self.text_width)
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return len(self.options)
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen(self.cursor))
+
+    def chosen(self, index: int) -> None:
+        self.action_choose()
+
+
+class Dialog(ModalScreen[_Answer]):
+    """A framed dialog over the screen. Esc leaves it without an answer."""
+
+    DEFAULT_CSS = """
+    Dialog { align: center middle; background: $background 60%; }
+    Dialog > Vertical {
+        width: 84; max-width: 96%; height: auto; max-height: 100%;
+        border: round $accent; background: $panel; padding: 0 1;
+    }
+    Dialog Bar { background: $panel; }
+    Dialog LineView { height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
+    TITLE_LINE: ClassVar[str] = ""
+
+    def __init__(self, keys: Line) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and keys."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Bar("title")
+            yield from self.body()
+            yield Bar("keys")
+
+    def on_mount(self) -> None:
+        self.query_one("#title", Bar).say(lambda _: (Span(f" {self.TITLE_LINE}", "heading"),))
+        self.query_one("#keys", Bar).say(lambda _: self._keys)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What there is to read gives way: title, choices and keys are always on the screen."""
+        fixed = _FRAME_ROWS + sum(choices.line_count() for choices in self.query(ChooseLines))
+        for reading in self.query(ReadLines):
+            reading.styles.max_height = max(event.size.height - fixed, 2)
+
+    def action_leave(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+
+def keys_line(*pairs: tuple[str, str]) -> Line:
+    """The keys of a dialog."""
+    spans = [Span(" ")]
+    for key, label in pairs:
+        spans += [Span(key, "accent"), Span(f" {label}   ", "text")]
+    return tuple(spans)

@@ -1,0 +1,61 @@
+"""The suite tree on screen: rows of `TreeState`, signs and scores of `RunBook`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+
+from workbench.tui.actions import bindings_for
+from workbench.tui.state.runs import RunBook
+from workbench.tui.state.source import message_lines
+from workbench.tui.state.spans import EMPTY, Line, Role
+from workbench.tui.state.tree import TreeState
+from workbench.tui.state.tree_lines import tree_line
+from workbench.tui.widgets.line_view import LineView
+
+
+class SuiteTree(LineView):
+    """Folders, suites and cases. Posts `Moved` when the cursor stands on another row."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for("suites")
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+    class Opened(Message):
+        """The row under the cursor was clicked again."""
+
+    def __init__(self, state: TreeState, book: RunBook, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.state = state
+        self.book = book
+        self.message: tuple[tuple[str, Role], ...] = ()
+        """What stands here while there are no rows."""
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self.state.rows)
+
+    def line_count(self) -> int:
+        return len(self.state.rows) or len(message_lines(self.message, self.text_width))
+
+    def line_at(self, index: int) -> Line:
+        if not self.state.rows:
+            rows = message_lines(self.message, self.text_width)
+            return rows[index] if index < len(rows) else EMPTY
+        return tree_line(self.state, self.state.rows[index], self.book, self.text_width)
+
+    def moved(self) -> None:
+        if self.state.rows and self.state.cursor != self.cursor:
+            self.state.move_to(self.cursor)
+            self.post_message(self.Moved())
+
+    def chosen(self, index: int) -> None:
+        self.post_message(self.Opened())
+
+    def follow_state(self) -> None:
+        """Show the tree as it is now: after folding, filtering or reading again."""
+        self.move_cursor(self.state.cursor)
+        self.post_message(self.Moved())

@@ -1,0 +1,258 @@
+"""The Textual app: themes, signals, the session of runs, and the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import SystemCommand
+from textual.command import Provider
+from textual.driver import Driver
+from textual.screen import Screen
+
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.config.folders import Folders
+from workbench.config.logs import LOG_NAME
+from workbench.config.resources import bundled
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
+from workbench.suite.trust import TrustError, TrustStore, needs_trust
+from workbench.tui.commands import Commands
+from workbench.tui.driver import TolerantDriver
+from workbench.tui.environment import Surroundings
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.painting import PaintedApp
+from workbench.tui.palette import ActionCommands
+from workbench.tui.runner import OpenSession, Runner
+from workbench.tui.screens.main import MainScreen
+from workbench.tui.screens.themes import ThemesScreen
+from workbench.tui.screens.trust import TrustScreen
+from workbench.tui.state.runs import RunBook
+from workbench.tui.theming import Palette, load_themes, textual_theme
+from workbench.tui.widgets.line_view import LineView
+from workbench.tui.workspace import Workspace, is_stale, open_workspace, read_again
+
+_log = logging.getLogger(__name__)
+
+DARK_THEME, PLAIN_THEME = "graphite", "sixteen"
+FIRST_PAINT_S = 0.25
+"""Suites that are read in less than this are on the very first picture."""
+
+SIGNAL_CODE = 128
+"""What the shell adds to a signal's number for the exit code."""
+
+
+class Workbench(PaintedApp):
+    """The app on some paths."""
+
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionCommands}
+    ENABLE_COMMAND_PALETTE = True
+    CSS = "CommandPalette { background: $background 60%; } CommandPalette SearchIcon { display: none; }"
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        open_session: OpenSession,
+        folders: Folders,
+        surroundings: Surroundings,
+        models: Sequence[str] = (),
+        trust: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.surroundings = surroundings
+        self.folders = folders
+        self._themes = load_themes(bundled("themes"))
+        first = PLAIN_THEME if surroundings.few_colours or surroundings.no_colour else DARK_THEME
+        self.palette = Palette(self._themes[first], no_colour=surroundings.no_colour)
+        super().__init__(driver_class=_driver_class(), ansi_color=True if surroundings.no_colour else None)
+        for name in tuple(self.available_themes):
+            self.unregister_theme(name)
+        for theme in self._themes.values():
+            self.register_theme(textual_theme(theme))
+        self.theme = first
+        self._paths = tuple(paths)
+        self._trust_all = trust
+        self._trusted_once: set[tuple[Path, str]] = set()
+        self._starting = ExitStack()
+        self.is_starting = True
+        """Whether nothing has been painted yet."""
+        self._leaving = False
+        self._broken = False
+        self._asked_to_quit = False
+        book = RunBook(clock)
+        self.main = MainScreen(book, Commands(self), models=tuple(models), editor=surroundings.editor)
+        self.runner = Runner(self, book, open_session, self.main.delivered, surroundings.paint_interval_s)
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.main
+
+    # The beginning
+
+    def on_load(self) -> None:
+        self._starting.enter_context(self.batch_update())
+
+    def on_mount(self) -> None:
+        if sys.platform != "win32" and not self.is_headless:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                loop.add_signal_handler(number, self._leave_for, number)
+        self.theme_changed_signal.subscribe(self, self._recolour)
+        self.run_worker(self._open(), group="open")
+        self.set_timer(FIRST_PAINT_S, self._paint)
+
+    async def _open(self) -> None:
+        workspace = await asyncio.to_thread(open_workspace, self._paths)
+        # By way of the screen's own messages, so that it is mounted by then, however quickly the suites were read.
+        self.main.call_later(self._opened, workspace)
+
+    def _opened(self, workspace: Workspace) -> None:
+        self.main.open(workspace)
+        self.call_after_refresh(self._paint)
+        if workspace.samples:
+            self.main.announce("No suites in this folder: these are the samples. r runs the case")
+
+    def _paint(self) -> None:
+        self._starting.close()
+        self.is_starting = False
+        self.main.check_idle()
+
+    def read_again(self) -> None:
+        """Read all suites again, off the loop."""
+        self.run_worker(self._read_again(), group="open", exclusive=True)
+
+    async def _read_again(self) -> None:
+        self._take(await asyncio.to_thread(read_again, self.main.workspace))
+        broken = sum(file.suite is None for file in self.main.workspace.files)
+        if broken:
+            self.main.announce(f"Read again; {broken} cannot run", "error", GLYPHS.error)
+        else:
+            self.main.announce("Read again from disk", "passed", GLYPHS.passed)
+
+    def _take(self, workspace: Workspace) -> None:
+        self.main.open(workspace)
+
+    # Running
+
+    def run_cases(self, cases: Sequence[tuple[SuiteFile, tuple[str, ...]]]) -> None:
+        """Run cases, given as ids by suite, after asking for trust where that is needed."""
+        self.run_worker(self._run_cases(cases), group="start")
+
+    async def _run_cases(self, cases: Sequence[tuple[SuiteFile, tuple[str, ...]]]) -> None:
+        stale = await asyncio.to_thread(lambda: any(is_stale(file) for file, _ in cases))
+        if stale:
+            self._take(await asyncio.to_thread(read_again, self.main.workspace))
+            fresh = {file.path: file for file in self.main.workspace.files}
+            cases = [(fresh[file.path], case_ids) for file, case_ids in cases if file.path in fresh]
+        trusted = [(file, case_ids) for file, case_ids in cases if await self._may_run(file)]
+        runs: list[PlannedRun] = []
+        for file, case_ids in trusted:
+            runs += plan_runs([file], models=self.main.models, case_ids=case_ids)
+        if not runs:
+            self.main.announce("Nothing was run", "warned", GLYPHS.warned)
+            return
+        self.main.bring("run")
+        await self.runner.start(runs, frozenset(file.path for file, _ in trusted))
+
+    async def _may_run(self, file: SuiteFile) -> bool:
+        if file.suite is None:
+            return False
+        needs = needs_trust(file.suite, file.path)
+        store = TrustStore(self.folders.trust_file, bundled_folder=bundled("sample_suites"))
+        asked = (file.path, needs.fingerprint)
+        if self._trust_all or asked in self._trusted_once or store.is_trusted(file.path, needs):
+            return True
+        answer = await self.push_screen_wait(TrustScreen(file.path, needs))
+        if answer == "always":
+            try:
+                store.trust(file.path, needs)
+            except TrustError as error:
+                self.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
+        if answer in ("once", "always"):
+            self._trusted_once.add(asked)
+            return True
+        return False
+
+    # Themes
+
+    def choose_theme(self) -> None:
+        """Offer the themes, each shown as the cursor stands on it."""
+
+        def keep(name: str | None) -> None:
+            if name is not None:
+                self.theme = name
+
+        self.push_screen(ThemesScreen(tuple(self._themes.values()), self.theme, self._preview), keep)
+
+    def _preview(self, name: str) -> None:
+        self.theme = name
+
+    def _recolour(self, _: object) -> None:
+        self.palette = Palette(self._themes[self.theme], no_colour=self.surroundings.no_colour)
+        for screen in self.screen_stack:
+            for view in screen.query(LineView):
+                view.redraw()
+            screen.refresh()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """None of Textual's own: the registry names all there is."""
+        return ()
+
+    # The end
+
+    def ask_to_quit(self) -> None:
+        """Quit; with runs under way, only when asked twice."""
+        running = len(self.main.book.under_way())
+        if running and not self._asked_to_quit:
+            self._asked_to_quit = True
+            self.main.announce(f"{running} still running: q again stops them and quits", "warned", GLYPHS.warned)
+            return
+        self._leave(0)
+
+    async def action_quit(self) -> None:
+        self.ask_to_quit()
+
+    def action_help_quit(self) -> None:
+        self.main.announce("q quits, x stops the case, ? shows all keys")
+
+    def action_terminal_gone(self) -> None:
+        """The terminal closed without a signal."""
+        self._leave(SIGNAL_CODE + signal.SIGHUP)
+
+    def _leave_for(self, number: signal.Signals) -> None:
+        _log.info("leaving on %s", number.name)
+        self._leave(SIGNAL_CODE + number)
+
+    def _leave(self, code: int) -> None:
+        if not self._leaving:
+            self._leaving = True
+            self.run_worker(self._close_and_exit(code), group="leave")
+
+    async def _close_and_exit(self, code: int) -> None:
+        if self.main.book.under_way():
+            self.main.announce("Stopping runs and servers …")
+        await asyncio.to_thread(self.runner.close)
+        self.exit(code, return_code=code)
+
+    def _fatal_error(self) -> None:
+        error = sys.exc_info()[1]
+        _log.critical("the app broke", exc_info=True)
+        if self._broken:
+            return
+        self._broken = True
+        name = type(error).__name__
+        said = f"workbench broke: {name}: {one_line(str(error))[:200]} (details in {self.folders.log / LOG_NAME})"
+        self.panic(Text(said))
+
+
+def _driver_class() -> type[Driver] | None:
+    return TolerantDriver if os.name == "posix" else None
