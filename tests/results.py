@@ -21,7 +21,7 @@ def result(
     error: str | None = None,
     grade: Grade | None = None,
 ) -> RunResult:
-    """A run of `rounds` model answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict."""
+    """A run of `rounds` answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict."""
     run_id = f"{suite}-{case}-{model}-{repeat}"
     graded = status in _VERDICTS
     script = [("", 1)] * (rounds - 1) + [("Done.", 0)]

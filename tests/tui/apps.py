@@ -33,7 +33,7 @@ from workbench.tui.environment import surroundings_of
 from workbench.tui.workbench import Workbench
 
 GOLDENS = Path(__file__).parent / "goldens"
-REGENERATE = "WORKBENCH_REGENERATE"
+REGENERATE = "UPDATE_GOLDENS"
 """Set this environment variable to write the golden screens anew."""
 
 SMART_HOME = """
@@ -284,7 +284,7 @@ def suites_in(folder: Path, **texts: str) -> Path:
 
 
 def assert_golden(text: str, name: str) -> None:
-    """Compare a screen with the one that was kept, or keep it anew (`WORKBENCH_REGENERATE=1`)."""
+    """Compare a screen with the one that was kept, or keep it anew (`UPDATE_GOLDENS=1`)."""
     file = GOLDENS / f"{name}.txt"
     if os.environ.get(REGENERATE):
         GOLDENS.mkdir(exist_ok=True)

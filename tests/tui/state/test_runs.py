@@ -80,6 +80,16 @@ def test_a_case_shows_the_worst_of_its_models_and_the_lowest_score() -> None:
     assert book.summary(ONE) == CaseSummary("warned", 0.85, "done")
 
 
+def test_the_last_repeat_speaks_for_its_model() -> None:
+    book = RunBook(Clock())
+    runs = plan_runs([parse_suite(TEXT.replace('user = "x"', 'user = "x"\nrepeats = 2', 1), PATH)], models=["offline"])
+    book.apply(BatchStarted("b1", runs))
+    first, second, *_ = runs
+    book.apply(done(second, "passed", 1.0))
+    book.apply(done(first, "failed", 0.0))
+    assert book.summary(ONE) == CaseSummary("passed", 1.0, "done")
+
+
 def test_a_new_run_takes_the_place_of_the_one_before() -> None:
     book = RunBook(Clock())
     for run in started(book):

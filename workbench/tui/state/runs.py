@@ -38,7 +38,10 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case at a glance: the worst status and the lowest score of its latest runs, and how far they are."""
+    """A case at a glance: the worst status and the lowest score among its models, and how far its runs are.
+
+    A model counts with the last of its repeats.
+    """
 
     status: Status | None = None
     score: float | None = None
@@ -192,8 +195,14 @@ class RunBook:
 def _summarised(runs: list[RunRecord]) -> CaseSummary:
     stages = {run.stage for run in runs}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
-    results = [run.result for run in runs if run.result is not None]
+    # The last repeat speaks for its model.
+    last = {run.model: run.result for run in sorted(runs, key=_repeat) if run.result is not None}
+    results = list(last.values())
     statuses = {result.status for result in results}
     worst = next((status for status in _WORST_FIRST if status in statuses), None)
     scores = [result.score for result in results if result.score is not None]
     return CaseSummary(worst, min(scores, default=None), stage)
+
+
+def _repeat(run: RunRecord) -> int:
+    return run.repeat
