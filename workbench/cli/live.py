@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import TextIO
 
 from rich.cells import cell_len
 
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.session import Session
 from workbench.cli.suites import complain
@@ -50,13 +49,15 @@ class Live:
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class _InterruptedError(Exception):
-    def __init__(self, number: int) -> None:
-        self.number = number
+@dataclass(frozen=True)
+class _Signalled:
+    """A signal came. It takes its turn in the queue: raised as an exception it could strike anywhere, while the servers
+    are being closed for one, and cost the report."""
+
+    number: int
 
 
-def _interrupt(number: int, _frame: FrameType | None) -> None:
-    raise _InterruptedError(number)
+_Queue = queue.SimpleQueue[BatchEvent | _Signalled]
 
 
 def run_live(
@@ -74,30 +75,17 @@ def run_live(
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
     standard error, so that it cannot spoil a report.
     """
-    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    printer = _Printer(runs, suite_names, show)
+    events: _Queue = queue.SimpleQueue()
     live = Live()
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
     session = Session(events.put, server_logs=server_logs)
-    before = {}
     try:
-        before.update({number: signal.signal(number, _interrupt) for number in handled})
         with redirect_stdout(sys.stderr):
             session.start(runs, execute=execute, concurrency=concurrency, trusted=trusted.__contains__)
-            try:
-                _watch(events, printer, live)
-            except _InterruptedError as interrupt:
-                live.interrupted_by = interrupt.number
-                complain("stopping; what is done is kept")
-                session.stop_all()
-                _watch(events, printer, live)
-    except _InterruptedError as interrupt:
-        live.interrupted_by = interrupt.number
+            _watch(events, session, _Printer(runs, suite_names, show), live)
     finally:
-        # Closing is bounded; a signal now would cost the report and leave servers behind.
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)
         session.close()
         _drain(events, live)
         for number, handler in before.items():
@@ -107,15 +95,8 @@ def run_live(
     return live
 
 
-def _drain(events: queue.SimpleQueue[BatchEvent], live: Live) -> None:
-    """Take the results that came in after nobody watched any more."""
-    while not events.empty():
-        event = events.get()
-        if isinstance(event, RunDone):
-            live.results.append(event.result)
-
-
-def _watch(events: queue.SimpleQueue[BatchEvent], printer: _Printer, live: Live) -> None:
+def _watch(events: _Queue, session: Session, printer: _Printer, live: Live) -> None:
+    """Print what happens until the batch is done, or somebody signals for the second time."""
     while True:
         event = events.get()
         match event:
@@ -124,10 +105,22 @@ def _watch(events: queue.SimpleQueue[BatchEvent], printer: _Printer, live: Live)
             case RunDone(result):
                 live.results.append(result)
                 printer.done(result)
-            case BatchDone():
+            case _Signalled(number) if live.interrupted_by is None:
+                live.interrupted_by = number
+                complain("stopping; what is done is kept")
+                session.stop_all()
+            case _Signalled() | BatchDone():
                 return
-            case _:
+            case BatchStarted():
                 pass
+
+
+def _drain(events: _Queue, live: Live) -> None:
+    """Take the results that came in after nobody watched any more."""
+    while not events.empty():
+        event = events.get()
+        if isinstance(event, RunDone):
+            live.results.append(event.result)
 
 
 class _Printer:
