@@ -328,3 +328,11 @@ def test_colour_is_for_terminals_only(program: Program) -> None:
     assert done.returncode == 0
     assert b"\x1b" not in plain
     assert b"\x1b[32m" in coloured
+
+
+def test_the_app_is_not_opened_without_a_terminal(program: Program) -> None:
+    done = program.run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr == "the app cannot be shown: standard input is not a terminal; 'workbench run' needs no terminal\n"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.tui.environment import frames_per_second, surroundings_of
+from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
 
 
 def test_over_ssh_less_is_painted() -> None:
@@ -37,3 +37,19 @@ def test_visual_comes_before_editor() -> None:
     assert surroundings_of({"EDITOR": "vi", "VISUAL": "hx"}).editor == "hx"
     assert surroundings_of({"EDITOR": "vi"}).editor == "vi"
     assert surroundings_of({}).editor is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "reads", "writes", "said"),
+    [
+        ({"TERM": "xterm"}, True, True, None),
+        ({}, True, True, None),
+        ({"TERM": "xterm"}, False, True, "standard input is not a terminal"),
+        ({"TERM": "xterm"}, True, False, "standard error, on which the app draws, is not a terminal"),
+        ({"TERM": "dumb"}, True, True, "this terminal (TERM=dumb) cannot place text"),
+    ],
+)
+def test_where_the_app_cannot_be_shown_it_says_why(
+    environment: dict[str, str], reads: bool, writes: bool, said: str | None
+) -> None:
+    assert obstacle(environment, reads=reads, writes=writes) == said

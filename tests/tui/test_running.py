@@ -232,3 +232,48 @@ async def test_rows_of_the_tree_and_of_the_run_are_drawn_only_when_they_change(t
         app.session.say(run, TextDelta(1, " two"), first=3)
         await app.settle()
         assert (tree.rows_drawn - drawn[0], view.rows_drawn - drawn[1]) == (0, 1)
+
+
+async def test_running_a_suite_that_runs_already_adds_only_what_is_free(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        (first,) = await app.run("r")
+        others = await app.run("R")
+        assert [run.case.name for run in others] == ["Lights off", "Nothing to do"]
+        await app.press("R")
+        assert "Every case here is running already" in app.screen
+        assert app.session.runs == [first, *others]
+
+
+async def test_of_several_repeats_the_one_that_decides_is_shown_and_all_have_their_sign(tmp_path: Path) -> None:
+    text = SMART_HOME.replace('tags = ["evening"]', "repeats = 2")
+    async with opened(suites_in(tmp_path, smart_home=text)) as app:
+        first, second = await app.run("r")
+        right: list[Call] = [("set_lights", {"room": "living room", "brightness": 9}), ("set_tv", {"power": "on"})]
+        app.session.finish(first, conversation(first, right, "The first."))
+        app.session.finish(second, conversation(second, MOVIE_NIGHT, "The second."))
+        app.session.end_batch()
+        await app.settle()
+        await app.press("down", "up")
+        assert "The second." in app.screen
+        assert "✗ Movie night" in app.screen
+        assert "#1  ✓ 1.00" in app.screen
+        assert "#2  ✗ 0.00" in app.screen
+
+
+async def test_a_failed_answer_check_says_what_was_expected_and_what_came(tmp_path: Path) -> None:
+    text = SMART_HOME.replace('tags = ["evening"]', 'response_contains = ["good night"]')
+    async with opened(suites_in(tmp_path, smart_home=text), size=(160, 48)) as app:
+        (run,) = await app.run("r")
+        app.session.finish(run, conversation(run, MOVIE_NIGHT, "Enjoy the film."))
+        app.session.end_batch()
+        await app.settle()
+        await app.press("3", "z")
+        assert 'response: expected containing "good night", got "Enjoy the film."' in app.screen
+
+
+async def test_a_filter_that_nothing_fits_says_so(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("slash", *"zzz")
+        assert "Nothing fits the filter." in app.screen
+        await app.press("escape")
+        assert "Movie night" in app.screen

@@ -13,6 +13,12 @@ def issue_text(issue: Issue) -> str:
     return one_line(f"{': '.join(parts)} ({issue.why}{decides})")
 
 
+def issue_note(issue: Issue) -> str:
+    """As `issue_text`, for where the call and the argument are seen anyway."""
+    parts = [issue.kind, *filter(None, [issue_facts(issue)])]
+    return one_line(f"{': '.join(parts)} ({issue.why})")
+
+
 def issue_place(issue: Issue) -> str:
     """The call (counted from 1), the tool and the argument that an issue is about; empty for the whole run."""
     subject = ".".join(part for part in (issue.tool, issue.argument) if part)

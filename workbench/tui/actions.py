@@ -56,6 +56,8 @@ def _run_case(now: Situation) -> str | None:
 def _run_suite(now: Situation) -> str | None:
     if now.runnable:
         return None
+    if now.running:
+        return "every case here is running already; X stops them"
     return "this suite has errors: correct them first" if now.broken else "there is no case here that could run"
 
 

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from workbench.batches.events import BatchListener
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
-from workbench.tui.environment import frames_per_second, surroundings_of
+from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
 
 OFFLINE_PACE_MS = 15.0
 """The offline model is slowed down to what an eye can follow."""
 
 
+NO_TERMINAL = 2
+"""The exit code where the app cannot be shown."""
+
+
 def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool = False) -> int:
     """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
     else the bundled samples. `trust` asks about no suite."""
+    reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
+    if reason is not None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"the app cannot be shown: {reason}; 'workbench run' needs no terminal\n")
+        return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
     folders = user_folders()
     log_to(folders.log)
@@ -45,3 +56,7 @@ def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool =
         app.runner.close()
         logging.shutdown()
     return app.return_code or 0
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()

@@ -77,14 +77,11 @@ class Commands:
             self._run(screen, row)
 
     def _run_below(self, screen: MainScreen) -> None:
-        row = screen.suites.selected
-        if row is not None and row.case is not None:
-            row = screen.suites.rows[screen.suites.parent(screen.suites.cursor)]
-        if row is not None:
-            self._run(screen, row)
+        if screen.whole is not None:
+            self._run(screen, screen.whole)
 
     def _run(self, screen: MainScreen, row: Row) -> None:
-        self._app.run_cases(screen.suites.cases_below(row))
+        self._app.run_cases(screen.runnable_below(row))
 
     def _stop(self, screen: MainScreen) -> None:
         self._app.runner.stop([run.run_id for run in screen.book.under_way(screen.selected_case)])
@@ -183,9 +180,7 @@ class Commands:
                     failure = f"{command[0]} cannot be started: {error.strerror}"
         except SuspendNotSupported:
             failure = "this terminal cannot be handed over to an editor"
-        self._app.read_again()
-        if failure is not None:
-            screen.announce(failure, "error", GLYPHS.error)
+        self._app.read_again(failure)
 
     def _next_pane(self, screen: MainScreen, step: int) -> None:
         if screen.filtering:

@@ -45,6 +45,18 @@ def surroundings_of(environment: Mapping[str, str]) -> Surroundings:
     )
 
 
+def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
+    """Why the app cannot be shown here, `None` when it can. It reads keys from standard input and draws on standard
+    error, so that standard output may go elsewhere; `reads` and `writes` say whether those are a terminal."""
+    if not reads:
+        return "standard input is not a terminal"
+    if not writes:
+        return "standard error, on which the app draws, is not a terminal"
+    if environment.get("TERM", "") in ("dumb", "unknown"):
+        return f"this terminal (TERM={environment['TERM']}) cannot place text"
+    return None
+
+
 def frames_per_second(environment: Mapping[str, str]) -> int:
     """How often Textual may draw at all; it reads `TEXTUAL_FPS` once, when it is imported."""
     return REMOTE_FRAMES_PER_S if surroundings_of(environment).remote else LOCAL_FRAMES_PER_S

@@ -39,7 +39,7 @@ from workbench.tui.screens.trust import TrustScreen
 from workbench.tui.state.runs import RunBook
 from workbench.tui.theming import Palette, load_themes, textual_theme
 from workbench.tui.widgets.line_view import LineView
-from workbench.tui.workspace import Workspace, is_stale, open_workspace, read_again
+from workbench.tui.workspace import Workspace, is_stale, lost, open_workspace, read_again, trouble
 
 _log = logging.getLogger(__name__)
 
@@ -126,14 +126,20 @@ class Workbench(PaintedApp):
         self.is_starting = False
         self.main.check_idle()
 
-    def read_again(self) -> None:
-        """Read all suites again, off the loop."""
-        self.run_worker(self._read_again(), group="open", exclusive=True)
+    def read_again(self, failure: str | None = None) -> None:
+        """Read all suites again, off the loop, and say so; a failure before that is said instead."""
+        self.run_worker(self._read_again(failure), group="open", exclusive=True)
 
-    async def _read_again(self) -> None:
+    async def _read_again(self, failure: str | None) -> None:
+        gone = await asyncio.to_thread(lost, self.main.workspace)
         self._take(await asyncio.to_thread(read_again, self.main.workspace))
-        broken = sum(file.suite is None for file in self.main.workspace.files)
-        if broken:
+        broken = sum(file.suite is None and file.path not in gone for file in self.main.workspace.files)
+        if failure is not None:
+            self.main.announce(failure, "error", GLYPHS.error)
+        elif gone:
+            are_gone = f"{gone[0].name} is gone" if len(gone) == 1 else f"{len(gone)} suites are gone"
+            self.main.announce(are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned)
+        elif broken:
             self.main.announce(f"Read again; {broken} cannot run", "error", GLYPHS.error)
         else:
             self.main.announce("Read again from disk", "passed", GLYPHS.passed)
@@ -148,6 +154,7 @@ class Workbench(PaintedApp):
         self.run_worker(self._run_cases(cases), group="start")
 
     async def _run_cases(self, cases: Sequence[tuple[SuiteFile, tuple[str, ...]]]) -> None:
+        wanted = [file.path for file, _ in cases]
         stale = await asyncio.to_thread(lambda: any(is_stale(file) for file, _ in cases))
         if stale:
             self._take(await asyncio.to_thread(read_again, self.main.workspace))
@@ -158,10 +165,16 @@ class Workbench(PaintedApp):
         for file, case_ids in trusted:
             runs += plan_runs([file], models=self.main.models, case_ids=case_ids)
         if not runs:
-            self.main.announce("Nothing was run", "warned", GLYPHS.warned)
+            why = await asyncio.to_thread(self._why_none, wanted)
+            if why is None and trusted:
+                why = f"what was to run is no longer in {trusted[0][0].path.name}"
+            self.main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
             return
         self.main.bring("run")
         await self.runner.start(runs, frozenset(file.path for file, _ in trusted))
+
+    def _why_none(self, paths: Sequence[Path]) -> str | None:
+        return next(filter(None, (trouble(self.main.workspace, path) for path in paths)), None)
 
     async def _may_run(self, file: SuiteFile) -> bool:
         if file.suite is None:

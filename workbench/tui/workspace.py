@@ -53,5 +53,33 @@ def is_stale(file: SuiteFile) -> bool:
         return True
 
 
+def lost(workspace: Workspace) -> tuple[Path, ...]:
+    """The files that were read and are no longer there."""
+    return tuple(file.path for file in workspace.files if file.hash and _is_gone(file.path))
+
+
+def trouble(workspace: Workspace, path: Path) -> str | None:
+    """Why the suite at `path` cannot run, if it cannot: it is gone, or has errors, of which this names the first."""
+    file = next((file for file in workspace.files if file.path == path), None)
+    if _is_gone(path):
+        return f"{path.name} is gone"
+    if file is None:
+        return f"{path.name} is no suite any more"
+    if not file.errors:
+        return None
+    first = file.errors[0]
+    return f"{path.name}, line {first.line}: {first.message}" if first.line else f"{path.name} {first.message}"
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _read(roots: tuple[Path, ...], samples: bool) -> Workspace:
     return Workspace(roots, tuple(map(load_suite, find_suites(roots))), samples)

@@ -14,15 +14,17 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
 from workbench.tui.actions import BY_ID, PANES, Situation, bindings_for, shown_keys
 from workbench.tui.commands import Commands
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
-from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
+from workbench.tui.state.runs import CaseKey, RunBook, RunRecord, deciding_run
 from workbench.tui.state.selection import Pane, case_of, case_picture, panes_shown, run_message
+from workbench.tui.state.source import tree_message
 from workbench.tui.state.spans import EMPTY, Line, Role, Span
 from workbench.tui.state.status import model_label, models_label, status_line
-from workbench.tui.state.tree import TreeState
+from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.widgets.bars import KeyBar, PaneTitle, RunChoice
 from workbench.tui.widgets.case_view import CaseView
 from workbench.tui.widgets.run_list import RunList
@@ -102,19 +104,14 @@ class MainScreen(Screen[None]):
         else:
             self.suites.reload(workspace.files)
         self.workspace = workspace
-        tree.message = (
-            ("No suites here.", "strong"),
-            ("", "text"),
-            ("A suite is a TOML file whose first line is format = 1.", "muted"),
-            ("Start workbench in a folder without suites, and without a path, to see the samples.", "muted"),
-        )
+        tree.message = tree_message(self.suites.filter)
         tree.move_cursor(self.suites.cursor)
         self.show_selected()
 
     def show_selected(self) -> None:
         """Let the other panes show what the tree's cursor stands on."""
         self._stop_resting()
-        self.chosen_run = 0
+        self.chosen_run = deciding_run(self.runs_shown)
         picture = case_picture(self.suites)
         self.query_one("#case", CaseView).show(picture.excerpt, picture.message, picture.line)
         self.show_run()
@@ -265,7 +262,7 @@ class MainScreen(Screen[None]):
 
     def situation(self) -> Situation:
         """What decides which actions can be taken."""
-        row = self.suites.selected
+        row, whole = self.suites.selected, self.whole
         case = self.selected_case
         file = row.file if row is not None else None
         case_view, run_list = self.query_one("#case", CaseView), self.query_one("#run", RunList)
@@ -277,7 +274,7 @@ class MainScreen(Screen[None]):
         return Situation(
             pane=self.pane,
             row=row.key.kind if row is not None else None,
-            runnable=sum(len(ids) for _, ids in self.suites.cases_below(row)) if row is not None else 0,
+            runnable=sum(len(ids) for _, ids in self.runnable_below(whole)) if whole is not None else 0,
             broken=file is not None and file.suite is None,
             case_running=case is not None and bool(self.book.under_way(case)),
             running=len(self.book.under_way()),
@@ -286,6 +283,23 @@ class MainScreen(Screen[None]):
             has_text=can_copy[self.pane],
             editor=self._editor,
         )
+
+    @property
+    def whole(self) -> Row | None:
+        """The suite or folder that the tree's cursor is on or in."""
+        row = self.suites.selected
+        if row is not None and row.case is not None:
+            return self.suites.rows[self.suites.parent(self.suites.cursor)]
+        return row
+
+    def runnable_below(self, row: Row) -> list[tuple[SuiteFile, tuple[str, ...]]]:
+        """The cases at or below a row that can run and are not running already."""
+        below = []
+        for file, ids in self.suites.cases_below(row):
+            free = tuple(case_id for case_id in ids if not self.book.under_way((file.path, case_id)))
+            if free:
+                below.append((file, free))
+        return below
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the registry, or say why it cannot be taken."""
@@ -313,7 +327,9 @@ class MainScreen(Screen[None]):
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
         self.suites.set_filter(event.value)
-        self.query_one("#suites", SuiteTree).follow_state()
+        tree = self.query_one("#suites", SuiteTree)
+        tree.message = tree_message(self.suites.filter)
+        tree.follow_state()
         self.show_titles()
 
     @on(Input.Submitted, "#filter")

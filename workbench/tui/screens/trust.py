@@ -1,4 +1,4 @@
-"""Asks before a suite starts anything on this machine, showing exactly what it would start."""
+"""Asks before a suite starts anything on this machine, showing exactly what it would start, all of it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from textual.binding import Binding, BindingType
 
 from workbench.reports.visible import one_line
 from workbench.suite.trust import Needs
+from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.spans import EMPTY, Line, Span, wrap
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.widgets.line_view import Motion
 
 TrustAnswer = Literal["once", "always", "no"]
 ANSWERS: tuple[TrustAnswer, ...] = ("once", "always", "no")
 
 
 class TrustScreen(Dialog[TrustAnswer]):
-    """Once, always or no; Esc is no."""
+    """Once, always or no; Esc is no. A yes is taken only after the end of the text has been on the screen."""
 
     TITLE_LINE = "This suite wants to start something"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,16 +31,16 @@ class TrustScreen(Dialog[TrustAnswer]):
     ]
 
     def __init__(self, path: Path, needs: Needs) -> None:
-        super().__init__(keys_line(("↑↓ Enter", "choose"), ("Esc", "do not run")))
+        super().__init__(keys_line(("PgDn", "read on"), ("Esc", "do not run"), ("↑↓ Enter", "choose")))
         self._path = path
         self._needs = needs
 
     def body(self) -> ComposeResult:
         yield ReadLines(lambda width: trust_lines(self._path, self._needs, width), "reading")
-        yield ChooseLines(
+        yield _Answers(
             [
                 Option("once", "until this program ends", key="o"),
-                Option("always", "until any of this changes", key="a"),
+                Option("always", "until this changes", key="a"),
                 Option("no", "do not run this suite", key="n"),
             ],
             cursor=2,
@@ -49,16 +51,35 @@ class TrustScreen(Dialog[TrustAnswer]):
         super().on_mount()
         self.query_one("#choices").focus()
 
+    @on(ReadLines.Ended)
+    def _read(self) -> None:
+        reading = self.query_one("#reading", ReadLines)
+        scroll = (("PgUp PgDn", "scroll"),) if reading.last_top else ()
+        self.say_keys(keys_line(("↑↓ Enter", "choose"), ("Esc", "do not run"), *scroll))
+
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
-        self.dismiss(ANSWERS[event.index])
+        self.action_answer(ANSWERS[event.index])
 
     def action_answer(self, answer: TrustAnswer) -> None:
         """One of the keys."""
-        self.dismiss(answer)
+        if answer == "no" or self.query_one("#reading", ReadLines).was_at_end:
+            self.dismiss(answer)
+        else:
+            self.say_keys((Span(f" {GLYPHS.warned} Read to the end first: ", "warned"), Span("PgDn", "accent")))
 
     def action_leave(self) -> None:
         self.dismiss("no")
+
+
+class _Answers(ChooseLines):
+    """The answers have the focus, and page through the text above them."""
+
+    def action_move(self, motion: Motion) -> None:
+        if motion in ("page_up", "page_down"):
+            self.screen.query_one("#reading", ReadLines).action_move(motion)
+        else:
+            super().action_move(motion)
 
 
 def trust_lines(path: Path, needs: Needs, width: int) -> list[Line]:

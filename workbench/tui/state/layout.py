@@ -9,6 +9,7 @@ from typing import overload
 from rich.cells import cell_len
 
 from workbench.grading.grade import Issue
+from workbench.reports.issues import issue_note
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResponseFinished
 from workbench.trajectory.messages import JsonValue
@@ -240,7 +241,7 @@ def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:
 
 
 def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
-    text = one_line(f"{issue.kind}: {issue.why}")
+    text = issue_note(issue)
     if issue.decides:
         return signed(GLYPHS.failed, text, "failed", width, indent)
     return signed(GLYPHS.warned, text, "warned", width, indent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.grading.grade import RunResult, Status
+from workbench.reports.issues import issue_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import FinishReason
 from workbench.tui.glyphs import GLYPHS
@@ -49,8 +50,7 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     for issue in item.issues:
         role: Role = "failed" if issue.decides else "warned"
         sign = GLYPHS.failed if issue.decides else GLYPHS.warned
-        about = f"{issue.tool}: " if issue.tool else ""
-        lines += _paragraph(f"{issue.kind}: {about}{issue.why}", role, width, sign)
+        lines += _paragraph(issue_text(issue), role, width, sign)
     if grade is not None and grade.reason and (expanded or (result.status != "passed" and not grade.issues)):
         lines += _paragraph(grade.reason, "muted", width)
     if facts := _facts(result):

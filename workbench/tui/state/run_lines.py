@@ -7,6 +7,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from workbench.reports.issues import issue_text
 from workbench.tui.state.items import (
     CallItem,
     Item,
@@ -157,6 +158,6 @@ def _outcome_text(item: OutcomeItem) -> str:
     result = item.result
     if result is None:
         return ""
-    issues = [f"{issue.kind}: {issue.why}" for grade in result.grades for issue in grade.issues]
+    issues = [issue_text(issue) for grade in result.grades for issue in grade.issues]
     head = f"{result.case_name} [{result.model}]: {result.status}"
     return "\n".join([head, *([result.error] if result.error else []), *issues])

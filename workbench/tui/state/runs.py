@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -130,13 +130,13 @@ class RunBook:
         return self._summaries[case]
 
     def tally(self, cases: Iterable[CaseKey]) -> tuple[int, int]:
-        """Of some cases: how many passed or warned, how many have been run and graded."""
-        good = graded = 0
+        """Of some cases: how many passed or warned, and how many came to an end, a verdict or an error."""
+        good = ended = 0
         for case in cases if self._latest else ():
             status = self.summary(case).status
             good += status in ("passed", "warned")
-            graded += status in ("passed", "warned", "failed")
-        return good, graded
+            ended += status in ("passed", "warned", "failed", "error")
+        return good, ended
 
     def counts(self) -> Counts:
         """The latest runs of all cases."""
@@ -190,6 +190,11 @@ class RunBook:
         record.view.grade(result, record.expected)
         if (batch := self._batches.get(record.batch)) is not None:
             batch.done += 1
+
+
+def deciding_run(runs: Sequence[RunRecord]) -> int:
+    """Which of a case's runs to look at first: the last repeat of the first model, which speaks for it."""
+    return max((index for index, run in enumerate(runs) if run.model == runs[0].model), default=0)
 
 
 def _summarised(runs: list[RunRecord]) -> CaseSummary:

@@ -116,3 +116,15 @@ def message_lines(texts: Message, width: int) -> list[Line]:
     for text, role in texts:
         rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))
     return rows
+
+
+def tree_message(filtered: str) -> Message:
+    """What the tree says when it has no rows; `filtered` is the filter in force."""
+    if filtered:
+        return (("Nothing fits the filter.", "strong"), ("", "text"), ("Esc shows everything again.", "muted"))
+    return (
+        ("No suites here.", "strong"),
+        ("", "text"),
+        ("A suite is a TOML file whose first line is format = 1.", "muted"),
+        ("Start workbench in a folder without suites, and without a path, to see the samples.", "muted"),
+    )

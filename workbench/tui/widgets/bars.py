@@ -8,18 +8,22 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual import events
 from textual.message import Message
+from textual.strip import Strip
 
 from workbench.reports.visible import one_line
 from workbench.tui.actions import PANE_TITLES, PANES, Action, key_name
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.painting import Bar
+from workbench.tui.painting import Bar, palette_of, strip_of
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.runs import RunRecord
 from workbench.tui.state.selection import Pane
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, spread
+from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, plain, spread, wrap_line
 from workbench.tui.state.status import model_label
 from workbench.tui.state.words import score
 from workbench.tui.theming import Ground
+
+NOTICE_ROWS = 3
+"""A notice gets this many rows, on a low screen no more than a third of it."""
 
 
 class PaneTitle(Bar):
@@ -67,26 +71,30 @@ class RunChoice(Bar):
         spans: list[Span] = [Span(" ")]
         for index, run in enumerate(runs):
             spans += [*_run_label(run, runs, index == chosen), Span(" ")]
+        if len({run.model for run in runs}) == 1:
+            spans[0] = Span(f" {model_label(runs[0].model)} ", "muted")
         place = Span(f" {chosen + 1} of {len(runs)} {GLYPHS.dot} ", "muted")
         short = (place, *_run_label(runs[chosen], runs, True))
         self.say(lambda width: tuple(spans) if cells(tuple(spans)) <= width else short)
 
 
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> list[Span]:
-    repeated = any(other.repeat for other in runs)
-    name = model_label(run.model) + (f" #{run.repeat + 1}" if repeated else "")
+    repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
+    one_model = len({other.model for other in runs}) == 1
+    name = repeat if one_model else f"{model_label(run.model)} {repeat}".rstrip()
     sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else (GLYPHS.running, "running")
     value = score(run.result.score) if run.result is not None else ""
     return [Span(f" {name} ", "badge" if chosen else "muted"), Span(f" {sign} {value}".rstrip() + " ", role)]
 
 
 class KeyBar(Bar):
-    """The keys that fit; a notice takes their place until the next key."""
+    """The keys that fit; a notice takes their place until the next key, and as many rows as it needs, within reason."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._keys: Sequence[tuple[Action, bool]] = ()
         self._notice: Line = EMPTY
+        self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]]) -> None:
         """Name keys, most wanted first."""
@@ -104,9 +112,37 @@ class KeyBar(Bar):
             self._notice = EMPTY
             self._say()
 
+    def on_resize(self, event: events.Resize) -> None:
+        self._say()
+
+    def render_line(self, y: int) -> Strip:
+        if y == 0:
+            return super().render_line(y)
+        width, rows = self.size.width, self._rows
+        return strip_of(rows[y] if y < len(rows) else EMPTY, width, self.GROUND, palette_of(self))
+
     def _say(self) -> None:
-        notice, keys = self._notice, self._keys
+        most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
+        before = len(self._rows)
+        self._rows = notice_rows(self._notice, self.size.width, most) if self._notice else [EMPTY]
+        notice, keys = self._rows[0], self._keys
         self.say(lambda width: notice or key_line(keys, width))
+        if len(self._rows) != before:
+            self.styles.height = len(self._rows)
+        if max(before, len(self._rows)) > 1:
+            self.refresh()
+
+
+def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
+    """A notice in at most `most` rows of `width` cells; one that is longer loses its middle, where paths are, since its
+    end tells what happened."""
+    rows = wrap_line(notice, width, hang=1)
+    text, role = plain(notice), notice[0].role
+    kept = min(len(text), width * most) // 2
+    while len(rows) > most and kept > 0:
+        rows = wrap_line((Span(f"{text[:kept]}{ELLIPSIS}{text[-kept:]}", role),), width, hang=1)
+        kept -= 1
+    return rows[:most]
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int) -> Line:

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.strip import Strip
 
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
@@ -21,8 +22,12 @@ from workbench.tui.widgets.line_view import LineView
 
 _Answer = TypeVar("_Answer")
 
-_FRAME_ROWS = 6
+_MARGIN_ROWS = 2
+_FRAME_ROWS = 4 + _MARGIN_ROWS
 """Border, title, keys, and a line of the screen above and below."""
+
+_ROOMY = 6
+"""With less than this to read on, the lines above and below are given up."""
 
 BuildLines = Callable[[int], list[Line]]
 
@@ -32,11 +37,22 @@ class ReadLines(LineView):
 
     GROUND: ClassVar[Ground] = "panel"
 
+    class Ended(Message):
+        """The last line was drawn for the first time."""
+
     def __init__(self, build: BuildLines, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._build = build
         self._lines: list[Line] = []
         self._built_at = -1
+        self.was_at_end = False
+        """Whether the last line has ever been drawn."""
+
+    def render_line(self, y: int) -> Strip:
+        if not self.was_at_end and self.top + y >= self.line_count() - 1:
+            self.was_at_end = True
+            self.post_message(self.Ended())
+        return super().render_line(y)
 
     @property
     def has_cursor(self) -> bool:
@@ -134,14 +150,22 @@ class Dialog(ModalScreen[_Answer]):
             yield Bar("keys")
 
     def on_mount(self) -> None:
+        self._make_room(self.app.size.height)
         self.query_one("#title", Bar).say(lambda _: (Span(f" {self.TITLE_LINE}", "heading"),))
-        self.query_one("#keys", Bar).say(lambda _: self._keys)
+        self.say_keys(self._keys)
+
+    def say_keys(self, keys: Line) -> None:
+        """Show other keys."""
+        self.query_one("#keys", Bar).say(lambda _: keys)
 
     def on_resize(self, event: events.Resize) -> None:
+        self._make_room(event.size.height)
+
+    def _make_room(self, height: int) -> None:
         """What there is to read gives way: title, choices and keys are always on the screen."""
-        fixed = _FRAME_ROWS + sum(choices.line_count() for choices in self.query(ChooseLines))
+        room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
         for reading in self.query(ReadLines):
-            reading.styles.max_height = max(event.size.height - fixed, 2)
+            reading.styles.max_height = room if room >= _ROOMY else max(room + _MARGIN_ROWS, 2)
 
     def action_leave(self) -> None:
         """Close without an answer."""
@@ -150,7 +174,7 @@ class Dialog(ModalScreen[_Answer]):
 
 def keys_line(*pairs: tuple[str, str]) -> Line:
     """The keys of a dialog."""
-    spans = [Span(" ")]
+    spans: list[Span] = []
     for key, label in pairs:
-        spans += [Span(key, "accent"), Span(f" {label}   ", "text")]
+        spans += [Span("   " if spans else " "), Span(key, "accent"), Span(f" {label}")]
     return tuple(spans)

@@ -1,0 +1,56 @@
+"""The question of trust: everything that would be started can be read, and is read before a yes counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tui.apps import NEEDY, opened, suites_in
+from workbench.tui.screens.trust import TrustScreen
+from workbench.tui.widgets.dialogs import ReadLines
+
+LONG = NEEDY.replace(
+    '"server.py"', '"server.py", "--root", "/srv/home", "--rooms", "kitchen,hall,attic", "--last-word"'
+)
+SMALL = (40, 10)
+
+
+async def test_on_a_small_screen_a_yes_counts_only_after_the_end_was_shown(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, needy=LONG), size=SMALL) as app:
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        assert "PgDn read on" in app.screen
+        assert "--last-word" not in app.screen
+        for answer in (["o"], ["a"], ["up", "enter"]):
+            await app.press(*answer)
+            assert isinstance(app.app.screen, TrustScreen)
+            assert "Read to the end first: PgDn" in app.screen
+        reading = app.app.screen.query_one("#reading", ReadLines)
+        seen = app.screen
+        while not reading.was_at_end:
+            before = reading.top
+            await app.press("pagedown")
+            assert reading.top > before
+            seen += app.screen
+        assert "server.py" in seen
+        assert "--last-word" in seen
+        assert "Read to the end first" not in app.screen
+        await app.press("pageup")
+        assert reading.top < reading.last_top
+        assert len(await app.run("o")) == 1
+
+
+async def test_on_a_small_screen_a_no_needs_no_reading(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, needy=LONG), size=SMALL) as app:
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        await app.press("n")
+        await app.until(lambda: "Nothing was run" in app.screen)
+
+
+async def test_what_is_shown_whole_needs_no_scrolling(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, needy=NEEDY)) as app:
+        await app.press("r")
+        await app.until(lambda: "choose" in app.screen)
+        assert "PgDn" not in app.screen
+        assert "until this changes" in app.screen
+        assert len(await app.run("a")) == 1
