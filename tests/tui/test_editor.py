@@ -20,7 +20,7 @@ FILE = Path("/s/a b.toml")
         ("hx", ["hx", f"{FILE}:12"]),
         ("code", ["code", "--wait", "--goto", f"{FILE}:12"]),
         ("code -w", ["code", "-w", "--goto", f"{FILE}:12"]),
-        ("'/opt/my editor/ed2'", ["/opt/my editor/ed2", str(FILE)]),
+        ("'my tools/ed2'", ["my tools/ed2", str(FILE)]),
     ],
 )
 def test_each_editor_is_told_the_line_in_its_own_way(editor: str, command: list[str]) -> None:

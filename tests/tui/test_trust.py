@@ -9,7 +9,7 @@ from workbench.tui.screens.trust import TrustScreen
 from workbench.tui.widgets.dialogs import ReadLines
 
 LONG = NEEDY.replace(
-    '"server.py"', '"server.py", "--root", "/srv/home", "--rooms", "kitchen,hall,attic", "--last-word"'
+    '"server.py"', '"server.py", "--root", "rooms/home", "--rooms", "kitchen,hall,attic", "--last-word"'
 )
 SMALL = (40, 10)
 
