@@ -101,6 +101,22 @@ def test_a_batch_that_is_stopped_at_once_still_begins_before_it_ends(watched: Wa
     assert {event.result.status for event in said if isinstance(event, RunDone)} == {"stopped"}
 
 
+def test_a_listener_that_raises_does_not_keep_a_session_from_closing(tmp_path: Path) -> None:
+    answered = threading.Event()
+
+    def listen(event: BatchEvent) -> None:
+        if isinstance(event, RunEvent) and isinstance(event.event.what, ResponseFinished):
+            answered.set()
+        if isinstance(event, RunDone):
+            raise RuntimeError("the screen broke")
+
+    session = Session(listen, server_logs=tmp_path, environment={})
+    session.start(plan_runs([parse_suite(SLOW_SUITE, Path("weather.toml"))]), trusted=lambda _path: False)
+    assert answered.wait(20)
+    session.close()
+    assert "engine" not in {thread.name for thread in threading.enumerate()}
+
+
 def test_closing_twice_and_stopping_afterwards_are_harmless(watched: Watched) -> None:
     watched.session.close()
     watched.session.close()

@@ -95,8 +95,8 @@ class Session:
         try:
             await batch.run()
         except Exception:
+            # A listener that raises: nobody waits for this task, and closing must still come to the servers.
             _logger.exception("%s broke", batch.name)
-            raise
         finally:
             del self._batches[batch]
 
