@@ -12,6 +12,7 @@ import pytest
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.terminal import Terminal
 from workbench.config.resources import bundled
+from workbench.tui.app import let_go
 
 START_BYTES = 60_000
 KEY_BYTES = 1_200
@@ -80,6 +81,17 @@ def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:
         terminal.wait_for("Not run yet.")
         terminal.hang_up()
         assert terminal.end() == 128 + signal.SIGHUP
+
+
+def test_what_is_left_for_a_terminal_that_is_gone_is_dropped() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as stream:
+        stream.write("the last words")
+        os.close(reading)
+        with pytest.raises(BrokenPipeError):
+            stream.flush()
+        let_go(stream)
+        stream.flush()
 
 
 def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:

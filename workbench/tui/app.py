@@ -55,7 +55,21 @@ def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool =
     finally:
         app.runner.close()
         logging.shutdown()
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                let_go(stream)
     return app.return_code or 0
+
+
+def let_go(stream: TextIO) -> None:
+    """Write what is left, or drop it when nobody is there any more: Python would otherwise fail to write it at the very
+    end, and give that as the exit code."""
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
