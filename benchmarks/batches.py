@@ -10,6 +10,8 @@ from pathlib import Path
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
+from workbench.config.folders import Folders
+from workbench.config.program import program_in
 from workbench.suite.loading import parse_suite
 
 CASES = 500
@@ -37,7 +39,7 @@ def main() -> None:
     runs = plan_runs([parse_suite(text, Path("weather.toml"))])
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(events.put, server_logs=Path(folder), environment={})
+        session = Session(events.put, program_in(Folders(*[Path(folder)] * 3), {}))
         began, cpu = time.perf_counter(), time.process_time()
         session.start(runs, trusted=lambda _path: False)
         said = done = 0

@@ -139,7 +139,7 @@ def _endless_app(suite: Path, steps: int) -> None:
     Workbench(
         [suite],
         open_session=lambda listener: EndlessSession(listener, steps),
-        folders=Folders(folder, folder),
+        folders=Folders(folder, folder, folder),
         surroundings=surroundings_of({"COLORTERM": "truecolor"}),
     ).run()
 

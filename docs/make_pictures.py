@@ -18,6 +18,7 @@ from textual.pilot import Pilot
 from workbench.batches.events import BatchListener
 from workbench.batches.session import Session
 from workbench.config.folders import Folders
+from workbench.config.program import program_in
 from workbench.config.resources import bundled
 from workbench.tui.environment import surroundings_of
 from workbench.tui.workbench import Workbench
@@ -85,10 +86,10 @@ ALL_PICTURES = (
 async def draw(picture: Picture, suites: Path) -> str:
     """Draw one picture, as SVG."""
     with tempfile.TemporaryDirectory() as state:
-        folders = Folders(Path(state), Path(state) / "log")
+        folders = Folders(Path(state), Path(state) / "log", Path(state) / "config")
 
         def open_session(listener: BatchListener) -> Session:
-            return Session(listener, server_logs=folders.server_logs)
+            return Session(listener, program_in(folders, {}))
 
         surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
         app = Workbench([suites], open_session=open_session, folders=folders, surroundings=surroundings, trust=True)

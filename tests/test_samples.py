@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.programs import program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
+from workbench.batches.single import Execution
 from workbench.config.resources import bundled
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import load_suite
@@ -36,8 +38,9 @@ Results = dict[tuple[str, str], RunResult]
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """Every sample case, run once on the offline model, tools really executed where the suite says so."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Session(said.put, server_logs=tmp_path_factory.mktemp("logs"), environment={})
-    session.start(plan_runs([load_suite(file) for file in FILES]), trusted=lambda _path: True)
+    session = Session(said.put, program_of(tmp_path_factory.mktemp("home")))
+    runs = plan_runs([load_suite(file) for file in FILES])
+    session.start(runs, execution=Execution(exempt=lambda _path: True), trusted=lambda _path: True)
     done: list[RunResult] = []
     while not isinstance(event := said.get(timeout=60), BatchDone):
         if isinstance(event, RunDone):

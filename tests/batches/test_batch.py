@@ -14,7 +14,8 @@ import pytest
 from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
 from workbench.batches.batch import Batch
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.batches.plan import plan_runs
+from workbench.batches.lanes import LaneOf
+from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import Surroundings
 from workbench.grading.grade import RunResult
 from workbench.providers.model import Model, ModelError
@@ -67,9 +68,9 @@ class Watched:
 
     async def run(self, *files: SuiteFile, concurrency: int = 4, **plan: Any) -> list[RunResult]:
         runs = plan_runs(files, models=tuple(self.models), **plan)
-        pool = ServerPool(Path("unused"), {})
+        pool = ServerPool(Path("unused"), lambda _folder: {})
         around = Surroundings(self.said.append, pool, self._open, lambda _path: self.trusted)
-        self.batch = Batch("batch", runs, concurrency, around)
+        self.batch = Batch("batch", runs, lambda run: LaneOf(run.model, concurrency), around)
         await self.batch.run()
         assert isinstance(self.said[0], BatchStarted)
         assert isinstance(self.said[-1], BatchDone)
@@ -81,8 +82,8 @@ class Watched:
             assert not mine or fold(mine) == result.trajectory
         return results
 
-    def _open(self, name: str) -> Model:
-        return self.models[name]()
+    def _open(self, planned: PlannedRun) -> Model:
+        return self.models[planned.model]()
 
 
 def scripted(*answers: Say | Hang) -> Callable[[], Model]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
@@ -59,10 +60,15 @@ class ScriptedModel:
 
     answers: Sequence[Say | Fail | Hang | BreakOff]
     name: str = "scripted"
+    seed: int | None = None
+    notices: tuple[str, ...] = ()
     renumber: bool = True
     """Whether call ids go on counting from round to round, as they should."""
     requests: list[ModelRequest] = field(default_factory=list)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         answer = self.answers[len(self.requests)]

@@ -57,7 +57,7 @@ class Made:
 
 async def make(model: ScriptedModel, **case: Any) -> Made:
     suite = Suite.model_validate(WEATHER | {"cases": [WEATHER["cases"][0] | case]})
-    pool = ServerPool(Path("unused"), {})
+    pool = ServerPool(Path("unused"), lambda _folder: {})
     tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, trusted=False)
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
     events: list[Event] = []

@@ -1,21 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
-from workbench.providers.model import ModelError
-from workbench.providers.registry import known_models, open_model
-
-
-def test_every_known_model_opens_under_its_name() -> None:
-    assert [open_model(info.name).name for info in known_models()] == [info.name for info in known_models()]
+from workbench.providers.registry import OFFLINE, built_in_models, is_built_in, open_built_in
 
 
 def test_the_offline_model_is_labelled_a_baseline() -> None:
-    (offline,) = known_models()
-    assert offline.name == "offline"
+    offline = built_in_models()[0]
+    assert offline.name == OFFLINE == open_built_in(OFFLINE).name
     assert "baseline, no language model" in offline.description
 
 
-def test_an_unknown_model_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ModelError, match=r"no model 'openai:gpt-4o'.*'offline'.*choose it instead"):
-        open_model("openai:gpt-4o")
+def test_only_the_offline_model_and_recordings_are_built_in() -> None:
+    assert is_built_in("offline")
+    assert is_built_in("replay:run.jsonl")
+    assert not is_built_in("openai:gpt-4o")
+    assert not is_built_in("offline-2")

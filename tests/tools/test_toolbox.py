@@ -28,7 +28,7 @@ BARE_SCHEMA = {"type": "object", "properties": {}}
 
 @pytest.fixture
 async def pool(tmp_path: Path) -> AsyncIterator[ServerPool]:
-    opened = ServerPool(tmp_path / "logs", os.environ, QUICK)
+    opened = ServerPool(tmp_path / "logs", lambda _folder: os.environ, QUICK)
     yield opened
     await opened.close()
 

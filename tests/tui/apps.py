@@ -256,7 +256,7 @@ async def opened(
     app = Workbench(
         [folder] if paths is None else paths,
         open_session=open_session,
-        folders=Folders(state, state / "log"),
+        folders=Folders(state, state / "log", state / "config"),
         surroundings=surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
         models=models,
         trust=trust,

@@ -1,13 +1,13 @@
-"""A batch: many planned runs, so many of them at a time, each of which can be stopped."""
+"""A batch: many planned runs, so many of them at a time on each endpoint, each of which can be stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.batches.events import BatchDone, BatchStarted, RunDone
+from workbench.batches.lanes import Lane, LaneOf, lanes_of
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import Surroundings, make_run, result_of
 from workbench.grading.grade import Status
@@ -17,14 +17,20 @@ _logger = logging.getLogger(__name__)
 
 
 class Batch:
-    """Runs started together. Workers pull from one queue, so that ten thousand runs cost no ten thousand tasks."""
+    """Runs started together. Workers pull from the lane of an endpoint, so that ten thousand runs cost no ten thousand
+    tasks."""
 
-    def __init__(self, name: str, runs: Sequence[PlannedRun], concurrency: int, surroundings: Surroundings) -> None:
+    def __init__(
+        self,
+        name: str,
+        runs: Sequence[PlannedRun],
+        lane_of: Callable[[PlannedRun], LaneOf],
+        surroundings: Surroundings,
+    ) -> None:
         self.name = name
         self._runs = tuple(runs)
-        self._concurrency = concurrency
         self._surroundings = surroundings
-        self._waiting = deque(self._runs)
+        self._lanes = lanes_of(runs, lane_of)
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -32,23 +38,25 @@ class Batch:
         self._surroundings.listener(BatchStarted(self.name, self._runs))
         try:
             await self._surroundings.servers.renew()
-            workers = min(self._concurrency, len(self._runs))
-            await asyncio.gather(*(self._work() for _ in range(workers)))
+            await asyncio.gather(
+                *(self._work(lane) for lane in self._lanes for _ in range(min(lane.concurrency, len(lane.waiting))))
+            )
         finally:
             self._surroundings.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all of them; call it on the engine's loop. What is done stays done."""
-        for planned in [planned for planned in self._waiting if run_id in (None, planned.run_id)]:
-            self._waiting.remove(planned)
-            self._without_trajectory(planned, "stopped")
+        for lane in self._lanes:
+            for planned in [planned for planned in lane.waiting if run_id in (None, planned.run_id)]:
+                lane.waiting.remove(planned)
+                self._without_trajectory(planned, "stopped")
         for running_id, task in self._running.items():
             if run_id in (None, running_id):
                 task.cancel()
 
-    async def _work(self) -> None:
-        while self._waiting:
-            planned = self._waiting.popleft()
+    async def _work(self, lane: Lane) -> None:
+        while lane.waiting:
+            planned = lane.waiting.popleft()
             task = asyncio.create_task(make_run(planned, self._surroundings))
             self._running[planned.run_id] = task
             await asyncio.wait([task])

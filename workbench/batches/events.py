@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.batches.plan import PlannedRun
+from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event
 
@@ -26,6 +27,13 @@ class RunEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutionAsked:
+    """A run is held until `Session.allow` answers whether a call may really be executed, or the run is stopped."""
+
+    question: ExecutionQuestion
+
+
+@dataclass(frozen=True, slots=True)
 class RunDone:
     """A run is over and, unless it was stopped, skipped or broke, graded."""
 
@@ -39,5 +47,5 @@ class BatchDone:
     batch: str
 
 
-BatchEvent = BatchStarted | RunEvent | RunDone | BatchDone
+BatchEvent = BatchStarted | RunEvent | ExecutionAsked | RunDone | BatchDone
 BatchListener = Callable[[BatchEvent], None]

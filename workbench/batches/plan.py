@@ -13,13 +13,15 @@ from workbench.suite.settings import CaseSettings, settings_of
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life."""
+    """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says
+    that the suite names the model, not the person who runs it."""
 
     run_id: str
     file: SuiteFile
     case: Case
     model: str
     repeat: int
+    model_of_suite: bool = False
 
     @property
     def suite(self) -> Suite:
@@ -66,7 +68,7 @@ def plan_runs(
     """
     selection = Selection(frozenset(case_ids), frozenset(tags))
     return tuple(
-        PlannedRun(next_run_id(), file, case, model, repeat)
+        PlannedRun(next_run_id(), file, case, model, repeat, model_of_suite=not models)
         for file in files
         if file.suite is not None
         for case in file.suite.cases

@@ -8,19 +8,23 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
 from workbench.batches.batch import Batch
-from workbench.batches.events import BatchListener
+from workbench.batches.events import BatchListener, ExecutionAsked
+from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
-from workbench.batches.single import Surroundings
+from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
 from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.program import Program
+from workbench.engine.permission import ExecutionQuestion
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.thread import EngineThread
-from workbench.providers.model import Model
-from workbench.providers.registry import open_model
+from workbench.providers.model import Model, ModelError
+from workbench.providers.registry import Endpoints, is_built_in, open_built_in
 from workbench.tools.toolbox import ServerPool
 
 _logger = logging.getLogger(__name__)
@@ -31,37 +35,59 @@ CLOSE_TIMEOUT_S = 8.0
 class Session:
     """Runs batches on the engine's thread until it is closed.
 
-    `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes.
+    `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. With `asks`, real
+    executions that nothing covers are asked about by the event `ExecutionAsked`; without it they are refused.
     """
 
     def __init__(
         self,
         listener: BatchListener,
+        program: Program,
         *,
-        server_logs: Path,
-        environment: Mapping[str, str] | None = None,
         pace_ms: float = 0,
+        own_pace: bool = False,
+        asks: bool = False,
+        retries: RetryPolicy = DEFAULT_RETRIES,
     ) -> None:
         self._listener = listener
+        self._program = program
         self._pace_ms = pace_ms
-        self._models: dict[str, Model] = {}
+        self._own_pace = own_pace
+        self._retries = retries
+        self._ask = self._asked if asks else None
+        self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
+        self._built_in: dict[str, Model] = {}
+        self._endpoints = Endpoints(program.secrets)
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
-        self._servers = ServerPool(server_logs, os.environ if environment is None else environment)
+        self._servers = ServerPool(program.folders.server_logs, program.environment.of)
         self._engine = EngineThread()
 
     def start(
         self,
         runs: Sequence[PlannedRun],
         *,
-        execute: bool | None = None,
+        execution: Execution = AS_CASES_SAY,
         concurrency: int = DEFAULT_CONCURRENCY,
         trusted: Callable[[Path], bool],
     ) -> str:
-        """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`."""
+        """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
+
+        `concurrency` is how many runs may be under way on each endpoint whose model does not say.
+        """
         name = f"batch-{next(self._batch_numbers)}"
-        surroundings = Surroundings(self._listener, self._servers, self._open_model, trusted, execute)
-        self._engine.submit(self._run(Batch(name, runs, concurrency, surroundings)))
+        surroundings = Surroundings(
+            self._listener,
+            self._servers,
+            lambda planned: self._open_model(planned, trusted),
+            trusted,
+            execution,
+            self._ask,
+            self._program.secrets,
+            self._retries,
+        )
+        batch = Batch(name, runs, lambda planned: self._lane_of(planned, concurrency), surroundings)
+        self._engine.submit(self._run(batch))
         return name
 
     def stop(self, run_id: str) -> None:
@@ -71,6 +97,11 @@ class Session:
     def stop_all(self) -> None:
         """Stop every run of every batch. Returns at once."""
         self._stop_soon(None)
+
+    def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
+        """Answer `ExecutionAsked`. Returns at once; a question that is no longer open is no error."""
+        if self._engine.alive:
+            self._engine.submit(self._answer(run_id, call_id, allowed))
 
     def _stop_soon(self, run_id: str | None) -> None:
         if self._engine.alive:
@@ -108,10 +139,47 @@ class Session:
         await self._stop(None)
         await asyncio.gather(*self._batches.values())
         await self._servers.close()
-        for model in self._models.values():
+        await self._endpoints.close()
+        for model in self._built_in.values():
             await model.close()
 
-    def _open_model(self, name: str) -> Model:
-        if name not in self._models:
-            self._models[name] = open_model(name, pace_ms=self._pace_ms)
-        return self._models[name]
+    async def _asked(self, question: ExecutionQuestion) -> bool:
+        key = (question.run_id, question.call.id)
+        self._questions[key] = asyncio.get_running_loop().create_future()
+        self._listener(ExecutionAsked(question))
+        try:
+            return await self._questions[key]
+        finally:
+            del self._questions[key]
+
+    async def _answer(self, run_id: str, call_id: str, allowed: bool) -> None:
+        answer = self._questions.get((run_id, call_id))
+        if answer is not None and not answer.done():
+            answer.set_result(allowed)
+
+    def _open_model(self, planned: PlannedRun, trusted: Callable[[Path], bool]) -> Model:
+        name = planned.model
+        if is_built_in(name):
+            if name not in self._built_in:
+                self._built_in[name] = open_built_in(name, pace_ms=self._pace_ms, own_pace=self._own_pace)
+            return self._built_in[name]
+        try:
+            spec = self._spec_of(planned)
+            environment = self._program.environment.of(planned.file.path.parent)
+        except ConfigError as error:
+            raise ModelError(str(error)) from error
+        if spec.origin in ("suite", "project") and not trusted(planned.file.path):
+            raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
+        return self._endpoints.open(spec, environment)
+
+    def _lane_of(self, planned: PlannedRun, concurrency: int) -> LaneOf:
+        if is_built_in(planned.model):
+            return LaneOf(planned.model, concurrency)
+        try:
+            spec = self._spec_of(planned)
+        except ConfigError:
+            return LaneOf("", concurrency)  # the run will say what is wrong
+        return LaneOf(spec.base_url, spec.concurrency or concurrency)
+
+    def _spec_of(self, planned: PlannedRun) -> ModelSpec:
+        return self._program.models.resolve(planned.model, planned.file.path.parent, by_suite=planned.model_of_suite)

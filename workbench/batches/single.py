@@ -13,8 +13,11 @@ from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython
+from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.loop import RunRequest, fail, run_case
+from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run
@@ -33,15 +36,35 @@ GRADING_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
+class Execution:
+    """Real execution of tools in a batch. What is not covered is asked about where someone can answer, else refused."""
+
+    wanted: bool | None = None
+    """For every case, or `None` for what each case says."""
+    all_tools: bool = False
+    """Tools that are not marked read-only too, without asking."""
+    exempt: Callable[[Path], bool] = lambda _path: False
+    """Suites whose servers are known to do no harm: the bundled ones."""
+
+
+AS_CASES_SAY = Execution()
+
+
+@dataclass(frozen=True)
 class Surroundings:
-    """What all runs of a session share: models, servers, trust, and who listens."""
+    """What all runs of a batch share: models, servers, trust, and who listens.
+
+    `open_model` raises ModelError, `ask` asks a person about a real execution.
+    """
 
     listener: BatchListener
     servers: ServerPool
-    open_model: Callable[[str], Model]
+    open_model: Callable[[PlannedRun], Model]
     trusted: Callable[[Path], bool]
-    execute: bool | None = None
-    """Real execution for every case, or `None` for what each case says."""
+    execution: Execution = AS_CASES_SAY
+    ask: AskExecution | None = None
+    secrets: Secrets = NO_SECRETS
+    retries: RetryPolicy = DEFAULT_RETRIES
 
 
 async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
@@ -57,13 +80,15 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     request = RunRequest(case, settings, planned.model, planned.file.hash)
     try:
         _refuse_unbuilt(planned)
-        model = surroundings.open_model(planned.model)
+        model = surroundings.open_model(planned)
         tools = await _open_tools(planned, surroundings)
     except asyncio.CancelledError:
         return result_of(planned, "stopped", fail(request, "stopped", None, recorder))
     except (ModelError, ToolsError, RunRefusedError) as error:
         return result_of(planned, "error", fail(request, "error", str(error), recorder), error=str(error))
-    trajectory = await run_case(request, model, tools, recorder)
+    trajectory = await run_case(
+        request, model, tools, recorder, permission=_permission(planned, surroundings), retries=surroundings.retries
+    )
     return await _graded(planned, trajectory, tools.call_python)
 
 
@@ -77,12 +102,18 @@ def _refuse_unbuilt(planned: PlannedRun) -> None:
         raise RunRefusedError(f"this version cannot run {', '.join(parts)} yet")
 
 
+def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:
+    execution = surroundings.execution
+    return Permission(execution.all_tools or execution.exempt(planned.file.path), surroundings.ask)
+
+
 async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbox:
     path = planned.file.path
     trusted = surroundings.trusted(path)
     if not trusted and not needs_trust(planned.suite, path).nothing:
         raise RunRefusedError(f"{path.name} is not trusted: it would start or import something on this machine")
-    execute = planned.settings.execute if surroundings.execute is None else surroundings.execute
+    wanted = surroundings.execution.wanted
+    execute = planned.settings.execute if wanted is None else wanted
     return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, trusted=trusted)
 
 

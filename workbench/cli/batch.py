@@ -14,12 +14,14 @@ from typing import TextIO
 from workbench import __version__
 from workbench.analysis.quality import Quality, quality_of
 from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.single import Execution
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.live import Live, Show, run_live
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
 from workbench.cli.trust import trusted_suites
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
+from workbench.config.program import program_in
 from workbench.grading.grade import RunResult
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
@@ -48,8 +50,8 @@ def run_and_report(options: argparse.Namespace) -> int:
     live = run_live(
         runs,
         suite_names=_names(files),
-        server_logs=folders.server_logs,
-        execute=True if options.execute else None,
+        program=program_in(folders, os.environ),
+        execution=Execution(wanted=True if options.execute else None),
         concurrency=options.concurrency,
         trusted=trusted,
         show=_show(options),

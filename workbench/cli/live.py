@@ -13,10 +13,12 @@ from typing import TextIO
 
 from rich.cells import cell_len
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.session import Session
+from workbench.batches.single import Execution
 from workbench.cli.suites import complain
+from workbench.config.program import Program
 from workbench.grading.grade import RunResult
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
@@ -64,8 +66,8 @@ def run_live(
     runs: Sequence[PlannedRun],
     *,
     suite_names: Mapping[str, str],
-    server_logs: Path,
-    execute: bool | None,
+    program: Program,
+    execution: Execution,
     concurrency: int,
     trusted: frozenset[Path],
     show: Show,
@@ -80,10 +82,10 @@ def run_live(
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
-    session = Session(events.put, server_logs=server_logs)
+    session = Session(events.put, program)
     try:
         with redirect_stdout(sys.stderr):
-            session.start(runs, execute=execute, concurrency=concurrency, trusted=trusted.__contains__)
+            session.start(runs, execution=execution, concurrency=concurrency, trusted=trusted.__contains__)
             _watch(events, session, _Printer(runs, suite_names, show), live)
     finally:
         session.close()
@@ -111,7 +113,7 @@ def _watch(events: _Queue, session: Session, printer: _Printer, live: Live) -> N
                 session.stop_all()
             case _Signalled() | BatchDone():
                 return
-            case BatchStarted():
+            case BatchStarted() | ExecutionAsked():
                 pass
 
 

@@ -1,4 +1,4 @@
-"""Where the program keeps what it writes: trust, logs and other state of this user."""
+"""Where the program keeps what it writes, and where it looks for the user's settings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,25 @@ class Folders:
     """The user's folders. Nothing is created before it is needed."""
 
     state: Path
-    """What the program remembers: trust."""
+    """What the program remembers: trust, listings of tools, the audit log."""
     log: Path
     """Logs, among them each MCP server's standard error."""
+    config: Path
+    """What the user sets: `workbench.toml` with models."""
 
     @property
     def trust_file(self) -> Path:
         return self.state / "trust.json"
+
+    @property
+    def listings(self) -> Path:
+        """The tools that servers listed when they last ran."""
+        return self.state / "listings"
+
+    @property
+    def audit_log(self) -> Path:
+        """Every real execution of a tool, one JSON line each."""
+        return self.state / "executions.jsonl"
 
     @property
     def server_logs(self) -> Path:
@@ -29,8 +41,9 @@ class Folders:
 
 
 def user_folders() -> Folders:
-    """The folders of the current user, as the platform (and `XDG_STATE_HOME`) would have them."""
+    """The folders of the current user, as the platform (and `XDG_STATE_HOME`, `XDG_CONFIG_HOME`) would have them."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),
+        config=platformdirs.user_config_path(APP_NAME, appauthor=False),
     )

@@ -20,7 +20,7 @@ def _message(message: HistoryMessage) -> Message:
 
 def answer_message(answer: Round) -> Message:
     """A finished answer as the assistant's message that goes back to the model."""
-    return Message("assistant", answer.text, tuple(record.call for record in answer.calls))
+    return Message("assistant", answer.text, tuple(record.call for record in answer.calls), carry=answer.carry)
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:

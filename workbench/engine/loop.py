@@ -7,32 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.engine.arguments import usable
+from workbench.engine.asking import ask
 from workbench.engine.conversation import answer_message, opening_messages, result_messages
+from workbench.engine.executing import Executor
+from workbench.engine.permission import READ_ONLY, Permission
 from workbench.engine.recorder import Recorder
-from workbench.providers.model import AnswerFinished, Model, ModelError, ModelRequest
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.engine.time_limit import TimeLimit
+from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.tools.errors import ToolsError
 from workbench.tools.toolbox import Toolbox
-from workbench.trajectory.events import (
-    CallFinished,
-    CallStarted,
-    ExecutionStarted,
-    ReasoningDelta,
-    RequestFailed,
-    RequestStarted,
-    ResponseFinished,
-    ResultReceived,
-    RunFinished,
-    RunStarted,
-    TextDelta,
-)
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
+from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.messages import Message, ToolDefinition
 from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
 
 _logger = logging.getLogger(__name__)
@@ -48,17 +39,26 @@ class RunRequest:
     suite_hash: str
 
 
-async def run_case(request: RunRequest, model: Model, tools: Toolbox, recorder: Recorder) -> Trajectory:
+async def run_case(
+    request: RunRequest,
+    model: Model,
+    tools: Toolbox,
+    recorder: Recorder,
+    *,
+    permission: Permission = READ_ONLY,
+    retries: RetryPolicy = DEFAULT_RETRIES,
+) -> Trajectory:
     """Make one run and return its trajectory.
 
     Cancelling the task that awaits this stops the run: it then ends with the reason `stopped`. Infrastructure errors
     end it with `error` or `timed out`; none is raised.
     """
     limits = request.settings.limits
-    start(request, tools.definitions, recorder)
+    start(request, tools.definitions, recorder, seed=model.seed, notices=(*model.notices, *tools.notices))
     try:
-        async with asyncio.timeout(limits.timeout_s):
-            finish = await _converse(request, model, tools, recorder)
+        async with TimeLimit(limits.timeout_s) as limit:
+            executor = Executor(tools, recorder, permission, limit)
+            finish = await _converse(request, model, executor, recorder, retries, limit)
     except TimeoutError:
         finish = RunFinished(
             "timed out", f"no end within {limits.timeout_s:g} s: raise limits.timeout_s to wait longer"
@@ -76,7 +76,14 @@ async def run_case(request: RunRequest, model: Model, tools: Toolbox, recorder: 
     return recorder.trajectory
 
 
-def start(request: RunRequest, definitions: tuple[ToolDefinition, ...], recorder: Recorder) -> None:
+def start(
+    request: RunRequest,
+    definitions: tuple[ToolDefinition, ...],
+    recorder: Recorder,
+    *,
+    seed: int | None = None,
+    notices: tuple[str, ...] = (),
+) -> None:
     """Say that a run begins, and how its conversation stands."""
     recorder.emit(
         RunStarted(
@@ -87,6 +94,8 @@ def start(request: RunRequest, definitions: tuple[ToolDefinition, ...], recorder
             system=request.settings.system or None,
             messages=opening_messages(request.case),
             tools=definitions,
+            seed=seed,
+            notices=notices,
         )
     )
 
@@ -98,16 +107,20 @@ def fail(request: RunRequest, reason: Literal["stopped", "error"], error: str | 
     return recorder.trajectory
 
 
-async def _converse(request: RunRequest, model: Model, tools: Toolbox, recorder: Recorder) -> RunFinished:
+async def _converse(
+    request: RunRequest,
+    model: Model,
+    executor: Executor,
+    recorder: Recorder,
+    retries: RetryPolicy,
+    limit: TimeLimit,
+) -> RunFinished:
     system = request.settings.system or None
     messages = opening_messages(request.case)
     calls_before = 0
     for round_number in range(1, request.settings.limits.max_rounds + 1):
-        answer = await _ask(
-            model,
-            ModelRequest(round_number, system, messages, tools.definitions, calls_before=calls_before),
-            recorder,
-        )
+        asked = ModelRequest(round_number, system, messages, executor.definitions, calls_before)
+        answer = await ask(model, asked, recorder, retries, limit)
         if answer.stop_reason == "refused":
             return RunFinished("refused")
         if answer.stop_reason == "truncated":
@@ -117,7 +130,7 @@ async def _converse(request: RunRequest, model: Model, tools: Toolbox, recorder:
         if round_number == request.settings.limits.max_rounds:
             break
         for record in answer.calls:
-            await _answer_call(record.call, tools, recorder)
+            await executor.answer(record.call)
         calls_before += len(answer.calls)
         messages = _grown(messages, recorder.trajectory.rounds[-1])
     return RunFinished("rounds exhausted")
@@ -125,41 +138,3 @@ async def _converse(request: RunRequest, model: Model, tools: Toolbox, recorder:
 
 def _grown(messages: tuple[Message, ...], done: Round) -> tuple[Message, ...]:
     return (*messages, answer_message(done), *result_messages(done))
-
-
-async def _ask(model: Model, request: ModelRequest, recorder: Recorder) -> Round:
-    recorder.emit(RequestStarted(request.round))
-    began = recorder.clock()
-    first_token_ms: float | None = None
-    end: AnswerFinished | None = None
-    try:
-        async with aclosing(model.stream(request)) as events:
-            async for event in events:
-                if isinstance(event, AnswerFinished):
-                    end = event
-                    break
-                if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
-                    first_token_ms = _ms_since(began, recorder)
-                recorder.emit(usable(event) if isinstance(event, CallFinished) else event)
-        if end is None:
-            raise ModelError(f"the answer of {model.name} broke off before its end")
-    except ModelError as error:
-        recorder.emit(RequestFailed(request.round, str(error)))
-        raise
-    recorder.emit(
-        ResponseFinished(request.round, end.stop_reason, end.usage, first_token_ms, _ms_since(began, recorder))
-    )
-    return recorder.trajectory.rounds[-1]
-
-
-async def _answer_call(call: ToolCall, tools: Toolbox, recorder: Recorder) -> None:
-    planned = await tools.plan(call)
-    if planned.source == "server" and planned.server is not None:
-        recorder.emit(ExecutionStarted(call.id, planned.server))
-    began = recorder.clock()
-    answer = await planned.run()
-    recorder.emit(ResultReceived(call.id, answer.content, answer.is_error, planned.source, _ms_since(began, recorder)))
-
-
-def _ms_since(began: float, recorder: Recorder) -> float:
-    return round((recorder.clock() - began) * 1000, 3)

@@ -18,7 +18,7 @@ class Recorder:
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
-        self._run_id = run_id
+        self.run_id = run_id
         self._listener = listener
         self._began = clock()
         self._sequence = 0
@@ -27,10 +27,14 @@ class Recorder:
     def emit(self, what: Happening) -> None:
         """Make an event of something that happened just now; raises TrajectoryError, and tells nobody, when it cannot
         have happened."""
-        event = Event(self._run_id, self._sequence, round((self.clock() - self._began) * 1000, 3), what)
+        event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)
+
+    def ms_since(self, moment_s: float) -> float:
+        """Milliseconds since a moment on the clock."""
+        return round((self.clock() - moment_s) * 1000, 3)
 
     @property
     def trajectory(self) -> Trajectory:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.trajectory.events import ModelEvent, StopReason
-from workbench.trajectory.messages import Message, ToolDefinition, Usage
+from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,26 +20,52 @@ class ModelRequest:
     system: str | None
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...]
-    seed: int | None = None
     calls_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """The end of a model's answer, always the last thing it says."""
+    """The end of a model's answer, always the last thing it says. `carry` is what the provider wants back with it."""
 
     stop_reason: StopReason
     usage: Usage | None = None
+    carry: JsonValue = None
 
 
 class ModelError(Exception):
-    """A model could not be asked: unknown name, missing key, unreachable endpoint. The message names the way out."""
+    """A model could not be asked, or its answer is none: unknown name, missing key, unreachable endpoint, cut stream.
+
+    The message names the way out. `passing` means that the same request may well succeed a little later;
+    `retry_after_s` is how long the endpoint asks to wait before that.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.passing = passing
+        self.retry_after_s = retry_after_s
 
 
 class Model(Protocol):
     """One model behind one API."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name under which the user knows it."""
+        ...
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that is sent with every request, if one is."""
+        ...
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of the user's settings is not done, one sentence each: parameters that the API lacks."""
+        ...
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """To be held around each request: waits until the endpoint may be asked once more."""
+        ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request piece by piece, ending with `AnswerFinished`; raises ModelError when that is impossible.

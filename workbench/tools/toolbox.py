@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,12 +29,17 @@ class ServerPool:
     """The servers of suites, started when first needed and kept until the pool is closed.
 
     A server is known by its suite file and its definition, and is shared by all runs. `log_folder` takes one log per
-    server, `environment` is what `$NAME` in a suite refers to. To be used on one event loop.
+    server, `environment_of` gives what `$NAME` refers to in the suites of a folder. To be used on one event loop.
     """
 
-    def __init__(self, log_folder: Path, environment: Mapping[str, str], limits: TimeLimits | None = None) -> None:
+    def __init__(
+        self,
+        log_folder: Path,
+        environment_of: Callable[[Path], Mapping[str, str]],
+        limits: TimeLimits | None = None,
+    ) -> None:
         self._log_folder = log_folder
-        self._environment = environment
+        self._environment_of = environment_of
         self._limits = limits or TimeLimits()
         self._servers: dict[tuple[Path, str], _Started] = {}
         self._functions: dict[tuple[Path, bool], PythonFunctions] = {}
@@ -94,7 +99,11 @@ class ServerPool:
             key = "url" if definition.url is not None else "module"
             raise ServerError(f"server {definition.name!r} has {key!r}, which this version cannot open: give a command")
         server = StdioServer(
-            definition, suite_file.parent, self._log_file(suite_file, definition), self._environment, self._limits
+            definition,
+            suite_file.parent,
+            self._log_file(suite_file, definition),
+            self._environment_of(suite_file.parent),
+            self._limits,
         )
         start = asyncio.create_task(server.start())
         start.add_done_callback(_look_at)
@@ -110,7 +119,7 @@ class Toolbox:
     """What the model is shown in one run, and what answers its calls.
 
     `servers` holds, by tool name, the servers on which tools really run; empty without real execution. `call_python`
-    calls the functions of the suite's `python` checks.
+    calls the functions of the suite's `python` checks. `notices` say where a listing is not a server's own of now.
     """
 
     def __init__(
@@ -119,8 +128,10 @@ class Toolbox:
         mocks: Mocks,
         servers: Mapping[str, StdioServer],
         call_python: CallPython,
+        notices: tuple[str, ...] = (),
     ) -> None:
         self.definitions = tuple(definitions)
+        self.notices = notices
         self.call_python = call_python
         self._offered = {definition.name: definition for definition in definitions}
         self._mocks = mocks

@@ -23,7 +23,8 @@ FinishReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The conversation as it stands before the first request."""
+    """The conversation as it stands before the first request. `notices` say what is not as the suite would have it: a
+    parameter that the API lacks, a listing of tools that is remembered because its server cannot be asked."""
 
     suite_hash: str
     case_id: str
@@ -33,11 +34,13 @@ class RunStarted:
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...]
     seed: int | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A model request goes out; rounds count from 1."""
+    """A model request goes out; rounds count from 1. A second one of the same round is a retry: what the first one was
+    answered so far is void."""
 
     round: int
 
@@ -48,6 +51,16 @@ class RequestFailed:
 
     round: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """The failed request will be made again after a wait, for the `attempt`-th time (the first retry is 2)."""
+
+    round: int
+    attempt: int
+    wait_ms: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +115,23 @@ class ResponseFinished:
     usage: Usage | None
     first_token_ms: float | None
     latency_ms: float
+    carry: JsonValue = None
+    """What the provider wants back with this answer (`Message.carry`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The run is held, and time does not count; `call_id` names the call before which it is."""
+
+    why: str
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The run goes on after `held_ms` milliseconds."""
+
+    held_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +140,16 @@ class ExecutionStarted:
 
     call_id: str
     server: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionProgress:
+    """How far a server says that an execution is: `progress` of `total`, if it knows one, in its own unit."""
+
+    call_id: str
+    progress: float
+    total: float | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +178,13 @@ Happening = (
     RunStarted
     | RequestStarted
     | RequestFailed
+    | RetryScheduled
     | ModelEvent
     | ResponseFinished
+    | Paused
+    | Resumed
     | ExecutionStarted
+    | ExecutionProgress
     | ResultReceived
     | RunFinished
 )

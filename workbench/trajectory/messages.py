@@ -42,21 +42,37 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation: `tool_calls` on an assistant's, `call_id` and `is_error` on a tool's."""
+    """One message of the conversation: `tool_calls` on an assistant's, `call_id` and `is_error` on a tool's.
+
+    `carry` is what a provider wants to see again word for word with its answer, signed reasoning for one; only the
+    provider that gave it understands it.
+    """
 
     role: Role
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
     is_error: bool = False
+    carry: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model request, as the provider counts them."""
+    """Tokens of one model request, as the provider counts them.
+
+    `input_tokens` includes those read from a cache (`cached_input_tokens`), `output_tokens` those spent on reasoning
+    (`reasoning_tokens`).
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_input_tokens + other.cached_input_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )

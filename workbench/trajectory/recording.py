@@ -11,13 +11,17 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
+    ExecutionProgress,
     ExecutionStarted,
     Happening,
+    Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
     RunFinished,
     RunStarted,
     TextDelta,
@@ -29,13 +33,17 @@ _NAMES: dict[type[Happening], str] = {
     RunStarted: "run_started",
     RequestStarted: "request_started",
     RequestFailed: "request_failed",
+    RetryScheduled: "retry_scheduled",
     TextDelta: "text_delta",
     ReasoningDelta: "reasoning_delta",
     CallStarted: "call_started",
     CallArgumentsDelta: "call_arguments_delta",
     CallFinished: "call_finished",
     ResponseFinished: "response_finished",
+    Paused: "paused",
+    Resumed: "resumed",
     ExecutionStarted: "execution_started",
+    ExecutionProgress: "execution_progress",
     ResultReceived: "result_received",
     RunFinished: "run_finished",
 }
@@ -68,6 +76,7 @@ def _happening(cls: type[Happening], data: dict[str, Any]) -> Happening:
     if cls is RunStarted:
         data["messages"] = tuple(_message(message) for message in data["messages"])
         data["tools"] = tuple(ToolDefinition(**tool) for tool in data["tools"])
+        data["notices"] = tuple(data["notices"])
     elif cls is ResponseFinished and data["usage"] is not None:
         data["usage"] = Usage(**data["usage"])
     return cls(**data)

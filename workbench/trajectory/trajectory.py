@@ -13,12 +13,14 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
+    ExecutionProgress,
     ExecutionStarted,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    RetryScheduled,
     RunFinished,
     RunStarted,
     StopReason,
@@ -60,6 +62,8 @@ class Round:
     first_token_ms: float | None = None
     latency_ms: float | None = None
     errors: tuple[str, ...] = ()
+    """Why earlier attempts of this request failed, or the last one did."""
+    carry: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,7 @@ class _OpenRound:
             first_token_ms=response.first_token_ms if response else None,
             latency_ms=response.latency_ms if response else None,
             errors=tuple(self.errors),
+            carry=response.carry if response else None,
         )
 
 
@@ -172,7 +177,9 @@ class TrajectoryFold:
             case RunStarted():
                 self._start = what
             case RequestStarted(round=number):
-                if not self._rounds or self._rounds[-1].number != number:
+                if self._rounds and self._rounds[-1].number == number:
+                    self._begin_again(self._rounds[-1])
+                else:
                     self._rounds.append(_OpenRound(number))
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
@@ -191,8 +198,12 @@ class TrajectoryFold:
                 self._call(call_id).finished = what
             case ResponseFinished(round=number):
                 self._round(number).response = what
+            case RetryScheduled(round=number):
+                self._round(number)
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
+            case ExecutionProgress(call_id=call_id):
+                self._call(call_id)
             case ResultReceived(call_id=call_id):
                 self._call(call_id).result = what
             case RunFinished():
@@ -211,6 +222,12 @@ class TrajectoryFold:
             finish=self._finish,
             duration_ms=self._time_ms,
         )
+
+    def _begin_again(self, failed: _OpenRound) -> None:
+        """A retry: what the failed attempt answered is void, why it failed stays."""
+        for call in failed.calls:
+            del self._calls[call.id]
+        self._rounds[-1] = _OpenRound(failed.number, errors=failed.errors)
 
     def _round(self, number: int) -> _OpenRound:
         if not self._rounds or self._rounds[-1].number != number:

@@ -12,6 +12,7 @@ from typing import TextIO
 from workbench.batches.events import BatchListener
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
+from workbench.config.program import program_in
 from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
 
 OFFLINE_PACE_MS = 15.0
@@ -40,7 +41,7 @@ def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool =
     def open_session(listener: BatchListener) -> RunSession:
         from workbench.batches.session import Session
 
-        return Session(listener, server_logs=folders.server_logs, pace_ms=OFFLINE_PACE_MS)
+        return Session(listener, program_in(folders, os.environ), pace_ms=OFFLINE_PACE_MS)
 
     app = Workbench(
         [Path(path) for path in paths],

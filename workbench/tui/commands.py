@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from workbench.providers.registry import known_models
+from workbench.providers.registry import built_in_models
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tui import clipboard
@@ -95,7 +95,7 @@ class Commands:
         screen.show_run()
 
     def _models(self, screen: MainScreen) -> None:
-        details = {model.name: model.description for model in known_models()}
+        details = {model.name: model.description for model in built_in_models()}
         named: dict[str, list[str]] = {model: [] for model in screen.models}
         for file in screen.suites.files:
             for model in file.suite.models if file.suite is not None else ():

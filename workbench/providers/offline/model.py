@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.offline.decisions import Decision, decide
@@ -30,10 +31,16 @@ class OfflineModel:
     """
 
     name = "offline"
+    seed = None
+    notices = ()
 
     def __init__(self, *, pace_ms: float = 0) -> None:
         self._pace_s = max(0.0, pace_ms) / 1000
         self._index = ToolIndex(())
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Nobody has to wait for it."""
+        return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request piece by piece: how the tools ranked, then calls or text."""

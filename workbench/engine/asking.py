@@ -1,0 +1,69 @@
+"""One model request of a run: waiting for the endpoint's turn, streaming the answer, and trying again.
+
+Only the attempt that succeeded counts as the model's latency; turns and waits are outside of it, and outside of the
+run's time limit.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, aclosing
+
+from workbench.engine.arguments import usable
+from workbench.engine.recorder import Recorder
+from workbench.engine.retries import RetryPolicy
+from workbench.engine.time_limit import TimeLimit
+from workbench.providers.model import AnswerFinished, Model, ModelError, ModelRequest
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    RetryScheduled,
+    TextDelta,
+)
+from workbench.trajectory.trajectory import Round
+
+
+async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit) -> Round:
+    """Ask until an answer is whole, and return it; raises ModelError when no attempt that may be made succeeds."""
+    attempt = 1
+    while True:
+        try:
+            async with AsyncExitStack() as held:
+                async with limit.suspended():
+                    await held.enter_async_context(model.turn())
+                return await _ask_once(model, request, recorder)
+        except ModelError as error:
+            wait_s = retries.wait_s(attempt, error.retry_after_s) if error.passing else None
+            if wait_s is None:
+                raise
+            attempt += 1
+            recorder.emit(RetryScheduled(request.round, attempt, round(wait_s * 1000, 3), str(error)))
+            async with limit.suspended():
+                await retries.sleep(wait_s)
+
+
+async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> Round:
+    recorder.emit(RequestStarted(request.round))
+    began = recorder.clock()
+    first_token_ms: float | None = None
+    end: AnswerFinished | None = None
+    try:
+        async with aclosing(model.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, AnswerFinished):
+                    end = event
+                    break
+                if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
+                    first_token_ms = recorder.ms_since(began)
+                recorder.emit(usable(event) if isinstance(event, CallFinished) else event)
+        if end is None:
+            raise ModelError(f"the answer of {model.name} broke off before its end")
+    except ModelError as error:
+        recorder.emit(RequestFailed(request.round, str(error)))
+        raise
+    latency_ms = recorder.ms_since(began)
+    recorder.emit(ResponseFinished(request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.carry))
+    return recorder.trajectory.rounds[-1]

@@ -1,0 +1,42 @@
+"""Whether a tool may really be executed: a read-only one may, any other has to be allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from workbench.tools.errors import ToolsError
+from workbench.trajectory.messages import ToolCall, ToolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionQuestion:
+    """May this call be executed on its server? The call's arguments and the tool's texts are data."""
+
+    run_id: str
+    call: ToolCall
+    tool: ToolDefinition
+
+
+AskExecution = Callable[[ExecutionQuestion], Awaitable[bool]]
+
+
+class ExecutionRefusedError(ToolsError):
+    """A call was not allowed to be executed; the message names the tool and the way out."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What tools of a run may do without being asked about: with `all_tools` everything, else what is marked
+    read-only. `ask` asks a person about the others; without it they are refused."""
+
+    all_tools: bool = False
+    ask: AskExecution | None = None
+
+    def covers(self, tool: ToolDefinition) -> bool:
+        """Whether the tool may be executed unasked."""
+        return self.all_tools or tool.annotations.get("readOnlyHint") is True
+
+
+READ_ONLY = Permission()
+"""Nothing but what is marked read-only."""
