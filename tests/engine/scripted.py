@@ -54,11 +54,19 @@ class BreakOff:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Says everything but that it is over, then fails."""
+
+    answer: Say
+    error: Exception
+
+
 @dataclass
 class ScriptedModel:
     """Plays its answers in order, one a request, and keeps the requests."""
 
-    answers: Sequence[Say | Fail | Hang | BreakOff]
+    answers: Sequence[Say | Fail | Hang | BreakOff | Cut]
     name: str = "scripted"
     seed: int | None = None
     notices: tuple[str, ...] = ()
@@ -77,6 +85,10 @@ class ScriptedModel:
             for event in _said(answer, request if self.renumber else replace(request, calls_before=0)):
                 yield event
             return
+        if isinstance(answer, Cut):
+            for event in _said(answer.answer, request)[:-1]:
+                yield event
+            raise answer.error
         if answer.text:
             yield TextDelta(request.round, answer.text)
         if isinstance(answer, Fail):

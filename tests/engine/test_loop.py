@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.engine.making import CALL, WEATHER, Clock, finish_of, make
 from tests.engine.scripted import NO_ROUTE, BreakOff, Fail, Hang, Say, ScriptedModel
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.recorder import Recorder
@@ -19,56 +19,11 @@ from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
-from workbench.tools.toolbox import ServerPool, Toolbox
+from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import Event, ResultReceived, RunFinished
 from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.recording import event_from_line, event_to_line
-from workbench.trajectory.trajectory import Trajectory, fold
-
-WEATHER: dict[str, Any] = {
-    "format": 1,
-    "name": "Weather",
-    "system": "You are a weather assistant.",
-    "tools": [{"name": "get_weather"}, {"name": "send"}],
-    "mocks": [{"tool": "get_weather", "result": "rain in {city}"}],
-    "cases": [{"name": "Oslo", "user": "Weather in Oslo?"}],
-}
-CALL = ("get_weather", {"city": "Oslo"})
-
-
-@dataclass
-class Clock:
-    """Time that passes only by being looked at: a millisecond a look."""
-
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        self.now += 0.001
-        return self.now
-
-
-@dataclass
-class Made:
-    """A run that was made: what came of it and what was said meanwhile."""
-
-    trajectory: Trajectory
-    events: list[Event] = field(default_factory=list)
-
-
-async def make(model: ScriptedModel, **case: Any) -> Made:
-    suite = Suite.model_validate(WEATHER | {"cases": [WEATHER["cases"][0] | case]})
-    pool = ServerPool(Path("unused"), lambda _folder: {})
-    tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, trusted=False)
-    request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
-    events: list[Event] = []
-    trajectory = await run_case(request, model, tools, Recorder("run-1", Clock(), events.append))
-    return Made(trajectory, events)
-
-
-def finish_of(made: Made) -> RunFinished:
-    assert made.trajectory.finish is not None
-    assert [event for event in made.events if isinstance(event.what, RunFinished)] == made.events[-1:]
-    return made.trajectory.finish
+from workbench.trajectory.trajectory import fold
 
 
 async def test_results_go_back_to_the_model_until_it_answers_in_words() -> None:

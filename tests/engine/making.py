@@ -1,0 +1,63 @@
+"""Makes one run of a small weather suite on a model of a test's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.engine.loop import RunRequest, run_case
+from workbench.engine.recorder import Recorder
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.providers.model import Model
+from workbench.suite.model import Suite
+from workbench.suite.settings import settings_of
+from workbench.tools.toolbox import ServerPool
+from workbench.trajectory.events import Event, RunFinished
+from workbench.trajectory.trajectory import Trajectory
+
+WEATHER: dict[str, Any] = {
+    "format": 1,
+    "name": "Weather",
+    "system": "You are a weather assistant.",
+    "tools": [{"name": "get_weather"}, {"name": "send"}],
+    "mocks": [{"tool": "get_weather", "result": "rain in {city}"}],
+    "cases": [{"name": "Oslo", "user": "Weather in Oslo?"}],
+}
+CALL = ("get_weather", {"city": "Oslo"})
+
+
+@dataclass
+class Clock:
+    """Time that passes only by being looked at: a millisecond a look."""
+
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        self.now += 0.001
+        return self.now
+
+
+@dataclass
+class Made:
+    """A run that was made: what came of it and what was said meanwhile."""
+
+    trajectory: Trajectory
+    events: list[Event] = field(default_factory=list)
+
+
+async def make(model: Model, retries: RetryPolicy = DEFAULT_RETRIES, clock: Clock | None = None, **case: Any) -> Made:
+    suite = Suite.model_validate(WEATHER | {"cases": [WEATHER["cases"][0] | case]})
+    pool = ServerPool(Path("unused"), lambda _folder: {})
+    tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, trusted=False)
+    request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
+    events: list[Event] = []
+    recorder = Recorder("run-1", clock or Clock(), events.append)
+    trajectory = await run_case(request, model, tools, recorder, retries=retries)
+    return Made(trajectory, events)
+
+
+def finish_of(made: Made) -> RunFinished:
+    assert made.trajectory.finish is not None
+    assert [event for event in made.events if isinstance(event.what, RunFinished)] == made.events[-1:]
+    return made.trajectory.finish

@@ -1,0 +1,64 @@
+"""What every wire format can do; how bytes get there and back is no concern of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from workbench.providers.model import AnswerFinished, ModelRequest
+from workbench.trajectory.events import ModelEvent
+from workbench.trajectory.messages import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class SseEvent:
+    """One server-sent event: its name (`message` where the stream gives none) and its data, lines joined by `\\n`."""
+
+    event: str
+    data: str
+
+
+class AnswerReader(Protocol):
+    """Reads one answer, event by event."""
+
+    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
+        """What one event of the stream says.
+
+        Raises ModelError for an error that the stream reports, and for data that is not JSON.
+        """
+        ...
+
+    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+        """What an answer says that came as one JSON document although a stream was asked for.
+
+        Raises ModelError when it reports an error, or is no answer.
+        """
+        ...
+
+    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
+        """What is left to say at the end of the stream, `AnswerFinished` last.
+
+        Raises ModelError when nothing came, or the answer is not marked as whole.
+        """
+        ...
+
+
+class Wire(Protocol):
+    """One wire format, set up for one model. `path` is appended to the base URL; `notices` and `seed` as in `Model`."""
+
+    path: str
+    notices: tuple[str, ...]
+    seed: int | None
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The request's body as JSON. The tools are serialised once for many requests that offer the same."""
+        ...
+
+    def reader(self, request: ModelRequest) -> AnswerReader:
+        """A reader for the answer to that request."""
+        ...
+
+    def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
+        """The tool (by our name) that an error of the endpoint complains about, if one can be told."""
+        ...
