@@ -17,7 +17,9 @@ from pathlib import Path
 from tests.tui.terminal import Terminal
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.single import Execution
 from workbench.config.folders import Folders
+from workbench.config.program import program_in
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -100,13 +102,14 @@ class EndlessSession:
         self._steps = steps
         self._closed = threading.Event()
 
-    def start(self, runs: Sequence[PlannedRun], *, trusted: Callable[[Path], bool]) -> str:
+    def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str:
         self._listener(BatchStarted("batch", tuple(runs)))
         threading.Thread(target=self._talk, args=(runs[0].run_id,), daemon=True).start()
         return "batch"
 
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
+    def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
 
     def close(self) -> None:
         self._closed.set()
@@ -139,7 +142,7 @@ def _endless_app(suite: Path, steps: int) -> None:
     Workbench(
         [suite],
         open_session=lambda listener: EndlessSession(listener, steps),
-        folders=Folders(folder, folder, folder),
+        program=program_in(Folders(folder, folder, folder), {}),
         surroundings=surroundings_of({"COLORTERM": "truecolor"}),
     ).run()
 

@@ -86,13 +86,13 @@ ALL_PICTURES = (
 async def draw(picture: Picture, suites: Path) -> str:
     """Draw one picture, as SVG."""
     with tempfile.TemporaryDirectory() as state:
-        folders = Folders(Path(state), Path(state) / "log", Path(state) / "config")
+        program = program_in(Folders(Path(state), Path(state) / "log", Path(state) / "config"), {})
 
         def open_session(listener: BatchListener) -> Session:
-            return Session(listener, program_in(folders, {}))
+            return Session(listener, program)
 
         surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
-        app = Workbench([suites], open_session=open_session, folders=folders, surroundings=surroundings, trust=True)
+        app = Workbench([suites], open_session=open_session, program=program, surroundings=surroundings, trust=True)
         async with app.run_test(size=picture.size) as pilot:
             app.theme = picture.theme
             await app.workers.wait_for_complete()

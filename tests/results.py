@@ -20,6 +20,7 @@ def result(
     rounds: int = 1,
     error: str | None = None,
     grade: Grade | None = None,
+    trajectory: Trajectory | None = None,
 ) -> RunResult:
     """A run of `rounds` answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict."""
     run_id = f"{suite}-{case}-{model}-{repeat}"
@@ -35,7 +36,7 @@ def result(
         model=model,
         repeat=repeat,
         status=status,
-        trajectory=fold(events_of(script, run_id=run_id)) if graded else Trajectory(run_id),
+        trajectory=trajectory or (fold(events_of(script, run_id=run_id)) if graded else Trajectory(run_id)),
         grades=(grade,) if grade else (),
         error=error,
     )

@@ -74,7 +74,8 @@ def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach(room: str) 
 
 
 def test_version_and_help_load_nothing_heavy() -> None:
-    for words in (["--version"], ["--help"], ["run", "--help"], ["validate", "--help"]):
+    commands = ("run", "grade", "models", "validate")
+    for words in (["--version"], ["--help"], *([command, "--help"] for command in commands)):
         loaded = modules_after(
             "import contextlib, io\nfrom workbench.cli.main import main\n"
             f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main({words!r})"

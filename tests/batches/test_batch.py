@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
+from tests.programs import program_of
 from workbench.batches.batch import Batch
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.lanes import LaneOf
@@ -20,7 +21,7 @@ from workbench.batches.single import Surroundings
 from workbench.grading.grade import RunResult
 from workbench.providers.model import Model, ModelError
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.tools.toolbox import ServerPool
+from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.trajectory import fold
 
@@ -68,7 +69,7 @@ class Watched:
 
     async def run(self, *files: SuiteFile, concurrency: int = 4, **plan: Any) -> list[RunResult]:
         runs = plan_runs(files, models=tuple(self.models), **plan)
-        pool = ServerPool(Path("unused"), lambda _folder: {})
+        pool = ServerPool(program_of(Path("unused")))
         around = Surroundings(self.said.append, pool, self._open, lambda _path: self.trusted)
         self.batch = Batch("batch", runs, lambda run: LaneOf(run.model, concurrency), around)
         await self.batch.run()

@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "workbench"]
+_FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
 
 
 @dataclass(frozen=True)
 class Program:
-    """The program in a folder; its state and logs stay below it."""
+    """The program in a folder; its state, logs and settings stay below it. `variables` complete its environment."""
 
     folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "SYSTEMROOT") if name in os.environ}
-        return kept | {"XDG_STATE_HOME": str(self.folder / "state"), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+        own = {name: str(self.folder / folder) for name, folder in _FOLDERS.items()}
+        return kept | own | {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | dict(self.variables)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run to the end, without a terminal."""

@@ -90,11 +90,12 @@ def test_an_infrastructure_error_wins_over_a_failed_case(program: Program) -> No
     assert "1 in error" in done.stdout
 
 
-def test_an_unknown_model_is_an_error_that_names_it(program: Program) -> None:
+def test_an_unknown_model_is_refused_before_anything_runs(program: Program) -> None:
     program.write("weather.toml", WEATHER)
-    done = program.run("run", "weather.toml", "--model", "no-such-model")
-    assert done.returncode == 3
-    assert "no-such-model" in done.stdout
+    done = program.run("run", "weather.toml", "--model", "offline", "--model", "no-such-model")
+    assert done.returncode == 2
+    assert "there is no model 'no-such-model'" in done.stderr
+    assert done.stdout == ""
     assert "Traceback" not in done.stdout + done.stderr
 
 

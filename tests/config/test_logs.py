@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.logs import log_to
+from workbench.config.secrets import Secrets
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +30,21 @@ def test_warnings_of_any_part_go_to_the_file(tmp_path: Path) -> None:
     logging.getLogger("some.library").info("chatter")
     assert "WARNING some.library: odd answer" in file.read_text(encoding="utf-8")
     assert "chatter" not in file.read_text(encoding="utf-8")
+
+
+def test_the_log_holds_no_secret_not_even_in_a_traceback(tmp_path: Path) -> None:
+    secrets = Secrets()
+    secrets.add("A_KEY", "planted-4711")
+    file = log_to(tmp_path, secrets)
+    secrets.add("LATER_KEY", "planted-0815")
+    try:
+        raise ValueError("planted-4711 and planted-0815")
+    except ValueError:
+        logging.getLogger("x").exception("broke on planted-4711")
+    log = file.read_text(encoding="utf-8")
+    assert "planted" not in log
+    assert "broke on $A_KEY" in log
+    assert "ValueError: $A_KEY and $LATER_KEY" in log
 
 
 def test_a_second_call_replaces_the_first(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.programs import program_of
 from workbench.engine.loop import RunRequest, run_case
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.providers.model import Model
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
-from workbench.tools.toolbox import ServerPool
+from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import Event, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 
@@ -48,7 +49,7 @@ class Made:
 
 async def make(model: Model, retries: RetryPolicy = DEFAULT_RETRIES, clock: Clock | None = None, **case: Any) -> Made:
     suite = Suite.model_validate(WEATHER | {"cases": [WEATHER["cases"][0] | case]})
-    pool = ServerPool(Path("unused"), lambda _folder: {})
+    pool = ServerPool(program_of(Path("unused")))
     tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, trusted=False)
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
     events: list[Event] = []

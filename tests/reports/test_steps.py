@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.trajectory.scripts import stamped
 from workbench.reports.paint import Paint
 from workbench.reports.steps import StepLines
@@ -9,13 +11,18 @@ from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
     CallStarted,
+    ExecutionProgress,
     ExecutionStarted,
     Happening,
+    Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunStarted,
     TextDelta,
 )
 
@@ -38,9 +45,9 @@ RUN: list[Happening] = [
 ]
 
 
-def lines(*, verbose: bool = False, width: int = 100) -> list[str]:
+def lines(run: Sequence[Happening] = RUN, *, verbose: bool = False, width: int = 100) -> list[str]:
     steps = StepLines(Paint(False), verbose=verbose, width=width)
-    return [line for event in stamped(RUN) for line in steps.lines(event)]
+    return [line for event in stamped(run) for line in steps.lines(event)]
 
 
 def test_words_come_before_the_calls_they_announce() -> None:
@@ -63,3 +70,34 @@ def test_verbose_adds_reasoning_and_latency() -> None:
 def test_lines_are_cut_to_the_width_unless_verbose() -> None:
     assert max(map(len, lines(width=20))) == 20
     assert max(map(len, lines(width=20, verbose=True))) > 20
+
+
+def test_a_retry_says_why_once_and_forgets_what_the_failed_attempt_said() -> None:
+    said = lines(
+        [
+            RunStarted("h", "c", "C", "m", None, (), (), notices=("seed is not\nsent",)),
+            RequestStarted(1),
+            TextDelta(1, "Let me"),
+            RequestFailed(1, "429: too many requests"),
+            RetryScheduled(1, 2, 1_500.0, "429: too many requests"),
+            RequestStarted(1),
+            TextDelta(1, "Rain."),
+            ResponseFinished(1, "answered", None, 1.0, 2.0),
+        ]
+    )
+    assert said == ["⚠ seed is not⏎sent", "⚠ 429: too many requests", "↻ retry 2 in 1.5 s", "« Rain."]
+
+
+def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose() -> None:
+    run: list[Happening] = [
+        CallStarted(1, "a", "send"),
+        CallFinished("a", {}),
+        Paused("may send be executed?", "a"),
+        Resumed(3_210.0),
+        ExecutionStarted("a", "home"),
+        ExecutionProgress("a", 3.0, 10.0, "reading\x1b"),
+        ResultReceived("a", "done", False, "server", 3.25),
+    ]
+    brief = ["→ send()", "‖ held: may send be executed?", "‖ goes on after 3.2 s", "← server home 3.2 ms  done"]
+    assert lines(run) == brief
+    assert lines(run, verbose=True) == [*brief[:3], "· send: 3 of 10  reading␛", brief[3]]

@@ -5,11 +5,25 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from tests.results import result
+from tests.trajectory.scripts import stamped
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.suite.model import Gate
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    ExecutionStarted,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RunFinished,
+    RunStarted,
+)
+from workbench.trajectory.messages import Usage
+from workbench.trajectory.trajectory import fold
 
 
 def lines_of(
@@ -87,3 +101,28 @@ def test_no_row_of_the_table_is_wider_than_the_terminal() -> None:
 def test_names_cannot_act_on_the_terminal() -> None:
     hostile = result("error", case="\x1b[2J", error="\x1b]52;c;AAAA\x07")
     assert "\x1b" not in "".join(lines_of([hostile]))
+
+
+def test_retries_executions_and_special_tokens_are_in_the_totals_and_each_notice_once() -> None:
+    run = fold(
+        stamped(
+            [
+                RunStarted("h", "c", "C", "m", None, (), (), notices=("seed is not sent",)),
+                RequestStarted(1),
+                RequestFailed(1, "503"),
+                RequestStarted(1),
+                CallStarted(1, "a", "t"),
+                CallFinished("a", {}),
+                ResponseFinished(1, "tool calls", Usage(1_200, 40, 1_000, 30), 1.0, 2.0),
+                ExecutionStarted("a", "home"),
+                ResultReceived("a", "ok", False, "server", 1.0),
+                RequestStarted(2),
+                RequestFailed(2, "401"),
+                RunFinished("error", "401"),
+            ]
+        )
+    )
+    lines = lines_of([result("error", error="401", trajectory=run), result("error", case="b", trajectory=run)])
+    assert "⚠ seed is not sent (2 runs)" in lines
+    assert "  tokens: 2,400 in (2,000 cached), 80 out (60 reasoning)" in lines
+    assert "  requests made again: 2 · calls really executed: 2" in lines

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
-from workbench.suite.trust import Address, Command, Module, Needs, TrustError, TrustStore, needs_trust
+from workbench.suite.trust import Address, Command, ModelNeed, Module, Needs, TrustError, TrustStore, needs_trust
 
 COMMAND = HEAD + '[[servers]]\nname = "s"\ncommand = ["python", "server.py"]\nenv = { KEY = "$TOKEN" }\n' + CASE
 
@@ -241,3 +243,39 @@ def test_the_store_is_private_and_holds_no_values(tmp_path: Path) -> None:
     assert file.parent.stat().st_mode & 0o777 == 0o700
     assert list(file.parent.iterdir()) == [file]
     assert json.loads(file.read_text())["trusted"] == {str(tmp_path / "a.toml"): needs_of(COMMAND).fingerprint}
+
+
+MODEL = ModelNeed("m", "http://localhost:1/v1", "A_KEY")
+
+
+def test_models_are_part_of_what_is_trusted(tmp_path: Path) -> None:
+    plain = needs_of(COMMAND)
+    with_model = replace(plain, models=(MODEL,))
+    assert with_model.lines[-1] == "ask the model m at http://localhost:1/v1 with the key in A_KEY"
+    assert not replace(Needs(Path("/suites")), models=(MODEL,)).nothing
+    assert not replace(Needs(Path("/suites")), models=(MODEL,)).beside_models
+    store = TrustStore(tmp_path / "trust.json")
+    store.trust(tmp_path / "a.toml", plain)
+    assert not store.is_trusted(tmp_path / "a.toml", with_model)
+
+
+def test_two_models_never_look_alike() -> None:
+    models = [
+        MODEL,
+        ModelNeed("m", "http://localhost:1/v1"),
+        ModelNeed("m", "http://localhost:1/v1 with the key in A_KEY"),
+        ModelNeed("m at http://localhost:1/v1", "x"),
+        ModelNeed("m", "http://localhost:1/v1 at x"),
+    ]
+    assert len(set(map(str, models))) == len(models)
+
+
+def test_a_suite_without_models_keeps_the_fingerprint_that_it_always_had() -> None:
+    parts = {
+        "commands": [{"words": ["python", "server.py"], "env": [["KEY", "$TOKEN"]]}],
+        "modules": [],
+        "urls": [],
+        "python": [],
+        "environment": ["TOKEN"],
+    }
+    assert needs_of(COMMAND).fingerprint == hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -35,7 +35,7 @@ JUDGED = "{ judged = 'polite' }"
         (f"[[mocks]]\ntool = 't'\nresult = 1\nwhen = {{ x = {JUDGED} }}\n" + CASE, ("mocks[0].when.x.judged",)),
         ("[[servers]]\nname = 's'\ncommand = ['x']\n" + CASE, ()),
         ("[[servers]]\nname = 's'\nurl = 'http://x'\n[[servers]]\nname = 'm'\nmodule = 'x'\n" + CASE,
-         ("servers[0].url", "servers[1].module")),
+         ()),
         (CASE + f"response = {JUDGED}\ngrading.by = 'dimensions'", ('grading.by = "dimensions"', "response.judged")),
     ],
 )  # fmt: skip

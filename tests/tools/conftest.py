@@ -9,11 +9,22 @@ from typing import Protocol
 
 import pytest
 
+from tests.programs import program_of
 from tests.tools.processes import group_is_gone
+from workbench.config.program import Program
+from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.tools.servers import StdioServer, TimeLimits
+from workbench.tools.command import CommandConnection
+from workbench.tools.limits import TimeLimits
+from workbench.tools.pool import ServerPool
+from workbench.tools.servers import McpServer
 
 SERVERS = Path(__file__).parent / "servers"
+
+SUITE_FILE = SERVERS / "suite.toml"
+
+PLANTED = "sk-planted-7c1d90"
+"""The value of SHOP_TOKEN, which must never be seen again."""
 
 QUICK = TimeLimits(start_s=20, call_s=10, polite_s=0.5, terminate_s=0.3)
 
@@ -29,7 +40,20 @@ class OpenServer(Protocol):
         env: Mapping[str, str] | None = None,
         prefix: str = "",
         folder: Path = SERVERS,
-    ) -> StdioServer: ...
+    ) -> McpServer: ...
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """A program with the process's own environment, and a token in it."""
+    return program_of(tmp_path, {**os.environ, "SHOP_TOKEN": PLANTED})
+
+
+@pytest.fixture
+async def pool(program: Program) -> AsyncIterator[ServerPool]:
+    opened = ServerPool(program, QUICK)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture
@@ -39,7 +63,7 @@ def log_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def open_server(log_file: Path) -> AsyncIterator[OpenServer]:
-    opened: list[StdioServer] = []
+    opened: list[McpServer] = []
 
     def open_one(
         *command: str,
@@ -48,9 +72,11 @@ async def open_server(log_file: Path) -> AsyncIterator[OpenServer]:
         env: Mapping[str, str] | None = None,
         prefix: str = "",
         folder: Path = SERVERS,
-    ) -> StdioServer:
+    ) -> McpServer:
         definition = Server(name="bench", command=command, env=dict(env or {}), prefix=prefix)
-        opened.append(StdioServer(definition, folder, log_file, environment, limits))
+        secrets = Secrets()
+        connection = CommandConnection(definition, command, folder, log_file, environment, secrets, limits)
+        opened.append(McpServer(definition, connection, secrets, limits))
         return opened[-1]
 
     yield open_one

@@ -7,6 +7,7 @@ import base64
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import MCPError
 from mcp_types import (
     AudioContent,
     BlobResourceContents,
@@ -20,7 +21,7 @@ from mcp_types import (
 )
 
 from workbench.tools.answer import ToolAnswer
-from workbench.tools.content import answer_of
+from workbench.tools.content import answer_of, error_of
 
 BLOB = base64.b64encode(b"12345").decode()
 LINK = ResourceLink(name="a", uri="file:///a.txt")
@@ -60,6 +61,15 @@ def test_structured_content_follows_what_is_no_text() -> None:
 
 def test_a_tool_error_stays_one() -> None:
     assert answer_of(CallToolResult(content=[TextContent(text="no")], is_error=True)) == ToolAnswer("no", True)
+
+
+def test_numbers_that_json_lacks_are_written_all_the_same() -> None:
+    result = CallToolResult(content=[], structured_content={"ratio": float("nan")})
+    assert answer_of(result) == ToolAnswer('{"ratio":NaN}')
+
+
+def test_an_error_of_the_protocol_without_a_word_is_named_by_its_code() -> None:
+    assert error_of(MCPError(code=-32602, message="")).content == "The server refused the call with the code -32602."
 
 
 @given(st.binary(max_size=50))

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.config.secrets import Secrets
 from workbench.suite.references import environment_names
-from workbench.tools.environment import MissingVariableError, filled, redacted
+from workbench.tools.environment import MissingVariableError, filled
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
@@ -26,22 +27,22 @@ ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
     ],
 )
 def test_references_are_replaced_and_other_dollar_signs_stay(text: str, value: str) -> None:
-    assert filled(text, ENVIRONMENT) == value
+    assert filled(text, ENVIRONMENT, Secrets()) == value
 
 
 def test_a_missing_variable_is_named() -> None:
     with pytest.raises(MissingVariableError) as caught:
-        filled("$HOST and ${NOT_SET}", ENVIRONMENT)
+        filled("$HOST and ${NOT_SET}", ENVIRONMENT, Secrets())
     assert caught.value.name == "NOT_SET"
 
 
 def test_a_value_is_not_filled_again() -> None:
-    assert filled("$A", {"A": "$B", "B": "no"}) == "$B"
+    assert filled("$A", {"A": "$B", "B": "no"}, Secrets()) == "$B"
 
 
 @given(st.text())
 def test_doubled_dollar_signs_give_any_text_back(text: str) -> None:
-    assert filled(text.replace("$", "$$"), {}) == text
+    assert filled(text.replace("$", "$$"), {}, Secrets()) == text
 
 
 class Asked(dict[str, str]):
@@ -58,13 +59,11 @@ class Asked(dict[str, str]):
 @given(st.text("${}AZaz_09é\n", max_size=20))
 def test_exactly_the_variables_that_a_user_is_asked_to_trust_are_read(text: str) -> None:
     asked = Asked()
-    filled(text, asked)
+    filled(text, asked, Secrets())
     assert asked.keys() == set(environment_names(text))
 
 
-def test_values_are_replaced_by_names_the_longest_first() -> None:
-    assert redacted("abc-123-456 and abc-123", {"SHORT": "abc-123", "LONG": "abc-123-456"}) == "$LONG and $SHORT"
-
-
-def test_values_too_short_to_be_secrets_stay() -> None:
-    assert redacted("10 of 100", {"COUNT": "10", "EMPTY": ""}) == "10 of 100"
+def test_exactly_the_values_that_are_used_are_secret_from_then_on() -> None:
+    secrets = Secrets()
+    filled("Bearer $HOME_TOKEN", ENVIRONMENT, secrets)
+    assert secrets.redact("abc-123 at example.test") == "$HOME_TOKEN at example.test"

@@ -11,9 +11,11 @@ from tests.tools.conftest import SERVERS
 TALKATIVE = """
 import asyncio, os, sys
 from pathlib import Path
+from workbench.config.folders import Folders
+from workbench.config.program import program_in
 from workbench.suite.model import Case, Suite
 from workbench.tools.errors import ToolsError
-from workbench.tools.toolbox import ServerPool
+from workbench.tools.pool import ServerPool
 from workbench.trajectory.messages import ToolCall
 
 async def main():
@@ -24,7 +26,7 @@ async def main():
     ]
     suite = Suite.model_validate({"format": 1, "name": "s", "servers": servers})
     case = Case(id="c", name="c", user="u")
-    pool = ServerPool(logs, lambda _folder: os.environ)
+    pool = ServerPool(program_in(Folders(logs, logs, logs), os.environ))
     tools = await pool.open_toolbox(suite, case, folder / "suite.toml", execute=True, trusted=True)
     for tool in ("tool_1", "tool_2", "refuse", "crash"):
         try:
@@ -54,6 +56,6 @@ def test_neither_servers_nor_the_sdk_write_on_the_terminal(tmp_path: Path) -> No
 
 
 def test_the_sdk_is_not_imported_before_a_server_starts() -> None:
-    program = "import sys, workbench.tools.toolbox; print({'mcp', 'mcp_types', 'anyio', 'httpx2'} & sys.modules.keys())"
+    program = "import sys, workbench.tools.pool; print({'mcp', 'mcp_types', 'anyio', 'httpx2'} & sys.modules.keys())"
     done = run(program)
     assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.tools.conftest import SERVERS, OpenServer
-from workbench.suite.model import Server
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import ServerError
-from workbench.tools.servers import StdioServer
 
 
 async def test_tools_are_listed_with_prefix_and_schema_and_hints_under_their_wire_names(
     open_server: OpenServer,
 ) -> None:
-    tools = {tool.name: tool for tool in await open_server("python", "workshop.py", prefix="shop_").start()}
+    server = open_server("python", "workshop.py", prefix="shop_")
+    await server.start()
+    tools = {tool.name: tool for tool in server.tools}
     add = tools["shop_add"]
     assert add.description == "Adds two whole numbers."
     assert add.server == "bench"
@@ -35,8 +35,9 @@ async def test_a_prefixed_tool_is_called_by_its_prefixed_name(open_server: OpenS
 
 
 async def test_a_listing_is_read_to_its_last_page(open_server: OpenServer) -> None:
-    tools = await open_server("python", "catalogue.py").start()
-    assert [tool.name for tool in tools] == [f"tool_{number}" for number in range(60)]
+    server = open_server("python", "catalogue.py")
+    await server.start()
+    assert [tool.name for tool in server.tools] == [f"tool_{number}" for number in range(60)]
 
 
 async def test_answers_become_text(open_server: OpenServer) -> None:
@@ -121,7 +122,8 @@ async def test_a_secret_does_not_come_back_in_a_tool_error(open_server: OpenServ
 
 async def test_the_published_time_server_answers(open_server: OpenServer) -> None:
     server = open_server("python", "-m", "mcp_server_time", "--local-timezone", "UTC")
-    assert {tool.name for tool in await server.start()} == {"get_current_time", "convert_time"}
+    await server.start()
+    assert {tool.name for tool in server.tools} == {"get_current_time", "convert_time"}
     answer = await server.call("get_current_time", {"timezone": "Asia/Tokyo"})
     assert json.loads(answer.content)["timezone"] == "Asia/Tokyo"
 
@@ -153,11 +155,6 @@ async def test_a_call_that_is_stopped_leaves_the_server_to_the_others(open_serve
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert other == await server.call("add", {"a": 1, "b": 2}) == ToolAnswer("3")
-
-
-def test_a_server_without_a_command_is_no_stdio_server(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'hosted' has no command"):
-        StdioServer(Server(name="hosted", url="https://example.test/mcp"), tmp_path, tmp_path / "log", {})
 
 
 async def test_what_a_server_says_of_its_secrets_goes_no_further(open_server: OpenServer, log_file: Path) -> None:

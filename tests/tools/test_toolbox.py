@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.tools.conftest import QUICK, SERVERS
+from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from tests.tools.processes import becomes_true, group_is_gone, is_running
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import ServerError, ToolsError, UntrustedError
-from workbench.tools.toolbox import ServerPool, Toolbox
+from workbench.tools.pool import ServerPool
+from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.messages import JsonValue, ToolCall
 
-SUITE_FILE = SERVERS / "suite.toml"
 WORKSHOP = {"name": "shop", "command": ["python", "workshop.py"]}
 STUBBORN = {"name": "shop", "command": ["python", "workshop.py", "stubborn"]}
 ECHO = {"name": "echo", "description": "Written out", "annotations": {"readOnlyHint": True}}
 BARE_SCHEMA = {"type": "object", "properties": {}}
-
-
-@pytest.fixture
-async def pool(tmp_path: Path) -> AsyncIterator[ServerPool]:
-    opened = ServerPool(tmp_path / "logs", lambda _folder: os.environ, QUICK)
-    yield opened
-    await opened.close()
 
 
 def a_suite(**keys: object) -> Suite:
@@ -177,15 +168,9 @@ async def test_python_checks_of_the_suite_can_be_called(pool: ServerPool, tmp_pa
 
 
 async def test_no_server_of_an_untrusted_suite_is_started(pool: ServerPool, tmp_path: Path) -> None:
-    with pytest.raises(UntrustedError, match=r"suite\.toml is not trusted, so its servers are not started: shop"):
+    with pytest.raises(UntrustedError, match=r"suite\.toml is not trusted, so its server 'shop' is not started"):
         await open_(pool, a_suite(servers=[WORKSHOP]), trusted=False)
-    assert not (tmp_path / "logs").exists()
-
-
-@pytest.mark.parametrize("key", ["url", "module"])
-async def test_a_server_that_is_no_command_is_refused_by_its_key(pool: ServerPool, key: str) -> None:
-    with pytest.raises(ServerError, match=f"server 'mine' has '{key}', which this version cannot open"):
-        await open_(pool, a_suite(servers=[{"name": "mine", key: "somewhere"}]))
+    assert not (tmp_path / "log" / "servers").exists()
 
 
 async def test_runs_share_one_server_and_suites_do_not(pool: ServerPool) -> None:
@@ -202,7 +187,7 @@ async def test_a_run_that_is_stopped_while_it_waits_does_not_take_the_server_fro
 ) -> None:
     suite = a_suite(servers=[WORKSHOP])
     stopped, other = asyncio.create_task(open_(pool, suite)), asyncio.create_task(open_(pool, suite))
-    await becomes_true((tmp_path / "logs").exists)
+    await becomes_true((tmp_path / "log" / "servers").exists)
     stopped.cancel()
     assert "add" in names(await other)
     assert stopped.cancelled()
@@ -250,7 +235,7 @@ async def test_all_servers_are_closed_together_even_stubborn_ones(pool: ServerPo
 
 async def test_closing_while_servers_start_ends_the_runs_that_wait(pool: ServerPool, tmp_path: Path) -> None:
     opening = asyncio.create_task(open_(pool, a_suite(servers=[STUBBORN])))
-    await becomes_true((tmp_path / "logs").exists)
+    await becomes_true((tmp_path / "log" / "servers").exists)
     await pool.close()
     with pytest.raises(ServerError, match="server 'shop' was closed"):
         await opening
@@ -258,6 +243,6 @@ async def test_closing_while_servers_start_ends_the_runs_that_wait(pool: ServerP
 
 async def test_logs_are_named_after_suite_and_server(pool: ServerPool, tmp_path: Path) -> None:
     await open_(pool, a_suite(servers=[{**WORKSHOP, "name": "my shop/1"}]))
-    (log,) = (tmp_path / "logs").iterdir()
+    (log,) = (tmp_path / "log" / "servers").iterdir()
     assert log.name.startswith("suite-my-shop-1-")
     assert log.suffix == ".log"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
@@ -11,15 +12,20 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
+    ExecutionProgress,
     ExecutionStarted,
     Happening,
+    Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
     RunFinished,
     RunStarted,
+    StopReason,
     TextDelta,
 )
 from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolCall, ToolDefinition, Usage
@@ -57,13 +63,33 @@ json_values: st.SearchStrategy[JsonValue] = st.recursive(
     max_leaves=6,
 )
 _objects = st.dictionaries(st.text(max_size=6), json_values, max_size=3)
-_texts = st.text(st.characters(), max_size=20)  # lone surrogates too: JSON from a model may hold them
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+# Lone surrogates too: JSON from a model may hold them. Two that make a pair are one character to every JSON parser.
+_texts = st.text(st.characters(), max_size=20).filter(lambda text: not _PAIR.search(text))
 _ms = st.floats(0, 1e6)
 
 
 @st.composite
+def _answers(draw: st.DrawFn, number: int) -> tuple[list[Happening], list[str]]:
+    """The pieces of an answer, and the ids of its calls."""
+    pieces: list[Happening] = [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
+    pieces += [TextDelta(number, text) for text in draw(st.lists(_texts, max_size=3))]
+    ids = [f"c{number}-{index}" for index in range(draw(st.integers(0, 3)))]
+    for call_id in ids:
+        pieces.append(CallStarted(number, call_id, draw(_texts)))
+        pieces += [CallArgumentsDelta(call_id, text) for text in draw(st.lists(_texts, max_size=2))]
+        broken = draw(st.booleans())
+        pieces.append(
+            CallFinished(call_id, {}, draw(_texts), "not an object")
+            if broken
+            else CallFinished(call_id, draw(_objects))
+        )
+    return pieces, ids
+
+
+@st.composite
 def scripts(draw: st.DrawFn) -> list[Event]:
-    """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps failed requests."""
+    """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps retries, pauses and progress."""
     happenings: list[Happening] = [
         RunStarted(
             draw(_texts),
@@ -78,35 +104,35 @@ def scripts(draw: st.DrawFn) -> list[Event]:
             ),
             (ToolDefinition("t", draw(_texts), draw(_objects), draw(_objects), draw(st.none() | _texts)),),
             draw(st.none() | st.integers()),
+            tuple(draw(st.lists(_texts, max_size=2))),
         )
     ]
-    call_number = 0
     for number in range(1, draw(st.integers(0, 3)) + 1):
         happenings.append(RequestStarted(number))
         if draw(st.booleans()):
-            happenings += [RequestFailed(number, draw(_texts)), RequestStarted(number)]
-        happenings += [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
-        happenings += [TextDelta(number, text) for text in draw(st.lists(_texts, max_size=3))]
-        ids = []
-        for _ in range(draw(st.integers(0, 3))):
-            call_number += 1
-            ids.append(f"c{call_number}")
-            happenings.append(CallStarted(number, ids[-1], draw(_texts)))
-            happenings += [CallArgumentsDelta(ids[-1], text) for text in draw(st.lists(_texts, max_size=2))]
-            broken = draw(st.booleans())
-            happenings.append(
-                CallFinished(ids[-1], {}, draw(_texts), "not an object")
-                if broken
-                else CallFinished(ids[-1], draw(_objects))
-            )
+            # A retry voids what was answered, and may use its call ids again.
+            happenings += draw(_answers(number))[0]
+            happenings += [
+                RequestFailed(number, draw(_texts)),
+                RetryScheduled(number, 2, draw(_ms), draw(_texts)),
+                RequestStarted(number),
+            ]
+        answer, ids = draw(_answers(number))
+        happenings += answer
         usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
+        reason: StopReason = "tool calls" if ids else "answered"
         happenings.append(
-            ResponseFinished(number, "tool calls" if ids else "answered", usage, draw(st.none() | _ms), draw(_ms))
+            ResponseFinished(number, reason, usage, draw(st.none() | _ms), draw(_ms), draw(st.none() | json_values))
         )
         for call_id in ids:
             server = draw(st.none() | _texts)
             if server is not None:
+                if draw(st.booleans()):
+                    happenings += [Paused(draw(_texts), call_id), Resumed(draw(_ms))]
                 happenings.append(ExecutionStarted(call_id, server))
+                if draw(st.booleans()):
+                    progress = ExecutionProgress(call_id, draw(_ms), draw(st.none() | _ms), draw(st.none() | _texts))
+                    happenings.append(progress)
             source: ResultSource = "default" if server is None else "server"
             happenings.append(ResultReceived(call_id, draw(_texts), draw(st.booleans()), source, draw(_ms)))
     happenings.append(draw(st.sampled_from([RunFinished("answered"), RunFinished("error", "no route")])))

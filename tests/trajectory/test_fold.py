@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, scripts
+from workbench.trajectory.event_lines import EventLineError, event_from_line, event_to_line
 from workbench.trajectory.events import Event, Happening, RequestStarted, RunFinished, RunStarted, TextDelta
-from workbench.trajectory.recording import RecordingError, event_from_line, event_to_line
 from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
 
 
@@ -81,7 +81,7 @@ def test_events_that_cannot_follow_each_other_are_refused(wrong: list[Event]) ->
 
 @given(st.text(max_size=80))
 def test_a_line_that_is_no_event_is_refused(line: str) -> None:
-    with pytest.raises(RecordingError):
+    with pytest.raises(EventLineError):
         event_from_line(line)
 
 
@@ -89,7 +89,7 @@ def test_a_known_event_with_a_wrong_field_is_refused() -> None:
     line = event_to_line(Event("r", 0, 0.0, RequestStarted(1)))
     assert event_from_line(line).what == RequestStarted(1)
     for wrong in (line.replace("round", "rnd"), line.replace("request_started", "nothing"), "[]", "3"):
-        with pytest.raises(RecordingError):
+        with pytest.raises(EventLineError):
             event_from_line(wrong)
 
 

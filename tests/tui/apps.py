@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
 
-from workbench.batches.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.single import Execution
 from workbench.config.folders import Folders
+from workbench.config.program import program_in
+from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run
 from workbench.trajectory.events import (
@@ -20,6 +23,7 @@ from workbench.trajectory.events import (
     CallStarted,
     Event,
     Happening,
+    Paused,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
@@ -27,7 +31,7 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
 from workbench.tui.environment import surroundings_of
 from workbench.tui.workbench import Workbench
@@ -110,12 +114,15 @@ class ScriptedSession:
         self.runs: list[PlannedRun] = []
         self.stopped: list[str] = []
         self.trusted: list[bool] = []
+        self.exempt: list[bool] = []
+        self.allowed: list[tuple[str, str, bool]] = []
         self.closed = False
         self._batches = 0
 
-    def start(self, runs: Sequence[PlannedRun], *, trusted: Callable[[Path], bool]) -> str:
+    def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str:
         self._batches += 1
         self.runs += runs
+        self.exempt += [execution.exempt(run.file.path) for run in runs]
         self.trusted += [trusted(run.file.path) for run in runs]
         self.listener(BatchStarted(f"batch-{self._batches}", tuple(runs)))
         return f"batch-{self._batches}"
@@ -126,6 +133,9 @@ class ScriptedSession:
     def stop_all(self) -> None:
         self.stopped += [run.run_id for run in self.runs]
 
+    def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
+        self.allowed.append((run_id, call_id, allowed))
+
     def close(self) -> None:
         self.closed = True
 
@@ -133,6 +143,19 @@ class ScriptedSession:
         """Let things happen in a run, as its events from number `first` on."""
         for number, what in enumerate(happenings, first):
             self.listener(RunEvent(Event(planned.run_id, number, float(number), what)))
+
+    def ask(self, planned: PlannedRun, tool: ToolDefinition, arguments: Mapping[str, JsonValue] = {}) -> None:
+        """Let a run call a tool, and be held until somebody says whether it may be executed."""
+        call = ToolCall("c0", tool.name, arguments)
+        self.say(
+            planned,
+            opening(planned),
+            RequestStarted(1),
+            CallStarted(1, call.id, tool.name),
+            CallFinished(call.id, arguments),
+            Paused(f"may {tool.name} be executed on server {tool.server!r}?", call.id),
+        )
+        self.listener(ExecutionAsked(ExecutionQuestion(planned.run_id, call, tool)))
 
     def finish(self, planned: PlannedRun, happenings: Sequence[Happening]) -> RunResult:
         """Let a whole run happen, and grade it as the engine does."""
@@ -244,8 +267,10 @@ async def opened(
     models: Sequence[str] = (),
     paths: Sequence[Path] | None = None,
     trust: bool = False,
+    variables: dict[str, str] | None = None,
 ) -> AsyncIterator[Opened]:
-    """Run the app on a folder, without a terminal, its clock standing still."""
+    """Run the app on a folder, without a terminal, its clock standing still. `environment` is the terminal's,
+    `variables` are those that models and suites refer to."""
     sessions: list[ScriptedSession] = []
 
     def open_session(listener: BatchListener) -> ScriptedSession:
@@ -256,7 +281,7 @@ async def opened(
     app = Workbench(
         [folder] if paths is None else paths,
         open_session=open_session,
-        folders=Folders(state, state / "log", state / "config"),
+        program=program_in(Folders(state, state / "log", state / "config"), variables or {}),
         surroundings=surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
         models=models,
         trust=trust,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.tui.apps import NEEDY, opened, suites_in
+from tests.tui.apps import NEEDY, SMART_HOME, opened, suites_in
+from workbench.suite.loading import load_suite
+from workbench.tools.listings import Listings
+from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.screens.trust import TrustScreen
 from workbench.tui.widgets.dialogs import ReadLines
 
@@ -47,6 +50,23 @@ async def test_on_a_small_screen_a_no_needs_no_reading(tmp_path: Path) -> None:
         await app.until(lambda: "Nothing was run" in app.screen)
 
 
+async def test_mocks_are_offered_where_the_tools_are_remembered_and_start_nothing(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, needy=NEEDY)
+    suite = load_suite(suites / "needy.toml").suite
+    assert suite is not None
+    async with opened(suites, size=SMALL) as app:
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        await app.press("m")
+        assert isinstance(app.app.screen, TrustScreen)
+        await app.press("n")
+        listings = Listings(app.app.program.folders.listings)
+        listings.remember(suites / "needy.toml", suite.servers[0], (ToolDefinition("look", server="home"),))
+        (run,) = await app.run("r", "m")
+        assert run.case.name == "Ask"
+        assert app.session.trusted == [False]
+
+
 async def test_what_is_shown_whole_needs_no_scrolling(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, needy=NEEDY)) as app:
         await app.press("r")
@@ -54,3 +74,19 @@ async def test_what_is_shown_whole_needs_no_scrolling(tmp_path: Path) -> None:
         assert "PgDn" not in app.screen
         assert "until this changes" in app.screen
         assert len(await app.run("a")) == 1
+
+
+ASKING = SMART_HOME.replace("system =", 'models = ["openai:gpt@http://localhost:1/v1"]\nsystem =', 1)
+
+
+async def test_a_suite_that_only_names_models_is_asked_about_only_when_they_are_used(tmp_path: Path) -> None:
+    folder = suites_in(tmp_path, asking=ASKING)
+    async with opened(folder, models=["offline"]) as app:
+        assert len(await app.run("r")) == 1
+        assert app.session.trusted == [False]
+    async with opened(folder) as app:
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        assert "ask the model gpt at http://localhost:1/v1" in app.screen
+        assert len(await app.run("o")) == 1
+        assert app.session.trusted == [True]

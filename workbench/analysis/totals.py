@@ -41,6 +41,10 @@ class Totals:
     latency: Latency | None
     """Of the graded runs; each counts with the sum of its model answers."""
     usage: Usage | None
+    retries: int = 0
+    """Model requests that were made again, in all runs."""
+    executions: int = 0
+    """Calls that were really executed on a server, in all runs."""
 
     @property
     def graded(self) -> int:
@@ -66,6 +70,8 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
         pass_rate=(counts["passed"] + counts["warned"]) / len(graded) if graded else None,
         latency=_latency([result.trajectory.model_latency_ms for result in graded]),
         usage=sum(usages, Usage()) if usages else None,
+        retries=sum(result.trajectory.retries for result in results),
+        executions=sum(call.server is not None for result in results for call in result.trajectory.calls),
     )
 
 

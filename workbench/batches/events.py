@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.batches.plan import PlannedRun
+from workbench.config.secrets import Secrets
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event
@@ -49,3 +50,17 @@ class BatchDone:
 
 BatchEvent = BatchStarted | RunEvent | ExecutionAsked | RunDone | BatchDone
 BatchListener = Callable[[BatchEvent], None]
+
+
+def without_secrets(listener: BatchListener, secrets: Secrets) -> BatchListener:
+    """The listener, told results whose grades and errors hold no secret; a run's events hold none already."""
+
+    def tell(event: BatchEvent) -> None:
+        if isinstance(event, RunDone) and secrets.values:
+            result = event.result
+            event = RunDone(
+                replace(result, grades=secrets.redacted(result.grades), error=secrets.redacted(result.error))
+            )
+        listener(event)
+
+    return tell

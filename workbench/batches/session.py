@@ -9,23 +9,28 @@ import asyncio
 import concurrent.futures
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from workbench.batches.batch import Batch
-from workbench.batches.events import BatchListener, ExecutionAsked
+from workbench.batches.events import BatchListener, ExecutionAsked, without_secrets
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import Recordings
 from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
+from workbench.batches.specs import Specs
+from workbench.batches.trusting import needs_asking
 from workbench.config.defaults import DEFAULT_CONCURRENCY
-from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.thread import EngineThread
 from workbench.providers.model import Model, ModelError
-from workbench.providers.registry import Endpoints, is_built_in, open_built_in
-from workbench.tools.toolbox import ServerPool
+from workbench.providers.registry import Endpoints, open_built_in
+from workbench.tools.audit import AuditLog
+from workbench.tools.pool import ServerPool
 
 _logger = logging.getLogger(__name__)
 
@@ -35,8 +40,9 @@ CLOSE_TIMEOUT_S = 8.0
 class Session:
     """Runs batches on the engine's thread until it is closed.
 
-    `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. With `asks`, real
-    executions that nothing covers are asked about by the event `ExecutionAsked`; without it they are refused.
+    `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. `own_pace` plays
+    recordings as fast as they were made. With `asks`, real executions that nothing covers are asked about by the event
+    `ExecutionAsked`; without it they are refused.
     """
 
     def __init__(
@@ -56,11 +62,11 @@ class Session:
         self._retries = retries
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
-        self._built_in: dict[str, Model] = {}
+        self._built_in: dict[tuple[str, Path], Model] = {}
         self._endpoints = Endpoints(program.secrets)
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
-        self._servers = ServerPool(program.folders.server_logs, program.environment.of)
+        self._servers = ServerPool(program)
         self._engine = EngineThread()
 
     def start(
@@ -70,23 +76,28 @@ class Session:
         execution: Execution = AS_CASES_SAY,
         concurrency: int = DEFAULT_CONCURRENCY,
         trusted: Callable[[Path], bool],
+        record: Recordings | None = None,
     ) -> str:
         """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
 
         `concurrency` is how many runs may be under way on each endpoint whose model does not say.
+        `record` is where they are recorded.
         """
         name = f"batch-{next(self._batch_numbers)}"
+        specs = Specs(self._program.models)
+        listener = self._listener if record is None else record.before(self._listener, runs)
         surroundings = Surroundings(
-            self._listener,
+            without_secrets(listener, self._program.secrets),
             self._servers,
-            lambda planned: self._open_model(planned, trusted),
+            lambda planned: self._open_model(planned, specs, trusted, concurrency),
             trusted,
             execution,
             self._ask,
+            AuditLog(self._program.folders.audit_log, self._program.secrets),
             self._program.secrets,
             self._retries,
         )
-        batch = Batch(name, runs, lambda planned: self._lane_of(planned, concurrency), surroundings)
+        batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
         self._engine.submit(self._run(batch))
         return name
 
@@ -157,29 +168,33 @@ class Session:
         if answer is not None and not answer.done():
             answer.set_result(allowed)
 
-    def _open_model(self, planned: PlannedRun, trusted: Callable[[Path], bool]) -> Model:
+    def _open_model(
+        self, planned: PlannedRun, specs: Specs, trusted: Callable[[Path], bool], concurrency: int
+    ) -> Model:
         name = planned.model
-        if is_built_in(name):
-            if name not in self._built_in:
-                self._built_in[name] = open_built_in(name, pace_ms=self._pace_ms, own_pace=self._own_pace)
-            return self._built_in[name]
         try:
-            spec = self._spec_of(planned)
+            # For every model: what is secret in a `.env` must be known before anything is said.
             environment = self._program.environment.of(planned.file.path.parent)
+            spec = specs.of(planned)
         except ConfigError as error:
             raise ModelError(str(error)) from error
-        if spec.origin in ("suite", "project") and not trusted(planned.file.path):
+        if spec is None:
+            folder = planned.file.path.parent if planned.model_of_suite else Path()
+            if (name, folder) not in self._built_in:
+                self._built_in[name, folder] = open_built_in(
+                    name, folder, pace_ms=self._pace_ms, own_pace=self._own_pace
+                )
+            return self._built_in[name, folder]
+        if needs_asking(spec) and not trusted(planned.file.path):
             raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
-        return self._endpoints.open(spec, environment)
+        return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment)
 
-    def _lane_of(self, planned: PlannedRun, concurrency: int) -> LaneOf:
-        if is_built_in(planned.model):
-            return LaneOf(planned.model, concurrency)
-        try:
-            spec = self._spec_of(planned)
-        except ConfigError:
-            return LaneOf("", concurrency)  # the run will say what is wrong
-        return LaneOf(spec.base_url, spec.concurrency or concurrency)
 
-    def _spec_of(self, planned: PlannedRun) -> ModelSpec:
-        return self._program.models.resolve(planned.model, planned.file.path.parent, by_suite=planned.model_of_suite)
+def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:
+    try:
+        spec = specs.of(planned)
+    except ConfigError:
+        return LaneOf("", concurrency)  # the run will say what is wrong
+    if spec is None:
+        return LaneOf(planned.model, concurrency)
+    return LaneOf(spec.base_url, spec.concurrency or concurrency)

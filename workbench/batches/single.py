@@ -14,6 +14,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.engine.executing import Audit
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
@@ -22,11 +23,12 @@ from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run
 from workbench.providers.model import Model, ModelError
-from workbench.suite.trust import needs_trust
 from workbench.suite.unbuilt import unbuilt_parts
+from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.errors import ToolsError
+from workbench.tools.pool import ServerPool
 from workbench.tools.python_reference import in_thread
-from workbench.tools.toolbox import ServerPool, Toolbox
+from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
@@ -54,7 +56,8 @@ AS_CASES_SAY = Execution()
 class Surroundings:
     """What all runs of a batch share: models, servers, trust, and who listens.
 
-    `open_model` raises ModelError, `ask` asks a person about a real execution.
+    `open_model` raises ModelError, `ask` asks a person about a real execution, `audit` is where executions are written
+    down: without it there are none.
     """
 
     listener: BatchListener
@@ -63,6 +66,7 @@ class Surroundings:
     trusted: Callable[[Path], bool]
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
+    audit: AuditLog | None = None
     secrets: Secrets = NO_SECRETS
     retries: RetryPolicy = DEFAULT_RETRIES
 
@@ -76,7 +80,9 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     case, settings = planned.case, planned.settings
     if case.skip is not None:
         return result_of(planned, "skipped", Trajectory(planned.run_id), error=case.skip)
-    recorder = Recorder(planned.run_id, time.monotonic, lambda event: surroundings.listener(RunEvent(event)))
+    recorder = Recorder(
+        planned.run_id, time.monotonic, lambda event: surroundings.listener(RunEvent(event)), surroundings.secrets
+    )
     request = RunRequest(case, settings, planned.model, planned.file.hash)
     try:
         _refuse_unbuilt(planned)
@@ -87,9 +93,15 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     except (ModelError, ToolsError, RunRefusedError) as error:
         return result_of(planned, "error", fail(request, "error", str(error), recorder), error=str(error))
     trajectory = await run_case(
-        request, model, tools, recorder, permission=_permission(planned, surroundings), retries=surroundings.retries
+        request,
+        model,
+        tools,
+        recorder,
+        permission=_permission(planned, surroundings),
+        audit=_audit(planned, surroundings),
+        retries=surroundings.retries,
     )
-    return await _graded(planned, trajectory, tools.call_python)
+    return await graded(planned, trajectory, tools.call_python)
 
 
 class RunRefusedError(Exception):
@@ -104,20 +116,27 @@ def _refuse_unbuilt(planned: PlannedRun) -> None:
 
 def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:
     execution = surroundings.execution
-    return Permission(execution.all_tools or execution.exempt(planned.file.path), surroundings.ask)
+    return Permission(execution.all_tools, surroundings.ask, execution.exempt(planned.file.path))
+
+
+def _audit(planned: PlannedRun, surroundings: Surroundings) -> Audit | None:
+    if surroundings.audit is None:
+        return None
+    path = str(planned.file.path.absolute())
+    return Audit(surroundings.audit, Caller(path, planned.case.id, planned.model, planned.run_id))
 
 
 async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbox:
     path = planned.file.path
     trusted = surroundings.trusted(path)
-    if not trusted and not needs_trust(planned.suite, path).nothing:
-        raise RunRefusedError(f"{path.name} is not trusted: it would start or import something on this machine")
     wanted = surroundings.execution.wanted
-    execute = planned.settings.execute if wanted is None else wanted
+    # Who lets a suite run without trusting it means it to run on mocks.
+    execute = trusted and (planned.settings.execute if wanted is None else wanted)
     return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, trusted=trusted)
 
 
-async def _graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallPython) -> RunResult:
+async def graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallPython) -> RunResult:
+    """What a run came to: its grades, or why it has none."""
     finish = trajectory.finish
     if finish is None or finish.reason in ("error", "timed out"):
         return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")

@@ -17,12 +17,16 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import Execution
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.live import Live, Show, run_live
+from workbench.cli.model_options import program_for
+from workbench.cli.recordings import can_record, recording_lines, recordings_of
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
-from workbench.cli.trust import trusted_suites
-from workbench.config.folders import user_folders
-from workbench.config.logs import log_to
-from workbench.config.program import program_in
+from workbench.cli.trust import trust_store, trusted_for
+from workbench.config.folders import Folders
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
+from workbench.providers.registry import is_built_in
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import Amount, text_report
@@ -38,27 +42,36 @@ PLAIN_WIDTH = 120
 def run_and_report(options: argparse.Namespace) -> int:
     """Run and report; returns an exit code."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    planned = _plan(options)
-    if planned is None:
+    program = program_for(options)
+    planned = _plan(options, program) if program is not None else None
+    if program is None or planned is None:
         return USAGE
     files, runs = planned
-    folders = user_folders()
-    log_to(folders.log)
-    trusted = trusted_suites({run.file.path: run.file for run in runs}.values(), folders, all_of_them=options.trust)
-    if trusted is None or not _writable(options.output):
+    trusted = trusted_for(runs, program, all_of_them=options.trust)
+    if trusted is None or not _writable(options.output) or not can_record(options):
         return USAGE
+    lines = recording_lines(program.secrets)
+    record = recordings_of(options, lines)
     live = run_live(
         runs,
         suite_names=_names(files),
-        program=program_in(folders, os.environ),
-        execution=Execution(wanted=True if options.execute else None),
+        program=program,
+        execution=_execution(options, program.folders),
         concurrency=options.concurrency,
         trusted=trusted,
-        show=_show(options),
+        show=_show(options, program.secrets),
+        lines=lines if options.format == "jsonl" else None,
+        record=record,
+        own_pace=options.pace == "recorded",
     )
     gates = {str(file.path): file.suite.gate for file in files if file.suite is not None}
     quality = quality_of(live.results, gates, options.min_score)
     code = _exit_code(live, quality)
+    recorded = record is None or record.problem is None
+    if record is not None and record.problem is not None:
+        complain(record.problem, program.secrets)
+    if options.format == "jsonl":
+        return code if recorded else USAGE
     if options.format == "json":
         report = report_of(
             live.results,
@@ -71,10 +84,16 @@ def run_and_report(options: argparse.Namespace) -> int:
         text = json_text(report.model_dump(mode="json"), indent=2) + "\n"
     else:
         text = _text(options, live.results, quality, files)
-    return code if _write(text, options.output) else USAGE
+    written = _write(program.secrets.redact(text), options.output)
+    return code if written and recorded else USAGE
 
 
-def _plan(options: argparse.Namespace) -> tuple[tuple[SuiteFile, ...], tuple[PlannedRun, ...]] | None:
+def _execution(options: argparse.Namespace, folders: Folders) -> Execution:
+    wanted = True if options.execute or options.execute_all else None
+    return Execution(wanted, options.execute_all, trust_store(folders).is_bundled)
+
+
+def _plan(options: argparse.Namespace, program: Program) -> tuple[tuple[SuiteFile, ...], tuple[PlannedRun, ...]] | None:
     """What is to be run; `None` when that is not possible, which has then been said."""
     try:
         files = load_suites(options.paths)
@@ -82,7 +101,8 @@ def _plan(options: argparse.Namespace) -> tuple[tuple[SuiteFile, ...], tuple[Pla
         complain(str(error))
         return None
     say_problems(
-        problem for file in files for problem in file.problems if problem.severity == "error" or not options.quiet
+        (problem for file in files for problem in file.problems if problem.severity == "error" or not options.quiet),
+        program.secrets,
     )
     if any(file.suite is None for file in files):
         complain("nothing was run: put these suites right first")
@@ -94,9 +114,24 @@ def _plan(options: argparse.Namespace) -> tuple[tuple[SuiteFile, ...], tuple[Pla
     # A case that was renamed must not drop out of a check unnoticed, so every word has to mean something.
     if _all_known("case", options.case, ids) and _all_known("tag", options.tag, tags):
         if runs:
-            return files, runs
+            return (files, runs) if _all_resolved(options.model, files, program) else None
         complain("no case selected: no case fits all of the options" if ids else "no case selected: there is none")
     return None
+
+
+def _all_resolved(models: Sequence[str], files: Sequence[SuiteFile], program: Program) -> bool:
+    """Whether it is known how to reach the models of `--model`, before any run begins."""
+    problems: dict[str, None] = {}
+    for name in models:
+        for folder in {file.path.parent for file in files}:
+            try:
+                if not is_built_in(name):
+                    program.models.resolve(name, folder, by_suite=False)
+            except ConfigError as error:
+                problems |= dict.fromkeys(error.problems)
+    for problem in problems:
+        complain(problem, program.secrets)
+    return not problems
 
 
 def _all_known(kind: str, wanted: Sequence[str], known: set[str]) -> bool:
@@ -108,12 +143,14 @@ def _all_known(kind: str, wanted: Sequence[str], known: set[str]) -> bool:
     return known.issuperset(wanted)
 
 
-def _show(options: argparse.Namespace) -> Show:
+def _show(options: argparse.Namespace, secrets: Secrets) -> Show:
     steps = not options.quiet and not (options.format == "json" and options.output is None)
-    return Show(sys.stdout, steps, options.verbose, _width(sys.stdout), paint_for(sys.stdout, os.environ))
+    paint = paint_for(sys.stdout, os.environ)
+    return Show(sys.stdout, steps, options.verbose, report_width(sys.stdout), paint, secrets)
 
 
-def _width(stream: TextIO) -> int:
+def report_width(stream: TextIO) -> int:
+    """Columns for a report on a stream."""
     return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if stream.isatty() else PLAIN_WIDTH
 
 
@@ -137,7 +174,7 @@ def _text(
         results,
         quality,
         suite_names=_names(files),
-        width=PLAIN_WIDTH if to_file else _width(sys.stdout),
+        width=PLAIN_WIDTH if to_file else report_width(sys.stdout),
         paint=Paint(False) if to_file else paint_for(sys.stdout, os.environ),
         amount=_amount(options),
     )

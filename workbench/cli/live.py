@@ -15,10 +15,13 @@ from rich.cells import cell_len
 
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.session import Session
 from workbench.batches.single import Execution
+from workbench.cli.event_stream import EventStream
 from workbench.cli.suites import complain
 from workbench.config.program import Program
+from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.grading.grade import RunResult
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
@@ -38,6 +41,7 @@ class Show:
     verbose: bool
     width: int
     paint: Paint
+    secrets: Secrets = NO_SECRETS
 
 
 @dataclass
@@ -71,22 +75,29 @@ def run_live(
     concurrency: int,
     trusted: frozenset[Path],
     show: Show,
+    lines: RecordingLines | None = None,
+    record: Recordings | None = None,
+    own_pace: bool = False,
 ) -> Live:
     """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
-    standard error, so that it cannot spoil a report.
+    standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `own_pace` plays
+    recordings as fast as they were made.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
-    session = Session(events.put, program)
+    session = Session(events.put, program, own_pace=own_pace)
+    printer = _Printer(runs, suite_names, show) if lines is None else EventStream(runs, lines, show.stream)
     try:
         with redirect_stdout(sys.stderr):
-            session.start(runs, execution=execution, concurrency=concurrency, trusted=trusted.__contains__)
-            _watch(events, session, _Printer(runs, suite_names, show), live)
+            session.start(
+                runs, execution=execution, concurrency=concurrency, trusted=trusted.__contains__, record=record
+            )
+            _watch(events, session, printer, live)
     finally:
         session.close()
         _drain(events, live)
@@ -97,7 +108,7 @@ def run_live(
     return live
 
 
-def _watch(events: _Queue, session: Session, printer: _Printer, live: Live) -> None:
+def _watch(events: _Queue, session: Session, printer: _Printer | EventStream, live: Live) -> None:
     """Print what happens until the batch is done, or somebody signals for the second time."""
     while True:
         event = events.get()
@@ -161,7 +172,7 @@ class _Printer:
 
     def _print(self, run_id: str, line: str) -> None:
         title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
-        self._show.stream.write(f"{title}  {line}\n")
+        self._show.stream.write(self._show.secrets.redact(f"{title}  {line}\n"))
 
 
 def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool) -> str:

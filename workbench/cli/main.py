@@ -12,9 +12,13 @@ from typing import TextIO
 
 from workbench import __version__
 from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
+from workbench.cli.model_options import add_model_options, program_for
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
+    "grade": "grade recorded runs again, without asking a model",
+    "tools": "list the tools of suites, or call one",
+    "models": "list the models, and ask whether they answer",
     "validate": "check suite files, and say what is wrong where",
 }
 """Every command and what it does; its code is the module of that name, with `add_arguments` and `execute`."""
@@ -83,15 +87,18 @@ def _open_app(words: list[str]) -> int:
         epilog=_EPILOG.format(commands=commands),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them")
-    parser.add_argument("--model", action="append", default=[], metavar="M", help="model to run on; may be repeated")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
+    add_model_options(parser)
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--version", action="version", version=f"workbench {__version__}")
     options = parser.parse_args(words)
+    program = program_for(options)
+    if program is None:
+        return USAGE
     # The only way from the command line to the terminal app.
     from workbench.tui.app import open_app
 
-    return open_app(options.paths, models=options.model, trust=options.trust)
+    return open_app(options.paths, program, models=options.model, trust=options.trust)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,13 @@ import argparse
 import math
 from pathlib import Path
 
+from workbench.cli.model_options import add_model_options
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
-    parser.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        metavar="M",
-        help="model to run on, instead of those the suites name; may be repeated",
-    )
+    add_model_options(parser)
     parser.add_argument(
         "--case", action="append", default=[], metavar="ID", help="only the case with this id; may be repeated"
     )
@@ -38,16 +33,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the mean score to reach, 0..1; decides instead of statuses and gates",
     )
     parser.add_argument(
-        "--execute", action="store_true", help="really execute tools on their servers, whatever the suites say"
+        "--execute",
+        action="store_true",
+        help="really execute tools marked read-only on their servers, whatever the suites say",
+    )
+    parser.add_argument(
+        "--execute-all", action="store_true", help="really execute all tools, those that change something too"
     )
     parser.add_argument(
         "--trust", action="store_true", help="let the suites start and import what they name, for this run"
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="form of the report (default %(default)s)"
+        "--format",
+        choices=("text", "json", "jsonl"),
+        default="text",
+        help="form of the report (default %(default)s); jsonl streams the events of all runs instead",
     )
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the report to a file instead of standard output"
+    )
+    recording = parser.add_mutually_exclusive_group()
+    recording.add_argument("--record", type=_folder, metavar="DIR", help="record every run into a file of its own")
+    recording.add_argument(
+        "--record-failed", type=_folder, metavar="DIR", help="record only the runs that failed or ended in an error"
+    )
+    parser.add_argument(
+        "--pace",
+        choices=("recorded", "none"),
+        default="none",
+        help="play 'replay:' models as fast as they were recorded, or at once (default %(default)s)",
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quiet", action="store_true", help="no steps, and only what did not pass")
@@ -65,6 +79,12 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
     return int(text)
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("an empty text is no folder: write '.' for the current one")
+    return Path(text)
 
 
 def _unit(text: str) -> float:

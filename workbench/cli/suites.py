@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
@@ -27,12 +28,12 @@ def load_suites(paths: Sequence[str]) -> tuple[SuiteFile, ...]:
     return tuple(load_suite(path) for path in found)
 
 
-def say_problems(problems: Iterable[Problem]) -> None:
+def say_problems(problems: Iterable[Problem], secrets: Secrets = NO_SECRETS) -> None:
     """Problems go to standard error, one a line."""
     for problem in problems:
-        complain(str(problem))
+        complain(str(problem), secrets)
 
 
-def complain(message: str) -> None:
+def complain(message: str, secrets: Secrets = NO_SECRETS) -> None:
     """One line on standard error, safe to show."""
-    sys.stderr.write(f"{one_line(message)}\n")
+    sys.stderr.write(f"{one_line(secrets.redact(message))}\n")

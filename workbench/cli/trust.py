@@ -3,45 +3,83 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
+from workbench.batches.plan import PlannedRun
+from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
 from workbench.cli.suites import complain
 from workbench.config.folders import Folders
+from workbench.config.program import Program
 from workbench.config.resources import MissingResourceError, bundled
+from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.trust import Needs, TrustError, TrustStore, needs_trust
+from workbench.suite.trust import Needs, TrustError, TrustStore
+from workbench.tools.listings import Listings
 
 
-def trusted_suites(files: Iterable[SuiteFile], folders: Folders, *, all_of_them: bool) -> frozenset[Path] | None:
-    """The suites that may start what they name, after asking where that is possible.
+def trusted_for(runs: Sequence[PlannedRun], program: Program, *, all_of_them: bool) -> frozenset[Path] | None:
+    """The trusted suites among those of some runs; asked is only about those of which the runs would use something that
+    needs it. Returns `None` as `trusted_suites` does."""
+    by_suite: dict[Path, list[PlannedRun]] = {}
+    listings = Listings(program.folders.listings)
+    for run in runs:
+        by_suite.setdefault(run.file.path, []).append(run)
+    return trusted_suites(
+        [group[0].file for group in by_suite.values()],
+        program,
+        all_of_them=all_of_them,
+        asks=lambda file, needs: must_ask(needs, by_suite[file.path], program.models),
+        mocks=lambda file: can_do_with_mocks(file, by_suite[file.path], program.models, listings),
+    )
+
+
+def trusted_suites(
+    files: Iterable[SuiteFile],
+    program: Program,
+    *,
+    all_of_them: bool,
+    asks: Callable[[SuiteFile, Needs], bool] = lambda _file, _needs: True,
+    mocks: Callable[[SuiteFile], bool] = lambda _file: False,
+) -> frozenset[Path] | None:
+    """The suites that may start what they name, after asking where that is possible and `asks` says so: another one
+    stays untrusted, and so does one of which `mocks` says that mocks will do, where that is the answer.
 
     Returns `None` when a suite needs trust and did not get it; what it would have started has then been said.
     """
-    store = TrustStore(folders.trust_file, bundled_folder=_bundled_samples())
+    store = trust_store(program.folders)
     trusted: set[Path] = set()
     refused = False
     for file in files:
         if file.suite is None:
             continue
-        needs = needs_trust(file.suite, file.path)
+        needs = needs_of(file, program.models)
         if all_of_them or store.is_trusted(file.path, needs):
             trusted.add(file.path)
             continue
-        complain(f"{file.path} would, on this machine:")
+        if not asks(file, needs):
+            continue
+        complain(f"{file.path} would, on this machine:", program.secrets)
         for line in needs.lines:
-            complain(f"  {line}")
-        if _asked(file.path):
-            _remember(store, file.path, needs)
-            trusted.add(file.path)
-        else:
-            refused = True
+            complain(f"  {line}", program.secrets)
+        match _asked(file.path, mocks=mocks(file)):
+            case "yes":
+                _remember(store, file.path, needs, program.secrets)
+                trusted.add(file.path)
+            case "no":
+                refused = True
     if store.notice is not None:
         complain(store.notice)
     if refused:
         complain("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
     return None if refused else frozenset(trusted)
+
+
+def trust_store(folders: Folders) -> TrustStore:
+    """What the user trusts, and which suites came with the program."""
+    return TrustStore(folders.trust_file, bundled_folder=_bundled_samples())
 
 
 def _bundled_samples() -> Path | None:
@@ -51,16 +89,20 @@ def _bundled_samples() -> Path | None:
         return None  # without samples there are none to trust; suites of one's own are asked about as ever
 
 
-def _remember(store: TrustStore, path: Path, needs: Needs) -> None:
+def _remember(store: TrustStore, path: Path, needs: Needs, secrets: Secrets) -> None:
     try:
         store.trust(path, needs)
     except TrustError as error:
-        complain(f"{error}; it holds for this run only")
+        complain(f"{error}; it holds for this run only", secrets)
 
 
-def _asked(path: Path) -> bool:
+def _asked(path: Path, *, mocks: bool) -> Literal["yes", "no", "mocks"]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    sys.stderr.write(f"Trust {one_line(path.name)} and remember it? [yes/no] ")
+        return "no"
+    choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"
+    sys.stderr.write(f"Trust {one_line(path.name)} and remember it? [{choices}] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("yes", "y")
+    answer = sys.stdin.readline().strip().lower()
+    if mocks and answer in ("mocks", "m"):
+        return "mocks"
+    return "yes" if answer in ("yes", "y") else "no"

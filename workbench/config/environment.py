@@ -2,19 +2,72 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
+from workbench.config.models import ConfigError
+from workbench.config.project import project_file
 from workbench.config.secrets import Secrets
+
+DOTENV_NAME = ".env"
 
 
 class Environment:
-    """What `$NAME` in a suite and `api_key_env` of a model refer to. What is secret in it is told to `secrets`."""
+    """What `$NAME` in a suite and `api_key_env` of a model refer to. What is secret in it is told to `secrets`.
 
-    def __init__(self, own: Mapping[str, str], secrets: Secrets) -> None:
-        self._own = own
+    A folder's variables are read again when a file that holds them has changed. `home` is the user's: no
+    `workbench.toml` above it counts. Safe to use from threads.
+    """
+
+    def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
+        self.own = own
         self._secrets = secrets
+        self._home = home
+        self._files: dict[Path, tuple[tuple[int, int], Mapping[str, str]]] = {}
+        self._guess(own)
 
     def of(self, folder: Path) -> Mapping[str, str]:
-        """The variables for the suites in a folder. Raises ConfigError when its `.env` cannot be read."""
-        return self._own
+        """The variables for the suites in a folder: the process's own, then those of the folder's `.env`, then those of
+        the one beside its `workbench.toml`. Raises ConfigError when a `.env` cannot be read."""
+        settings = project_file(folder, self._home)
+        folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
+        read = [self._read(place / DOTENV_NAME) for place in dict.fromkeys(folders)]
+        if not any(read):
+            return self.own
+        merged: dict[str, str] = {}
+        for variables in (self.own, *read):
+            merged = {**variables, **merged}
+        return merged
+
+    def _read(self, file: Path) -> Mapping[str, str]:
+        if not file.is_file():  # a folder of that name is a virtual environment
+            return {}
+        try:
+            status = file.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            known = self._files.get(file)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            variables = _variables_in(file.read_bytes().decode("utf-8-sig"))
+        except OSError as error:
+            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise ConfigError(f"{file}: is no text of lines NAME=value: write it anew, in UTF-8") from error
+        self._guess(variables)
+        self._files[file] = (stamp, variables)
+        return variables
+
+    def _guess(self, variables: Mapping[str, str]) -> None:
+        for name, value in variables.items():
+            self._secrets.guess(name, value)
+
+
+def _variables_in(text: str) -> Mapping[str, str]:
+    if "\0" in text:
+        raise ValueError("binary")
+    # Imported here: most folders have no such file.
+    from dotenv import dotenv_values
+
+    found = dotenv_values(stream=io.StringIO(text), interpolate=False)
+    return {name: value for name, value in found.items() if value is not None}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from workbench.config.secrets import NO_SECRETS, Secrets
+
 LOG_NAME = "workbench.log"
 
 
-def log_to(folder: Path) -> Path:
-    """Send warnings and errors of the whole process, Python's own too, to a file in `folder`; returns its path.
+def log_to(folder: Path, secrets: Secrets = NO_SECRETS) -> Path:
+    """Send warnings and errors of the whole process, Python's own too, to a file in `folder`, without the secrets that
+    are known by then; returns its path.
 
     The file is made when the first line is written. Where that is impossible, the log is dropped silently by
     `logging` itself rather than printed.
@@ -19,17 +22,21 @@ def log_to(folder: Path) -> Path:
     for handler in tuple(root.handlers):
         if isinstance(handler, _LogFile):
             root.removeHandler(handler)
-    root.addHandler(_LogFile(path))
+    root.addHandler(_LogFile(path, secrets))
     logging.raiseExceptions = False
     logging.captureWarnings(True)
     return path
 
 
 class _LogFile(logging.FileHandler):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secrets: Secrets) -> None:
         super().__init__(path, encoding="utf-8", delay=True, errors="backslashreplace")
         self.setLevel(logging.WARNING)
+        self._secrets = secrets
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._secrets.redact(super().format(record))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

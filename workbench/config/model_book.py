@@ -2,17 +2,81 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
-from workbench.config.models import ModelSpec, UnknownModelError
+from pydantic import JsonValue
+
+from workbench.config.models import (
+    OWN_URLS,
+    PROVIDERS,
+    ConfigError,
+    ModelSpec,
+    Origin,
+    Provider,
+    UnknownModelError,
+    checked_base_url,
+    checked_key_variable,
+    checked_params,
+    usual_key_variable,
+)
+from workbench.config.project import SETTINGS_NAME, project_file
+
+_WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
+
+KNOWN_SHOWN_MAX = 20
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What the command line says about the models that it names: for them, and nothing a suite names."""
+
+    models: frozenset[str] = frozenset()
+    base_url: str | None = None
+    api_key_env: str | None = None
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError with everything that is wrong."""
+        problems = [
+            *_wrong("--base-url", checked_base_url, self.base_url),
+            *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
+            *_wrong("--param", checked_params, self.params),
+        ]
+        if problems:
+            raise ConfigError(*problems)
+
+
+def _wrong(option: str, check: Callable[[_Value], object], value: _Value | None) -> Iterator[str]:
+    try:
+        if value is not None:
+            check(value)
+    except ValueError as error:
+        yield f"{option} {error}"
+
+
+NOTHING_SAID = ModelOptions()
 
 
 class ModelBook:
     """The models that are named in a `workbench.toml` beside suites and in the user's own, and any that a text like
-    `openai:gpt-4o-mini` or `openai:llama-3.1@http://localhost:1234/v1` describes."""
+    `openai:gpt-4o-mini` or `openai:llama-3.1@http://localhost:1234/v1` describes.
 
-    def __init__(self, config_folder: Path) -> None:
-        self._config_folder = config_folder
+    A `workbench.toml` is read again when it has changed. `home` is the user's: none above it counts. Safe to use from
+    threads.
+    """
+
+    def __init__(self, config_folder: Path, *, home: Path | None = None, options: ModelOptions = NOTHING_SAID) -> None:
+        self._user_file = config_folder / SETTINGS_NAME
+        self._home = home
+        self._options = options
+        self._files: dict[Path, tuple[tuple[int, int], Mapping[str, ModelSpec]]] = {}
 
     def resolve(self, name: str, folder: Path, *, by_suite: bool) -> ModelSpec:
         """How the model is reached for the suites in a folder. `by_suite`: the name stands in a suite, not on the
@@ -20,4 +84,84 @@ class ModelBook:
 
         Raises UnknownModelError when there is none, ConfigError when a `workbench.toml` cannot be used.
         """
-        raise UnknownModelError(f"there is no model {name!r}")
+        options = self._options if not by_suite and name in self._options.models else NOTHING_SAID
+        spec = described(name, "suite" if by_suite else "command line")
+        if spec is None:
+            named = self._named(folder)
+            spec = named.get(name)
+            if spec is None and options.base_url is None:
+                raise UnknownModelError(_unknown(name, named))
+        return _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options)
+
+    def named(self, folder: Path) -> tuple[ModelSpec, ...]:
+        """All models that are named for the suites in a folder, those beside them first. Each has a `description` in
+        one line. Raises ConfigError when a `workbench.toml` cannot be used."""
+        return tuple(self._named(folder).values())
+
+    def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
+        """The models of the `workbench.toml` beside the suites of a folder; raises ConfigError as `named` does."""
+        return tuple(spec for spec in self.named(folder) if spec.origin == "project")
+
+    def _named(self, folder: Path) -> Mapping[str, ModelSpec]:
+        project = project_file(folder, self._home)
+        users = self._read(self._user_file, "user") if self._user_file.is_file() else {}
+        if project is None or project == self._user_file.resolve():
+            return users
+        return {**(own := self._read(project, "project")), **{name: users[name] for name in users if name not in own}}
+
+    def _read(self, file: Path, origin: Origin) -> Mapping[str, ModelSpec]:
+        from workbench.config.settings_file import read_models
+
+        try:
+            status = file.stat()
+        except OSError as error:
+            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        stamp = (status.st_mtime_ns, status.st_size)
+        known = self._files.get(file)
+        if known is None or known[0] != stamp:
+            known = self._files[file] = (stamp, read_models(file, origin))
+        return known[1]
+
+
+def described(name: str, origin: Origin) -> ModelSpec | None:
+    """The model that a text like `anthropic:claude-sonnet-5` or `openai:llama@http://localhost:1234/v1` describes;
+    `None` when it begins with no provider. Raises ConfigError when the rest describes none."""
+    prefix, _, rest = name.partition(":")
+    provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
+    if provider is None:
+        return None
+    found = _WITH_URL.fullmatch(rest)
+    try:
+        model, base_url = (found["model"], checked_base_url(found["url"])) if found else (rest, OWN_URLS[provider])
+    except ValueError as error:
+        # Without the name, in which a password may stand.
+        raise ConfigError(f"the address behind '@' in the name of a model of {provider} {error}") from None
+    if not model or model.startswith("@http"):
+        raise UnknownModelError(
+            f"{provider}: names no model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
+        )
+    return ModelSpec(name, provider, model, base_url, api_key_env=usual_key_variable(base_url), origin=origin)
+
+
+def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
+    """The model with what the command line says about it. Another address is not sent the key of the first one."""
+    if options.base_url is not None:
+        base_url = checked_base_url(options.base_url)
+        key = usual_key_variable(base_url)
+        spec = replace(spec, base_url=base_url, api_key_env=key, origin="command line", file=None)
+    if options.api_key_env is not None:
+        spec = replace(spec, api_key_env=options.api_key_env)
+    if options.params:
+        spec = replace(spec, params={**spec.params, **options.params})
+    return spec
+
+
+def _unknown(name: str, named: Mapping[str, ModelSpec]) -> str:
+    known = ["offline", *named]
+    near = difflib.get_close_matches(name, known, n=1)
+    some = ", ".join(known[:KNOWN_SHOWN_MAX]) + (", …" if len(known) > KNOWN_SHOWN_MAX else "")
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return (
+        f"there is no model {name!r}: {hint}there are {some}; name it in a {SETTINGS_NAME}, or write its provider "
+        f"before it, as in openai:{name}, anthropic:{name} or openai:{name}@http://localhost:1234/v1"
+    )

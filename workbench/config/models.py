@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
 Provider = Literal["openai", "openai-responses", "anthropic"]
 """A wire format and the SDK that speaks it: Chat Completions, Responses, Messages."""
+
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+
+OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
+OWN_URLS: Mapping[Provider, str] = {
+    "openai": OPENAI_URL,
+    "openai-responses": OPENAI_URL,
+    "anthropic": ANTHROPIC_URL,
+}
+"""Where each provider's vendor is reached."""
+
+_KEYS_AT = {OPENAI_URL: "OPENAI_API_KEY", ANTHROPIC_URL: "ANTHROPIC_API_KEY"}
+
+SET_BY_PROGRAM = ("model", "messages", "input", "tools", "stream", "stream_options", "system", "instructions")
+"""What no `params` may hold: the program writes it into each request."""
 
 Origin = Literal["suite", "project", "user", "command line"]
 """Who said how a model is reached: a suite (`openai:…@URL` among its models), a `workbench.toml` beside it, the user's
@@ -34,7 +54,7 @@ class ModelSpec:
     `name` is what the user calls it, `model` what its endpoint does. `api_key_env` is the variable that holds its key,
     `None` when it needs none. `params` go into every request under the API's own names. `silence_s` is how long the
     endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
-    version, as gateways want it.
+    version, as gateways want it. `file` is the `workbench.toml` that names the model, if one does.
     """
 
     name: str
@@ -49,11 +69,75 @@ class ModelSpec:
     silence_s: float = DEFAULT_SILENCE_S
     legacy_auth: bool = False
     origin: Origin = "user"
+    file: Path | None = None
+
+    @property
+    def description(self) -> str:
+        """How the model is reached, in one line: what it is called there, where that is, and which key is used."""
+        key = f"the key in {self.api_key_env}" if self.api_key_env else "no key"
+        return f"{self.model} at {self.base_url} with {key}"
 
 
 class ConfigError(Exception):
-    """Settings that cannot be used; the message names the file, the place in it and the way out."""
+    """Settings that cannot be used; each of `problems` names the file, the place in it and the way out."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class UnknownModelError(ConfigError):
     """No model of that name; the message says which there are and how to write one."""
+
+
+def usual_key_variable(base_url: str) -> str | None:
+    """The variable that holds the key where nobody names one: the vendor's usual one for the vendor's own address, none
+    for any other, which must not be sent the vendor's key."""
+    return _KEYS_AT.get(base_url)
+
+
+def checked_base_url(text: str) -> str:
+    """An endpoint's address without a slash at its end; raises ValueError that says what is wrong, without a password
+    that may stand in it."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError("is no address: write one such as http://localhost:1234/v1") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ValueError("must be an http or https address, such as http://localhost:1234/v1")
+    if "@" in parts.netloc:
+        raise ValueError("must not hold a user or a password: name the variable that holds the key in api_key_env")
+    if "?" in text or "#" in text:
+        raise ValueError("must end with its path, without '?' and '#': what requests need beside it goes into params")
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("must not hold blanks or other characters that addresses lack")
+    return text.rstrip("/")
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LIKE_A_KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+
+
+def checked_key_variable(text: str) -> str:
+    """The name of an environment variable; raises ValueError, which does not show the text, where that is none or looks
+    like a key."""
+    if not _VARIABLE.fullmatch(text) or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
+        raise ValueError(
+            "must be the name of an environment variable, such as OPENAI_API_KEY, never a key: keep keys in the "
+            "environment or in .env"
+        )
+    return text
+
+
+def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """The params of a request; raises ValueError when they hold what the program sets, or
+    numbers that JSON lacks."""
+    taken = [name for name in SET_BY_PROGRAM if name in params]
+    if taken:
+        raise ValueError(f"must not hold {', '.join(map(repr, taken))}: the program sets that itself")
+    try:
+        json.dumps(params, allow_nan=False)
+    except ValueError:
+        raise ValueError("must hold only values that JSON has: nan and inf are none") from None
+    return params

@@ -1,23 +1,42 @@
-"""What answers the tool calls of a run, and whether it may: real executions are allowed, asked about, or refused."""
+"""What answers the tool calls of a run, and whether it may: real executions are allowed, asked about, or refused, and
+each of them is put into the audit log."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from workbench.engine.permission import ExecutionQuestion, ExecutionRefusedError, Permission
+from workbench.engine.progress import ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.engine.time_limit import TimeLimit
+from workbench.tools.answer import ToolAnswer
+from workbench.tools.audit import Allowed, AuditError, AuditLog, Caller, Outcome
+from workbench.tools.errors import ToolsError
+from workbench.tools.mocks import PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import ExecutionStarted, Paused, ResultReceived, Resumed
 from workbench.trajectory.messages import ToolCall, ToolDefinition
 
 
-class Executor:
-    """Answers calls one after the other. A tool is asked about once in a run."""
+@dataclass(frozen=True)
+class Audit:
+    """The log into which a run's executions go, and for whom they are made."""
 
-    def __init__(self, tools: Toolbox, recorder: Recorder, permission: Permission, limit: TimeLimit) -> None:
+    log: AuditLog
+    caller: Caller
+
+
+class Executor:
+    """Answers calls one after the other. A tool is asked about once in a run; without an `audit` none is executed."""
+
+    def __init__(
+        self, tools: Toolbox, recorder: Recorder, permission: Permission, limit: TimeLimit, audit: Audit | None
+    ) -> None:
         self._tools = tools
         self._recorder = recorder
         self._permission = permission
         self._limit = limit
+        self._audit = audit
         self._allowed: set[str] = set()
         self.definitions = tools.definitions
         self._definitions = {definition.name: definition for definition in tools.definitions}
@@ -25,21 +44,46 @@ class Executor:
     async def answer(self, call: ToolCall) -> None:
         """Answer a call from a mock or its server, and say so.
 
-        Raises ToolsError when its server cannot answer, ExecutionRefusedError when it must not be executed.
+        Raises ToolsError when its server cannot answer, ExecutionRefusedError when it must not be executed, AuditError
+        when that cannot be written down.
         """
         planned = await self._tools.plan(call)
         if planned.source == "server" and planned.server is not None:
-            await self._permit(call, self._definitions[call.tool])
-            self._recorder.emit(ExecutionStarted(call.id, planned.server))
-        began = self._recorder.clock()
-        answer = await planned.run()
-        self._recorder.emit(
-            ResultReceived(call.id, answer.content, answer.is_error, planned.source, self._recorder.ms_since(began))
-        )
+            answer, latency_ms = await self._execute(call, planned, planned.server)
+        else:
+            began = self._recorder.clock()
+            answer = await planned.run()
+            latency_ms = self._recorder.ms_since(began)
+        self._recorder.emit(ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms))
 
-    async def _permit(self, call: ToolCall, tool: ToolDefinition) -> None:
-        if self._permission.covers(tool) or tool.name in self._allowed:
-            return
+    async def _execute(self, call: ToolCall, planned: PlannedAnswer, server: str) -> tuple[ToolAnswer, float]:
+        """The server's answer, and after how many milliseconds it came."""
+        allowed = await self._permit(call, self._definitions[call.tool])
+        if self._audit is None:
+            raise AuditError(f"{call.tool} was not executed: this run has no audit log")
+        audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
+        self._recorder.emit(ExecutionStarted(call.id, server))
+        began = self._recorder.clock()
+        outcome: Outcome = "stopped"
+        reports = ProgressReports(call.id, self._recorder)
+        try:
+            answer = await planned.run(reports)
+            outcome = "tool error" if answer.is_error else "ok"
+        except ToolsError:
+            outcome = "server error"
+            raise
+        finally:
+            reports.close()
+            latency_ms = self._recorder.ms_since(began)
+            audited.end(outcome, latency_ms)
+        return answer, latency_ms
+
+    async def _permit(self, call: ToolCall, tool: ToolDefinition) -> Allowed:
+        unasked = self._permission.unasked(tool)
+        if unasked is not None:
+            return unasked
+        if tool.name in self._allowed:
+            return "asked"
         if self._permission.ask is None:
             raise ExecutionRefusedError(
                 f"{tool.name} of server {tool.server!r} is not marked read-only, so it is not executed: "
@@ -53,3 +97,4 @@ class Executor:
         if not allowed:
             raise ExecutionRefusedError(f"{tool.name} of server {tool.server!r} was not allowed to be executed")
         self._allowed.add(tool.name)
+        return "asked"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from workbench.engine.asking import ask
 from workbench.engine.conversation import answer_message, opening_messages, result_messages
-from workbench.engine.executing import Executor
+from workbench.engine.executing import Audit, Executor
 from workbench.engine.permission import READ_ONLY, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
@@ -46,9 +46,10 @@ async def run_case(
     recorder: Recorder,
     *,
     permission: Permission = READ_ONLY,
+    audit: Audit | None = None,
     retries: RetryPolicy = DEFAULT_RETRIES,
 ) -> Trajectory:
-    """Make one run and return its trajectory.
+    """Make one run and return its trajectory. Without an `audit` no tool is really executed.
 
     Cancelling the task that awaits this stops the run: it then ends with the reason `stopped`. Infrastructure errors
     end it with `error` or `timed out`; none is raised.
@@ -57,7 +58,7 @@ async def run_case(
     start(request, tools.definitions, recorder, seed=model.seed, notices=(*model.notices, *tools.notices))
     try:
         async with TimeLimit(limits.timeout_s) as limit:
-            executor = Executor(tools, recorder, permission, limit)
+            executor = Executor(tools, recorder, permission, limit, audit)
             finish = await _converse(request, model, executor, recorder, retries, limit)
     except TimeoutError:
         finish = RunFinished(

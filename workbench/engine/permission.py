@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from workbench.tools.audit import Allowed
 from workbench.tools.errors import ToolsError
 from workbench.trajectory.messages import ToolCall, ToolDefinition
 
@@ -27,15 +28,18 @@ class ExecutionRefusedError(ToolsError):
 
 @dataclass(frozen=True)
 class Permission:
-    """What tools of a run may do without being asked about: with `all_tools` everything, else what is marked
-    read-only. `ask` asks a person about the others; without it they are refused."""
+    """What tools of a run may do without being asked about: with `all_tools`, or on `exempt` servers, everything, else
+    what is marked read-only. `ask` asks a person about the others; without it they are refused."""
 
     all_tools: bool = False
     ask: AskExecution | None = None
+    exempt: bool = False
 
-    def covers(self, tool: ToolDefinition) -> bool:
-        """Whether the tool may be executed unasked."""
-        return self.all_tools or tool.annotations.get("readOnlyHint") is True
+    def unasked(self, tool: ToolDefinition) -> Allowed | None:
+        """Why the tool may be executed without asking; `None` when it may not."""
+        if tool.annotations.get("readOnlyHint") is True:
+            return "read-only"
+        return "exempt" if self.exempt else "all" if self.all_tools else None
 
 
 READ_ONLY = Permission()

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from workbench.config.models import ModelSpec
-from workbench.config.secrets import Secrets
+from workbench.providers.http.check import CheckResult
+from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
+
+__all__ = [
+    "OFFLINE",
+    "REPLAY",
+    "CheckResult",
+    "Endpoints",
+    "ModelInfo",
+    "built_in_models",
+    "is_built_in",
+    "open_built_in",
+]
 
 OFFLINE = "offline"
 REPLAY = "replay:"
@@ -34,9 +45,9 @@ def is_built_in(name: str) -> bool:
     return name == OFFLINE or name.startswith(REPLAY)
 
 
-def open_built_in(name: str, *, pace_ms: float = 0, own_pace: bool = False) -> Model:
+def open_built_in(name: str, folder: Path, *, pace_ms: float = 0, own_pace: bool = False) -> Model:
     """A built-in model. `pace_ms` is the pause between two pieces of the offline model's answers, `own_pace` plays a
-    recording at the pace at which it was made.
+    recording at the pace at which it was made; a recording's path is relative to `folder`.
 
     Raises ModelError when a recording cannot be read.
     """
@@ -44,24 +55,8 @@ def open_built_in(name: str, *, pace_ms: float = 0, own_pace: bool = False) -> M
         from workbench.providers.offline.model import OfflineModel
 
         return OfflineModel(pace_ms=pace_ms)
+    if name.startswith(REPLAY):
+        from workbench.providers.replay import open_replay
+
+        return open_replay(name, folder / name.removeprefix(REPLAY), own_pace=own_pace)
     raise ModelError(f"there is no model {name!r}")
-
-
-class Endpoints:
-    """The endpoints of a session: one connection pool and one queue for each, shared by all models behind it.
-
-    To be used on one event loop.
-    """
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
-
-    def open(self, spec: ModelSpec, environment: Mapping[str, str]) -> Model:
-        """The model behind its endpoint; nothing is connected and no SDK imported before its first request.
-
-        Raises ModelError when the variable of its key is not set.
-        """
-        raise ModelError(f"there is no model {spec.name!r}")
-
-    async def close(self) -> None:
-        """Close all connections."""

@@ -46,6 +46,8 @@ class UsageReport(ReportModel):
 
     input_tokens: int
     output_tokens: int
+    cached_input_tokens: int = Field(description="of the input tokens, those read from a cache")
+    reasoning_tokens: int = Field(description="of the output tokens, those spent on reasoning")
 
 
 class TotalsReport(ReportModel):
@@ -62,6 +64,8 @@ class TotalsReport(ReportModel):
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
     latency: LatencyReport | None
     usage: UsageReport | None
+    retries: int = Field(description="model requests that were made again")
+    executions: int = Field(description="calls that were really executed on a server")
 
 
 class GateReport(ReportModel):
@@ -98,7 +102,8 @@ class RoundReport(ReportModel):
     latency_ms: float | None
     usage: UsageReport | None
     calls: tuple[CallReport, ...]
-    errors: tuple[str, ...]
+    errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
+    retries: int = Field(description="how often the request was made again")
 
 
 class ArgumentReport(ReportModel):
@@ -160,6 +165,7 @@ class RunReport(ReportModel):
     score: Finite | None
     error: str | None = Field(description="what the infrastructure did, or why the case was skipped")
     finish: str | None = Field(description="why the run ended")
+    notices: tuple[str, ...] = Field(description="what was not as the suite would have it")
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
     duration_ms: float = Field(description="from the start of the run to its end")
@@ -214,6 +220,7 @@ def _run(result: RunResult) -> RunReport:
         score=result.score,
         error=result.error,
         finish=trajectory.finish.reason if trajectory.finish else None,
+        notices=trajectory.notices,
         answer=trajectory.final_answer,
         latency_ms=trajectory.model_latency_ms,
         duration_ms=trajectory.duration_ms,
@@ -232,6 +239,7 @@ def _round(round_: Round) -> RoundReport:
         usage=UsageReport.model_validate(round_.usage) if round_.usage else None,
         calls=tuple(_call(record) for record in round_.calls),
         errors=round_.errors,
+        retries=round_.retries,
     )
 
 

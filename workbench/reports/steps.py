@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from workbench.reports.paint import Paint
-from workbench.reports.values import call_text, milliseconds, result_text
+from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds
 from workbench.reports.visible import one_line, shortened
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
+    ExecutionProgress,
     ExecutionStarted,
+    Paused,
     ReasoningDelta,
     RequestFailed,
+    RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunStarted,
     TextDelta,
 )
 
 
 class StepLines:
-    """Turns the events of one run into lines. `verbose` adds reasoning, latencies and whole results."""
+    """Turns the events of one run into lines. `verbose` adds reasoning, latencies, the progress of executions and whole
+    results."""
 
     def __init__(self, paint: Paint, *, verbose: bool, width: int) -> None:
         self._paint = paint
@@ -29,6 +36,7 @@ class StepLines:
         self._servers: dict[str, str] = {}
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._failure = ""
 
     def lines(self, event: Event) -> list[str]:
         """What one more event adds, cut to the width unless verbose."""
@@ -37,6 +45,12 @@ class StepLines:
 
     def _said(self, event: Event) -> list[str]:
         match event.what:
+            case RunStarted(notices=notices):
+                return [f"⚠ {one_line(notice)}" for notice in notices]
+            case RequestStarted():
+                # What a failed attempt said is void.
+                self._text.clear()
+                self._reasoning.clear()
             case CallStarted(call_id=call_id, tool=tool):
                 self._tools[call_id] = tool
                 return self._words()
@@ -54,8 +68,18 @@ class StepLines:
                 self._text.append(text)
             case ReasoningDelta(text=text):
                 self._reasoning.append(text)
+            case ExecutionProgress(call_id=call_id) as progress if self._verbose:
+                return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "quiet")]
             case RequestFailed(error=error):
+                self._failure = error
                 return [f"⚠ {one_line(error)}"]
+            case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
+                why = "" if reason == self._failure else f": {one_line(reason)}"
+                return [f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
+            case Paused(why=why):
+                return [f"‖ held: {one_line(why)}"]
+            case Resumed(held_ms=held_ms):
+                return [f"‖ goes on after {seconds(held_ms)}"]
             case ResponseFinished(latency_ms=latency_ms):
                 answered = self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet")
                 return [*self._words(), *([answered] if self._verbose else [])]

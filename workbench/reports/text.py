@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,7 @@ from workbench.grading.grade import RunResult
 from workbench.reports.issues import issue_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import counted, milliseconds, score_text
+from workbench.reports.values import counted, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
 
 Amount = Literal["little", "normal", "much"]
@@ -46,6 +47,7 @@ def text_report(
     if shown:
         yield from _table(shown, suite_names, width, paint, issues_of_passed=amount == "much")
         yield ""
+    yield from _notice_lines(results, paint)
     yield from (_gate_line(gate, suite_names, paint) for gate in quality.gates)
     models = dict.fromkeys(result.model for result in results)
     if len(models) > 1:
@@ -89,7 +91,10 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
             "quiet",
         )
     if totals.usage is not None:
-        yield paint(f"  {totals.usage.input_tokens:,} tokens in, {totals.usage.output_tokens:,} out", "quiet")
+        yield paint(f"  tokens: {tokens_text(totals.usage)}", "quiet")
+    effort = [(totals.retries, "requests made again"), (totals.executions, "calls really executed")]
+    if said := [f"{what}: {number:,}" for number, what in effort if number]:
+        yield paint(f"  {' · '.join(said)}", "quiet")
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
@@ -130,6 +135,13 @@ def _details(result: RunResult, paint: Paint, issues_of_passed: bool) -> Iterato
         for issue in grade.issues:
             # Never cut to the width: in a log the end of the line is what someone looks for.
             yield f"    {shortened(issue_text(issue), ISSUE_WIDTH_MAX)}"
+
+
+def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
+    """What was not as the suites would have it, each thing once."""
+    notices = Counter(notice for result in results for notice in result.trajectory.notices)
+    for notice, runs in notices.items():
+        yield paint(f"⚠ {one_line(notice)} ({counted(runs, 'run')})", "warn")
 
 
 def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:

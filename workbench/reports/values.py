@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 
 from workbench.reports.visible import one_line
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.events import ExecutionProgress
+from workbench.trajectory.messages import JsonValue, Usage
 
 _LAYOUT = re.compile(r"\s*\n\s*")
 
@@ -41,6 +42,24 @@ def milliseconds(value: float) -> str:
     if value < 10:
         return f"{value:.1f} ms"
     return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def seconds(value_ms: float) -> str:
+    """A wait, given in milliseconds, in seconds."""
+    return f"{value_ms / 1000:.1f} s"
+
+
+def tokens_text(usage: Usage) -> str:
+    """Tokens in and out, with those from a cache and those spent on reasoning where there are any."""
+    cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
+    reasoning = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+    return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{reasoning}"
+
+
+def progress_text(progress: ExecutionProgress) -> str:
+    """How far an execution is, safe to show: `3 of 10  reading`."""
+    total = f" of {progress.total:g}" if progress.total is not None else ""
+    return f"{progress.progress:g}{total}  {one_line(progress.message or '')}".rstrip()
 
 
 def counted(number: int, noun: str) -> str:

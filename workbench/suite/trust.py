@@ -63,6 +63,20 @@ class Module:
         return f"{self.module}:{self.object}"
 
 
+@dataclass(frozen=True, slots=True)
+class ModelNeed:
+    """A model that is asked: its name there, its endpoint's address, and the variable that holds its key, if any."""
+
+    model: str
+    url: str
+    key: str | None = None
+
+    def __str__(self) -> str:
+        """One line, of which no two models have the same."""
+        key = f" with the key in {self.key}" if self.key is not None else ""
+        return f"{shlex.quote(self.model)} at {shlex.quote(self.url)}{key}"
+
+
 def _quoted(settings: Settings) -> Iterator[str]:
     for name, value in settings:
         yield f"{shlex.quote(name)}={shlex.quote(value)}"
@@ -71,7 +85,7 @@ def _quoted(settings: Settings) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class Needs:
     """Everything in a suite that needs trust, sorted and exactly as written. `folder` is where commands run and modules
-    are looked for."""
+    are looked for. `models` are those that the suite and the settings beside it name (`workbench.batches.trusting`)."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -79,11 +93,17 @@ class Needs:
     urls: tuple[Address, ...] = ()
     python: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
+    models: tuple[ModelNeed, ...] = ()
 
     @property
     def nothing(self) -> bool:
-        """Whether the suite can run without trust."""
-        return not (self.commands or self.modules or self.urls or self.python or self.environment)
+        """Whether the suite can run without trust, whatever model it runs on."""
+        return not (self.beside_models or self.models)
+
+    @property
+    def beside_models(self) -> bool:
+        """Whether anything is needed beside models."""
+        return bool(self.commands or self.modules or self.urls or self.python or self.environment)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -94,6 +114,7 @@ class Needs:
             *(f"open the address: {url}" for url in self.urls),
             *(f"call the Python function: {reference} (from {self.folder})" for reference in self.python),
             *(f"read the environment variable: {name}" for name in self.environment),
+            *(f"ask the model {model}" for model in self.models),
         )
 
     @property
@@ -101,6 +122,8 @@ class Needs:
         """SHA-256 in hex of everything but the folder: it changes when any of the needs does."""
         parts = asdict(self)
         del parts["folder"]
+        if not self.models:
+            del parts["models"]  # as it was before models needed trust
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -175,7 +198,7 @@ class TrustStore:
 
     def is_trusted(self, suite_path: Path, needs: Needs) -> bool:
         """Whether the suite may do all that it needs; without needs, always."""
-        if needs.nothing or self._is_bundled(suite_path):
+        if needs.nothing or self.is_bundled(suite_path):
             return True
         return self._read().get(str(_known_as(suite_path))) == needs.fingerprint
 
@@ -183,7 +206,8 @@ class TrustStore:
         """Remember that the suite may do exactly this; raises TrustError when the file cannot be written."""
         self._write({**self._read(), str(_known_as(suite_path)): needs.fingerprint})
 
-    def _is_bundled(self, suite_path: Path) -> bool:
+    def is_bundled(self, suite_path: Path) -> bool:
+        """Whether the suite lies below the bundled folder, by its path and by what that leads to."""
         folder = self._bundled_folder
         if folder is None:
             return False
@@ -215,7 +239,7 @@ class TrustStore:
         content = json.dumps({"format": _STORE_FORMAT, "trusted": dict(sorted(trusted.items()))}, indent=1)
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write_atomically(self._file, content.encode("utf-8"))
+            write_atomically(self._file, content.encode("utf-8"))
         except OSError as error:
             raise TrustError(f"trust cannot be remembered in {self._file}: {error.strerror}") from error
 
@@ -233,7 +257,7 @@ def _trusted_in(document: object) -> dict[str, str]:
     raise ValueError("this is not a trust store")
 
 
-def _write_atomically(file: Path, content: bytes) -> None:
+def write_atomically(file: Path, content: bytes) -> None:
     """Replace a file as a whole, readable and writable by its owner only."""
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     temporary = Path(name)

@@ -35,11 +35,7 @@ def unbuilt_parts(suite: Suite, case: Case) -> tuple[str, ...]:
 
 
 def unbuilt_in_suite(suite: Suite) -> Iterator[UnbuiltPart]:
-    """What every case of a suite needs: its servers and its mocks."""
-    for index, server in enumerate(suite.servers):
-        for key in ("url", "module"):
-            if getattr(server, key) is not None:
-                yield UnbuiltPart(("servers", index, key), of_suite=True)
+    """What every case of a suite needs: its mocks."""
     yield from _judged_mocks(suite.mocks, of_suite=True)
 
 

@@ -1,8 +1,12 @@
-"""What answers a tool call, as the model will read it."""
+"""What answers a tool call, as the model will read it, and how far it says it is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+OnProgress = Callable[[float, float | None, str | None], None]
+"""Told of an execution's progress, its total and a message; must not block, and may be told after the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from workbench.tools.answer import ToolAnswer
+from workbench.tools.connection import first_line
 from workbench.trajectory.json_text import json_text
 
 if TYPE_CHECKING:
@@ -17,8 +21,20 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
     parts = [_text_of(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
-        parts.append(json_text(result.structured_content))
-    return ToolAnswer("\n".join(parts), result.is_error)
+        parts.append(_json(result.structured_content))
+    return ToolAnswer("\n".join(parts), bool(result.is_error))
+
+
+def error_of(error: Exception) -> ToolAnswer:
+    """What a model is told of a call that the server refused, or whose result is not what it should be."""
+    from mcp import MCPError
+
+    if isinstance(error, MCPError):
+        return ToolAnswer(error.message or f"The server refused the call with the code {error.code}.", is_error=True)
+    if isinstance(error, ValidationError):
+        places = ", ".join(dict.fromkeys(str(found["loc"][0]) for found in error.errors() if found["loc"]))
+        return ToolAnswer(f"The tool's answer is no MCP result: look at {places or 'all of it'}", is_error=True)
+    return ToolAnswer(first_line(error), is_error=True)
 
 
 def _text_of(block: ContentBlock) -> str:
@@ -33,6 +49,13 @@ def _text_of(block: ContentBlock) -> str:
     if isinstance(text, str):
         return text
     return f"[resource {resource.uri}, {_size(getattr(resource, 'blob', ''))} bytes]"
+
+
+def _json(value: object) -> str:
+    try:
+        return json_text(value)
+    except ValueError:  # NaN and the infinities, which are no JSON but come through all the same
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _size(base64_text: str) -> int:

@@ -8,12 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import all_hold
 from workbench.suite.checks import PythonCheck
 from workbench.suite.model import Mock
-from workbench.tools.answer import ToolAnswer
+from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
 from workbench.trajectory.json_text import json_text
@@ -22,13 +23,19 @@ from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
+class Run(Protocol):
+    """Gives the answer; a server's progress meanwhile goes to `on_progress`."""
+
+    async def __call__(self, on_progress: OnProgress | None = None) -> ToolAnswer: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
     """Who will answer a call, known before anything runs; `server` is named for a real execution. `run` may be awaited
     once; it raises ToolsError for what is not the model's doing."""
 
     source: ResultSource
-    run: Callable[[], Awaitable[ToolAnswer]]
+    run: Run
     server: str | None = None
 
 
@@ -73,8 +80,8 @@ class Mocks:
         except CheckError as error:
             raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error
 
-    def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Callable[[], Awaitable[ToolAnswer]]:
-        async def answer() -> ToolAnswer:
+    def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Run:
+        async def answer(on_progress: OnProgress | None = None) -> ToolAnswer:
             if mock.delay_ms:
                 await self._sleep(mock.delay_ms / 1000)
             if mock.error is not None:

@@ -45,9 +45,22 @@ class PythonFunctions:
         Raises UntrustedError when the suite is not trusted, PythonReferenceError when there is no such function or its
         module cannot be loaded.
         """
+        module_name, _, name = reference.partition(":")
+        function = self.value(module_name, name)
+        if not callable(function):
+            raise PythonReferenceError(f"{reference} cannot be loaded: {module_name} has no function {name!r}")
+        if inspect.iscoroutinefunction(function):
+            raise PythonReferenceError(f"{reference} cannot be used: it must be a plain function, not an async one")
+        return function
+
+    def value(self, module_name: str, name: str) -> object:
+        """Load a module and give what it holds under a name, `None` when that is nothing.
+
+        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded.
+        """
+        reference = f"{module_name}:{name}"
         if not self._trusted:
             raise UntrustedError(f"{reference} is not run: it is Python code of a suite that is not trusted")
-        module_name, _, name = reference.partition(":")
         try:
             with self._loading:
                 module = self._module(module_name)
@@ -55,12 +68,8 @@ class PythonFunctions:
             raise PythonReferenceError(
                 f"{reference} cannot be loaded from {self._folder}: {type(error).__name__}: {error}"
             ) from error
-        function: object = getattr(module, name, None)
-        if not callable(function):
-            raise PythonReferenceError(f"{reference} cannot be loaded: {module_name} has no function {name!r}")
-        if inspect.iscoroutinefunction(function):
-            raise PythonReferenceError(f"{reference} cannot be used: it must be a plain function, not an async one")
-        return function
+        value: object = getattr(module, name, None)
+        return value
 
     def answer(self, reference: str, value: JsonValue) -> object:
         """What the function of a `python` check answers. Raises what `function` and the function itself raise."""

@@ -7,21 +7,28 @@ with everything it started, however often the task that owns it is cancelled.
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
+
+from workbench.config.secrets import NO_SECRETS
+from workbench.tools.clean import clean_json
+from workbench.tools.limits import MAX_MESSAGE_BYTES
+from workbench.tools.server_log import ServerLog
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
 
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 MAX_LOGGED_STRAY_LINES = 200
 MAX_LOGGED_LINE_CHARACTERS = 2000
 
@@ -43,8 +50,7 @@ class StdioTransport:
         *,
         folder: Path,
         environment: Mapping[str, str],
-        log: BinaryIO,
-        redact: Callable[[str], str],
+        log: ServerLog,
         polite_s: float,
         terminate_s: float,
     ) -> None:
@@ -52,11 +58,9 @@ class StdioTransport:
         self._folder = folder
         self._environment = environment
         self._log = log
-        self._redact = redact
         self._polite_s = polite_s
         self._terminate_s = terminate_s
         self._process: asyncio.subprocess.Process | None = None
-        self._tasks: tuple[asyncio.Task[object], ...] = ()
         self._ended = False
         self.closed = False
         """Whether messages no longer pass: the server ended or closed its pipes, or the transport is being left."""
@@ -73,9 +77,9 @@ class StdioTransport:
         return self._process.pid if self._process is not None else None
 
     @property
-    def exited(self) -> asyncio.Task[None]:
-        """Done when the process has ended and its output was read; to be awaited, never cancelled."""
-        return self._exit
+    def lost(self) -> asyncio.Task[None]:
+        """Done when no further message can come; to be awaited, never cancelled."""
+        return self._reader
 
     async def __aenter__(self) -> TransportStreams:
         import anyio
@@ -87,16 +91,18 @@ class StdioTransport:
             env=dict(self._environment),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=self._log,
+            stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
             limit=MAX_MESSAGE_BYTES,
         )
         self._process = process
+        assert process.stderr is not None
         to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        # Without bound, so that a server that does not read cannot hold up a call that is given up.
+        self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
         self._writer = asyncio.create_task(self._write(process, from_client, to_client))
-        self._exit = asyncio.create_task(_exit_of(process))
-        self._tasks = (asyncio.create_task(self._read(process, to_client)), self._writer, self._exit)
+        self._follower = asyncio.create_task(self._log.follow(process.stderr))
+        self._reader = asyncio.create_task(self._read(process, to_client))
         return self._client_reads, self._client_writes
 
     async def __aexit__(
@@ -112,9 +118,10 @@ class StdioTransport:
             await asyncio.wait({self._writer}, timeout=_FLUSH_S)
             self._process.stdin.close()
             await self._end(self._process, closed_by_server)
+            await asyncio.wait({self._follower}, timeout=_FLUSH_S)
         finally:
             self.kill()
-            for task in self._tasks:
+            for task in (self._reader, self._writer, self._follower):
                 task.cancel()
             # A process that left the group may still hold the pipes; asyncio has no public way to let go of them.
             self._process._transport.close()  # type: ignore[attr-defined]
@@ -148,7 +155,6 @@ class StdioTransport:
     ) -> None:
         import anyio
         from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
 
         assert process.stdout is not None
         with to_client:
@@ -165,9 +171,8 @@ class StdioTransport:
                     return
                 if not listening or not line.strip():
                     continue
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
+                message = message_in(line)
+                if message is None:
                     self._note_stray_line(line)
                     continue
                 try:
@@ -197,12 +202,24 @@ class StdioTransport:
     def _note_stray_line(self, line: bytes) -> None:
         self.stray_lines += 1
         if self.stray_lines <= MAX_LOGGED_STRAY_LINES:
-            text = self._redact(line.decode("utf-8", "backslashreplace").rstrip())
-            self._log.write(f"[stdout] {text[:MAX_LOGGED_LINE_CHARACTERS]}\n".encode())
+            self._log.write_line("[stdout] ", line.decode("utf-8", "backslashreplace"), MAX_LOGGED_LINE_CHARACTERS)
 
 
-async def _exit_of(process: asyncio.subprocess.Process) -> None:
-    await process.wait()
+def message_in(line: bytes) -> JSONRPCMessage | None:
+    """The message on a line of JSON, `None` when there is none.
+
+    Bytes that are no UTF-8 and halves of surrogate pairs become �: better an answer with a flaw than a call that waits
+    for it in vain.
+    """
+    from mcp_types import jsonrpc_message_adapter
+
+    with suppress(ValueError):
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    if line.startswith(b"{"):
+        with suppress(ValueError, RecursionError):
+            mended = clean_json(json.loads(line.decode("utf-8", "replace")), NO_SECRETS)
+            return jsonrpc_message_adapter.validate_python(mended, by_name=False)
+    return None
 
 
 async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:

@@ -16,4 +16,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     """
     separators = (",", ":") if indent is None else None
     text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, allow_nan=False)
-    return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return escape_lone_surrogates(text)
+
+
+def escape_lone_surrogates(text: str) -> str:
+    """A JSON text with `\\ud800` and the like in place of what UTF-8 cannot say."""
+    return text if text.isascii() else _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,87 +1,171 @@
-"""Events as JSON lines, and back: what is written re-reads as equal events."""
+"""A recording: one run in one file, with all that is needed to read, replay and regrade it elsewhere.
+
+JSON lines: a header, the run's events, a result. docs/recordings.md describes version 1 key by key.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
-from workbench.trajectory.events import (
-    CallArgumentsDelta,
-    CallFinished,
-    CallStarted,
-    Event,
-    ExecutionProgress,
-    ExecutionStarted,
-    Happening,
-    Paused,
-    ReasoningDelta,
-    RequestFailed,
-    RequestStarted,
-    ResponseFinished,
-    ResultReceived,
-    Resumed,
-    RetryScheduled,
-    RunFinished,
-    RunStarted,
-    TextDelta,
-)
-from workbench.trajectory.json_text import json_text
-from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
+from workbench.trajectory.event_lines import EventLineError, event_from_json
+from workbench.trajectory.events import Event
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
+from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
-_NAMES: dict[type[Happening], str] = {
-    RunStarted: "run_started",
-    RequestStarted: "request_started",
-    RequestFailed: "request_failed",
-    RetryScheduled: "retry_scheduled",
-    TextDelta: "text_delta",
-    ReasoningDelta: "reasoning_delta",
-    CallStarted: "call_started",
-    CallArgumentsDelta: "call_arguments_delta",
-    CallFinished: "call_finished",
-    ResponseFinished: "response_finished",
-    Paused: "paused",
-    Resumed: "resumed",
-    ExecutionStarted: "execution_started",
-    ExecutionProgress: "execution_progress",
-    ResultReceived: "result_received",
-    RunFinished: "run_finished",
-}
-_CLASSES = {name: cls for cls, name in _NAMES.items()}
+VERSION = 1
+
+SUFFIX = ".run.jsonl"
+"""How the name of a recording ends."""
 
 
-class RecordingError(ValueError):
-    """A line that is not an event of this version."""
+@dataclass(frozen=True, slots=True)
+class RecordedSuite:
+    """The suite of a recorded run: its file's name, the SHA-256 of its bytes, and the text of a suite with the run's
+    case and, where that could be cut out, no other."""
+
+    path: str
+    hash: str
+    text: str
 
 
-def event_to_line(event: Event) -> str:
-    """One event as one line of compact JSON, without the line end."""
-    fields = dataclasses.asdict(event.what)
-    head = {"event": _NAMES[type(event.what)], "run": event.run_id, "seq": event.sequence, "ms": event.time_ms}
-    return json_text(head | fields)
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Which run a recording holds. `program` is the version that made it, `started_at` an ISO 8601 time, `repeat`
+    counts from 0."""
+
+    program: str
+    run: str
+    started_at: str
+    suite: RecordedSuite
+    case: str
+    model: str
+    repeat: int
 
 
-def event_from_line(line: str) -> Event:
-    """Read what `event_to_line` wrote; raises RecordingError when the line is not an event."""
+@dataclass(frozen=True)
+class Recording:
+    """A recording as it was read from `path`. `result` is the run's status, error, score and grades as JSON, `None`
+    when it was never written: the program was killed, or the run is still going on."""
+
+    path: Path
+    header: Header
+    events: tuple[Event, ...]
+    trajectory: Trajectory
+    result: Mapping[str, JsonValue] | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the recording goes to the end of the run."""
+        return self.result is not None
+
+
+class RecordingError(Exception):
+    """A file that cannot be read as a recording; the message names the file, the line and the way out."""
+
+
+def header_line(header: Header) -> str:
+    """The first line of a recording, without the line end."""
+    return compact_json({"recording": VERSION, **{name: getattr(header, name) for name in Header.__slots__}})
+
+
+def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
+    """The last line of a recording, without the line end."""
+    return compact_json({"result": result, "run": run_id})
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a recording. One that breaks off in the middle of a line, or before its result, is read as far as it goes.
+
+    Raises RecordingError when the file cannot be read, is no recording, or one of a newer version.
+    """
     try:
-        data = json.loads(line)
-        cls = _CLASSES[data.pop("event")]
-        run_id, sequence, time_ms = data.pop("run"), data.pop("seq"), data.pop("ms")
-        return Event(run_id, sequence, time_ms, _happening(cls, data))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(f"not an event: {line[:80]!r} ({error})") from error
+        if path.exists() and not path.is_file():
+            # A device or a pipe, named by a suite from elsewhere, could be read for ever.
+            raise RecordingError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RecordingError(f"{path} cannot be read: {reason}") from error
+    reading = _Reading(path)
+    *lines, rest = content.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        reading.take(number, line)
+    if rest.strip():
+        reading.take(len(lines) + 1, rest, may_be_cut=True)
+    return reading.recording
 
 
-def _happening(cls: type[Happening], data: dict[str, Any]) -> Happening:
-    if cls is RunStarted:
-        data["messages"] = tuple(_message(message) for message in data["messages"])
-        data["tools"] = tuple(ToolDefinition(**tool) for tool in data["tools"])
-        data["notices"] = tuple(data["notices"])
-    elif cls is ResponseFinished and data["usage"] is not None:
-        data["usage"] = Usage(**data["usage"])
-    return cls(**data)
+class _Reading:
+    """Takes the lines of a recording one by one."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._header: Header | None = None
+        self._events: list[Event] = []
+        self._fold = TrajectoryFold()
+        self._result: Mapping[str, JsonValue] | None = None
 
-def _message(data: dict[str, Any]) -> Message:
-    calls = tuple(ToolCall(**call) for call in data.pop("tool_calls"))
-    return Message(**data, tool_calls=calls)
+    @property
+    def recording(self) -> Recording:
+        if self._header is None:
+            raise RecordingError(f"{self._path} is empty, not a recording")
+        trajectory = self._fold.trajectory if self._events else Trajectory(self._header.run)
+        return Recording(self._path, self._header, tuple(self._events), trajectory, self._result)
+
+    def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
+        """Read one more line, counted from 1; the last one may have been cut off by the end of the program."""
+        try:
+            data = parsed_json(line.decode("utf-8"))
+        except ValueError as error:
+            if self._header is None:
+                raise RecordingError(f"{self._path} is not a recording: its first line is not JSON") from error
+            if may_be_cut:
+                return
+            raise self._error(number, f"not JSON ({error})") from error
+        if not isinstance(data, dict):
+            data = {}
+        if self._header is None:
+            self._header = self._read_header(data)
+        elif "recording" in data:
+            raise self._error(number, "another run begins here: a recording holds one, so pick its lines by `run`")
+        elif self._result is not None:
+            raise self._error(number, "follows the result, which is the last line of a recording")
+        elif "result" in data:
+            self._result = self._read_result(number, data)
+        else:
+            self._add(number, data)
+
+    def _read_header(self, data: dict[str, object]) -> Header:
+        version = data.get("recording")
+        if type(version) is int and version > VERSION:
+            raise RecordingError(
+                f"{self._path} is a recording of version {version}, and this program reads {VERSION}: update Workbench"
+            )
+        if version != VERSION:
+            raise RecordingError(f'{self._path} is not a recording: its first line must hold "recording": {VERSION}')
+        try:
+            header: Header = reader_of(Header)(data)
+        except ValueError as error:
+            raise self._error(1, f"no whole header: {error}") from error
+        return header
+
+    def _read_result(self, number: int, data: dict[str, object]) -> Mapping[str, JsonValue]:
+        try:
+            result: Mapping[str, JsonValue] = reader_of(Mapping[str, JsonValue])(data["result"])
+        except ValueError as error:
+            raise self._error(number, f"result: {error}") from error
+        return result
+
+    def _add(self, number: int, data: dict[str, object]) -> None:
+        try:
+            event = event_from_json(data)
+            self._fold.add(event)
+        except (EventLineError, TrajectoryError) as error:
+            raise self._error(number, str(error)) from error
+        self._events.append(event)
+
+    def _error(self, number: int, said: str) -> RecordingError:
+        return RecordingError(f"{self._path}:{number}: {said}")

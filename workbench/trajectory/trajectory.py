@@ -65,6 +65,11 @@ class Round:
     """Why earlier attempts of this request failed, or the last one did."""
     carry: JsonValue = None
 
+    @property
+    def retries(self) -> int:
+        """How often the request was made again: every failure but one that was the last word."""
+        return len(self.errors) - (1 if self.errors and self.stop_reason is None else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
@@ -82,6 +87,11 @@ class Trajectory:
         return tuple(call for round_ in self.rounds for call in round_.calls)
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """What was not as the suite would have it."""
+        return self.start.notices if self.start is not None else ()
+
+    @property
     def final_answer(self) -> str:
         """The text of the answer that ended the run; empty when no answer did."""
         if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
@@ -93,6 +103,11 @@ class Trajectory:
     def model_latency_ms(self) -> float:
         """The sum of the latencies of all model answers; tool time is not part of it."""
         return sum(round_.latency_ms or 0.0 for round_ in self.rounds)
+
+    @property
+    def retries(self) -> int:
+        """How many requests were made again, in all rounds."""
+        return sum(round_.retries for round_ in self.rounds)
 
     @property
     def usage(self) -> Usage | None:

@@ -17,6 +17,10 @@ Where = Pane | Literal["everywhere", "move"]
 """Where a key is bound: in one pane, on the whole screen, or in anything that has lines."""
 
 
+Shown = Literal["nothing", "a run", "a finished run", "a recording"]
+"""What the run pane shows; a run is one that is not over."""
+
+
 @dataclass(frozen=True)
 class Situation:
     """What decides whether an action can be taken now."""
@@ -32,6 +36,7 @@ class Situation:
     """Runs that wait or run, of any case."""
     runs: int = 0
     """Runs shown for the selected case."""
+    shown: Shown = "nothing"
     has_file: bool = False
     has_text: bool = False
     """Whether the focused pane has something to copy."""
@@ -87,6 +92,14 @@ def _item(now: Situation) -> str | None:
     return None if now.runs else "this case has not been run; r runs it"
 
 
+def _save(now: Situation) -> str | None:
+    if now.shown == "a finished run":
+        return None
+    if now.shown == "a recording":
+        return "this run is a recording already"
+    return "this run is not over yet" if now.shown == "a run" else "this case has no run to save; r runs it"
+
+
 @dataclass(frozen=True)
 class Action:
     """One thing that can be done. `title` is for help and palette, `label` (if any) for the bar of keys; `why_not`
@@ -117,6 +130,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
     Action("copy", "Copy what the cursor is on", ("y",), label="copy", why_not=_copy),
     Action("edit", "Open the file in your editor, at the case", ("e", "f4"), label="edit", why_not=_edit),
+    Action("run.save", "Save the run shown as a recording", ("w",), label="save", why_not=_save),
     Action("reload", "Read the suites again from disk", ("f5", "ctrl+r"), label="reload"),
     Action("pane.suites", "Go to the suites", ("1",)),
     Action("pane.case", "Go to the case", ("2",)),

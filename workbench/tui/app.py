@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from workbench.batches.events import BatchListener
-from workbench.config.folders import user_folders
-from workbench.config.logs import log_to
-from workbench.config.program import program_in
+from workbench.config.program import Program
 from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
 
 OFFLINE_PACE_MS = 15.0
@@ -23,7 +21,7 @@ NO_TERMINAL = 2
 """The exit code where the app cannot be shown."""
 
 
-def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool = False) -> int:
+def open_app(paths: Sequence[str], program: Program, *, models: Sequence[str] = (), trust: bool = False) -> int:
     """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
     else the bundled samples. `trust` asks about no suite."""
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
@@ -32,8 +30,6 @@ def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool =
             sys.stderr.write(f"the app cannot be shown: {reason}; 'workbench run' needs no terminal\n")
         return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
-    folders = user_folders()
-    log_to(folders.log)
 
     from workbench.tui.runner import RunSession
     from workbench.tui.workbench import Workbench
@@ -41,12 +37,12 @@ def open_app(paths: Sequence[Path], *, models: Sequence[str] = (), trust: bool =
     def open_session(listener: BatchListener) -> RunSession:
         from workbench.batches.session import Session
 
-        return Session(listener, program_in(folders, os.environ), pace_ms=OFFLINE_PACE_MS)
+        return Session(listener, program, pace_ms=OFFLINE_PACE_MS, own_pace=True, asks=True)
 
     app = Workbench(
         [Path(path) for path in paths],
         open_session=open_session,
-        folders=folders,
+        program=program,
         surroundings=surroundings_of(os.environ),
         models=models,
         trust=trust,

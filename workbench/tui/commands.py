@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from workbench.providers.registry import built_in_models
-from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tui import clipboard
 from workbench.tui.actions import PANES
@@ -17,6 +15,7 @@ from workbench.tui.editor import editor_command
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.help import HelpScreen
 from workbench.tui.screens.models import ModelsScreen
+from workbench.tui.state.model_choices import model_choices
 from workbench.tui.state.run_lines import copied_text
 from workbench.tui.state.tree import Row
 from workbench.tui.widgets.case_view import CaseView
@@ -41,6 +40,7 @@ class Commands:
             "run.expand": lambda screen: screen.query_one("#run", RunList).toggle(),
             "run.previous": lambda screen: self._choose_run(screen, -1),
             "run.next": lambda screen: self._choose_run(screen, 1),
+            "run.save": lambda screen: self._app.save_run(),
             "models": self._models,
             "tree.filter": lambda screen: screen.open_filter(),
             "tree.open": self._open,
@@ -95,20 +95,14 @@ class Commands:
         screen.show_run()
 
     def _models(self, screen: MainScreen) -> None:
-        details = {model.name: model.description for model in built_in_models()}
-        named: dict[str, list[str]] = {model: [] for model in screen.models}
-        for file in screen.suites.files:
-            for model in file.suite.models if file.suite is not None else ():
-                named.setdefault(model, []).append(file.path.stem)
-        for model, suites in named.items():
-            details.setdefault(model, one_line("named by " + ", ".join(suites)) if suites else "")
+        models = model_choices(self._app.program, screen.suites.files, screen.models)
 
         def take(models: tuple[str, ...] | None) -> None:
             if models is not None:
                 screen.models = models
                 screen.show_selected()
 
-        self._app.push_screen(ModelsScreen(tuple(details), screen.models, details), take)
+        self._app.push_screen(ModelsScreen(models, screen.models), take)
 
     def _open(self, screen: MainScreen) -> None:
         row = screen.suites.selected
@@ -140,7 +134,7 @@ class Commands:
                 text,
                 in_tmux=self._app.surroundings.in_tmux,
                 send=self._app.copy_to_clipboard,
-                folder=self._app.folders.state,
+                folder=self._app.program.folders.state,
             )
         except OSError as error:
             screen.announce(f"Nothing was copied: {error}", "error", GLYPHS.error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from textual.app import App
 
@@ -14,11 +14,15 @@ from workbench.batches.plan import PlannedRun
 from workbench.tui.state.drain import Drain
 from workbench.tui.state.runs import CaseKey, RunBook
 
+if TYPE_CHECKING:
+    from workbench.batches.single import Execution
+
 
 class RunSession(Protocol):
     """What the app needs of `workbench.batches.session.Session`."""
 
-    def start(self, runs: Sequence[PlannedRun], *, trusted: Callable[[Path], bool]) -> str: ...
+    def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str: ...
+    def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def close(self) -> None: ...
@@ -53,13 +57,21 @@ class Runner:
         self._last_flush_s = 0.0
         self._drain: Drain[BatchEvent] = Drain(self._wake)
 
-    async def start(self, runs: Sequence[PlannedRun], trusted: frozenset[Path]) -> None:
-        """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free."""
+    async def start(self, runs: Sequence[PlannedRun], trusted: frozenset[Path], exempt: Callable[[Path], bool]) -> None:
+        """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free.
+        Real executions for `exempt` suites are not asked about."""
         self._loop = asyncio.get_running_loop()
         async with self._opening:
             if self._session is None:
                 self._session = await asyncio.to_thread(self._open_session, self._drain.put)
-        self._session.start(runs, trusted=trusted.__contains__)
+        from workbench.batches.single import Execution
+
+        self._session.start(runs, execution=Execution(exempt=exempt), trusted=trusted.__contains__)
+
+    def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
+        """Answer what a held run asks."""
+        if self._session is not None:
+            self._session.allow(run_id, call_id, allowed)
 
     def stop(self, run_ids: Sequence[str]) -> None:
         """Stop some runs."""

@@ -14,32 +14,33 @@ from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
+from textual import on
 from textual.app import SystemCommand
 from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
 
-from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.config.folders import Folders
+from workbench.batches.recordings import save_recording
 from workbench.config.logs import LOG_NAME
+from workbench.config.program import Program
 from workbench.config.resources import bundled
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
-from workbench.suite.trust import TrustError, TrustStore, needs_trust
+from workbench.trajectory.recording import RecordingError
 from workbench.tui.commands import Commands
 from workbench.tui.driver import TolerantDriver
 from workbench.tui.environment import Surroundings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
+from workbench.tui.questions import Questions
 from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.themes import ThemesScreen
-from workbench.tui.screens.trust import TrustScreen
-from workbench.tui.state.runs import RunBook
+from workbench.tui.starting import Cases, Starter
+from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
 from workbench.tui.theming import Palette, load_themes, textual_theme
 from workbench.tui.widgets.line_view import LineView
-from workbench.tui.workspace import Workspace, is_stale, lost, open_workspace, read_again, trouble
+from workbench.tui.workspace import Workspace, lost, open_workspace, read_again, recordings_folder
 
 _log = logging.getLogger(__name__)
 
@@ -63,14 +64,14 @@ class Workbench(PaintedApp):
         paths: Sequence[Path],
         *,
         open_session: OpenSession,
-        folders: Folders,
+        program: Program,
         surroundings: Surroundings,
         models: Sequence[str] = (),
         trust: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.surroundings = surroundings
-        self.folders = folders
+        self.program = program
         self._themes = load_themes(bundled("themes"))
         first = PLAIN_THEME if surroundings.few_colours or surroundings.no_colour else DARK_THEME
         self.palette = Palette(self._themes[first], no_colour=surroundings.no_colour)
@@ -81,8 +82,6 @@ class Workbench(PaintedApp):
             self.register_theme(textual_theme(theme))
         self.theme = first
         self._paths = tuple(paths)
-        self._trust_all = trust
-        self._trusted_once: set[tuple[Path, str]] = set()
         self._starting = ExitStack()
         self.is_starting = True
         """Whether nothing has been painted yet."""
@@ -91,7 +90,9 @@ class Workbench(PaintedApp):
         self._asked_to_quit = False
         book = RunBook(clock)
         self.main = MainScreen(book, Commands(self), models=tuple(models), editor=surroundings.editor)
-        self.runner = Runner(self, book, open_session, self.main.delivered, surroundings.paint_interval_s)
+        self.runner = Runner(self, book, open_session, self._delivered, surroundings.paint_interval_s)
+        self._questions = Questions(self)
+        self._starter = Starter(self, trust_all=trust)
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -149,51 +150,42 @@ class Workbench(PaintedApp):
 
     # Running
 
-    def run_cases(self, cases: Sequence[tuple[SuiteFile, tuple[str, ...]]]) -> None:
-        """Run cases, given as ids by suite, after asking for trust where that is needed."""
-        self.run_worker(self._run_cases(cases), group="start")
+    def run_cases(self, cases: Cases) -> None:
+        """Run cases, after asking for trust where that is needed."""
+        self.run_worker(self._starter.run(cases), group="start")
 
-    async def _run_cases(self, cases: Sequence[tuple[SuiteFile, tuple[str, ...]]]) -> None:
-        wanted = [file.path for file, _ in cases]
-        stale = await asyncio.to_thread(lambda: any(is_stale(file) for file, _ in cases))
-        if stale:
-            self._take(await asyncio.to_thread(read_again, self.main.workspace))
-            fresh = {file.path: file for file in self.main.workspace.files}
-            cases = [(fresh[file.path], case_ids) for file, case_ids in cases if file.path in fresh]
-        trusted = [(file, case_ids) for file, case_ids in cases if await self._may_run(file)]
-        runs: list[PlannedRun] = []
-        for file, case_ids in trusted:
-            runs += plan_runs([file], models=self.main.models, case_ids=case_ids)
-        if not runs:
-            why = await asyncio.to_thread(self._why_none, wanted)
-            if why is None and trusted:
-                why = f"what was to run is no longer in {trusted[0][0].path.name}"
-            self.main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+    def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        self.main.delivered(cases, batches)
+        self._questions.look()
+
+    @on(MainScreen.Free)
+    def _main_is_free(self) -> None:
+        self._questions.look()
+
+    def save_run(self) -> None:
+        """Save the run that is shown as a recording."""
+        if (run := self.main.run_shown) is not None:
+            self.run_worker(self._save(run), group="save")
+
+    async def _save(self, run: RunRecord) -> None:
+        if run.result is None:
             return
-        self.main.bring("run")
-        await self.runner.start(runs, frozenset(file.path for file, _ in trusted))
-
-    def _why_none(self, paths: Sequence[Path]) -> str | None:
-        return next(filter(None, (trouble(self.main.workspace, path) for path in paths)), None)
-
-    async def _may_run(self, file: SuiteFile) -> bool:
-        if file.suite is None:
-            return False
-        needs = needs_trust(file.suite, file.path)
-        store = TrustStore(self.folders.trust_file, bundled_folder=bundled("sample_suites"))
-        asked = (file.path, needs.fingerprint)
-        if self._trust_all or asked in self._trusted_once or store.is_trusted(file.path, needs):
-            return True
-        answer = await self.push_screen_wait(TrustScreen(file.path, needs))
-        if answer == "always":
-            try:
-                store.trust(file.path, needs)
-            except TrustError as error:
-                self.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
-        if answer in ("once", "always"):
-            self._trusted_once.add(asked)
-            return True
-        return False
+        folder = recordings_folder(run.path, of_samples=self._starter.is_bundled(run.path))
+        secrets = self.program.secrets
+        try:
+            file = await asyncio.to_thread(
+                save_recording,
+                folder,
+                run.planned,
+                run.events,
+                run.result,
+                started_at=run.started_at,
+                secrets=secrets,
+            )
+        except RecordingError as error:
+            self.main.announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
+        else:
+            self.main.announce(f"Saved in {file}", "passed", GLYPHS.passed)
 
     # Themes
 
@@ -263,7 +255,8 @@ class Workbench(PaintedApp):
             return
         self._broken = True
         name = type(error).__name__
-        said = f"workbench broke: {name}: {one_line(str(error))[:200]} (details in {self.folders.log / LOG_NAME})"
+        log = self.program.folders.log / LOG_NAME
+        said = f"workbench broke: {name}: {one_line(str(error))[:200]} (details in {log})"
         self.panic(Text(said))
 
 

@@ -1,4 +1,4 @@
-"""The suites that the app is open on: found, read, and read again."""
+"""The suites and recordings that the app is open on: found, read, and read again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import result_of_recording, suite_of_recording
 from workbench.config.resources import bundled
+from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
+from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording
+
+RECORDINGS_FOLDER = "recordings"
+"""The name of the folder in which runs are saved."""
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run from a recording, as if it had been planned and made here."""
+
+    planned: PlannedRun
+    recording: Recording
+    result: RunResult
 
 
 @dataclass(frozen=True)
@@ -20,6 +37,7 @@ class Workspace:
     roots: tuple[Path, ...]
     files: tuple[SuiteFile, ...]
     samples: bool = False
+    recorded: tuple[RecordedRun, ...] = ()
 
     @property
     def place(self) -> str:
@@ -35,8 +53,8 @@ def open_workspace(paths: Sequence[Path]) -> Workspace:
     if paths:
         return _read(tuple(paths), samples=False)
     here = Path()
-    if found := find_suites([here]):
-        return Workspace((here,), tuple(map(load_suite, found)))
+    if find_suites([here]):
+        return _read((here,), samples=False)
     return _read((bundled("sample_suites"),), samples=True)
 
 
@@ -47,6 +65,8 @@ def read_again(workspace: Workspace) -> Workspace:
 
 def is_stale(file: SuiteFile) -> bool:
     """Whether the file on disk is no longer what was read."""
+    if is_recording(file.path):
+        return _opened(file.path)[0].hash != file.hash
     try:
         return hashlib.sha256(file.path.read_bytes()).hexdigest() != file.hash
     except OSError:
@@ -82,4 +102,39 @@ def _is_gone(path: Path) -> bool:
 
 
 def _read(roots: tuple[Path, ...], samples: bool) -> Workspace:
-    return Workspace(roots, tuple(map(load_suite, find_suites(roots))), samples)
+    files: list[SuiteFile] = []
+    recorded: list[RecordedRun] = []
+    for path in find_suites(roots):
+        file, run = _opened(path) if is_recording(path) else (load_suite(path), None)
+        files.append(file)
+        recorded += [run] if run is not None else []
+    return Workspace(roots, tuple(files), samples, tuple(recorded))
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a path names a recording."""
+    return path.name.endswith(SUFFIX)
+
+
+def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
+    """Where runs of a suite are saved: beside it, but those of the samples in the current folder, and those of a
+    recording where that is."""
+    if of_samples:
+        return Path(RECORDINGS_FOLDER)
+    return suite.parent if is_recording(suite) else suite.parent / RECORDINGS_FOLDER
+
+
+def _opened(path: Path) -> tuple[SuiteFile, RecordedRun | None]:
+    """The suite in a recording and its run. What is wrong with the recording becomes a problem."""
+    try:
+        recording = read_recording(path)
+        file = suite_of_recording(recording)
+        cases = file.suite.cases if file.suite is not None else ()
+        case = next((case for case in cases if case.id == recording.header.case), None)
+        if case is None:
+            return file, None
+        header = recording.header
+        planned = PlannedRun(header.run, file, case, header.model, header.repeat)
+        return file, RecordedRun(planned, recording, result_of_recording(recording))
+    except RecordingError as error:
+        return SuiteFile(path, "", "", None, (Problem(path, None, "", str(error)),)), None

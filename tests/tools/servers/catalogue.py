@@ -37,10 +37,13 @@ async def call_tool(context: ServerRequestContext[dict[str, Any]], params: CallT
             raise MCPError(code=-32000, message=f"{params.name} is out of stock")
 
 
+server = Server("catalogue", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
 async def main() -> None:
-    server = Server("catalogue", on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,4 +1,7 @@
-"""An MCP server with well-behaved and ill-behaved tools; each word of its command line adds a bad habit."""
+"""An MCP server with well-behaved and ill-behaved tools, for every transport.
+
+As a program it speaks over its standard input and output, and each word of its command line adds a bad habit.
+"""
 
 import os
 import signal
@@ -6,11 +9,10 @@ import subprocess
 import sys
 import threading
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 
-habits = sys.argv[1:]
 server = MCPServer("workshop")
 
 
@@ -93,16 +95,41 @@ def breed() -> int:
     return subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"]).pid
 
 
-if "chatty" in habits:
-    sys.stdout.write('hello there\n{"not": "a message"}\n\n')
-    sys.stdout.flush()
-if "endless" in habits:
-    sys.stdout.write("x" * (33 * 1024 * 1024) + "\n")
-    sys.stdout.flush()
-if "loud" in habits:
-    sys.stderr.write("complaint\n" * 500_000)
-if "stubborn" in habits:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-server.run("stdio")
-if "stubborn" in habits:
-    threading.Event().wait()
+@server.tool()
+async def count(to: int, context: Context, word: str = "step") -> str:
+    """Counts, and says at every step how far it is."""
+    for number in range(1, to + 1):
+        await context.report_progress(number, to, f"{word} {number}")
+    return "counted"
+
+
+@server.tool()
+def header(name: str, context: Context) -> str:
+    """A header of the request as it arrived."""
+    return (context.headers or {}).get(name, "(not sent)")
+
+
+@server.tool()
+def header_is(name: str, value: str, context: Context) -> bool:
+    """Whether a header of the request arrived with a value."""
+    return (context.headers or {}).get(name) == value
+
+
+def main(habits: list[str]) -> None:
+    if "chatty" in habits:
+        sys.stdout.write('hello there\n{"not": "a message"}\n\n')
+        sys.stdout.flush()
+    if "endless" in habits:
+        sys.stdout.write("x" * (33 * 1024 * 1024) + "\n")
+        sys.stdout.flush()
+    if "loud" in habits:
+        sys.stderr.write("complaint\n" * 500_000)
+    if "stubborn" in habits:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    server.run("stdio")
+    if "stubborn" in habits:
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

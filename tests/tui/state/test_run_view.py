@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,10 +14,15 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
+    ExecutionProgress,
+    ExecutionStarted,
+    Paused,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
     RunFinished,
     RunStarted,
     TextDelta,
@@ -128,6 +134,75 @@ def test_a_request_that_is_tried_again_is_one_step_with_its_error() -> None:
     (asked,) = [item for item in view.items if isinstance(item, RoundItem)]
     assert asked.errors == ["503"]
     assert asked.response is not None
+
+
+def retried() -> list[Event]:
+    return stamped(
+        [
+            RunStarted("h", "c", "C", "m", None, (), (), notices=("seed is not sent",)),
+            RequestStarted(1),
+            TextDelta(1, "Half a tho"),
+            CallStarted(1, "a", "void"),
+            CallArgumentsDelta("a", '{"x"'),
+            RequestFailed(1, "cut off"),
+            RetryScheduled(1, 2, 1_500.0, "cut off"),
+            RequestStarted(1),
+            CallStarted(1, "a", "real"),
+            CallFinished("a", {"x": 1}),
+            ResponseFinished(1, "tool calls", Usage(9, 5, 4, 3), 1.0, 5.0),
+            Paused("may real be executed?", "a"),
+            Resumed(2_000.0),
+            ExecutionStarted("a", "home"),
+            ExecutionProgress("a", 1.0, 4.0, "reading"),
+            ResultReceived("a", "done", False, "server", 7.0),
+            RunFinished("answered"),
+        ]
+    )
+
+
+def test_what_a_failed_attempt_said_is_void_and_why_it_failed_stays() -> None:
+    events = retried()
+    view = view_of(events[:7])
+    lines = RunLines(view, 60)
+    said = screen_of(view)
+    assert "! seed is not sent" in said
+    assert "↻ retry 2 in 1.5 s" in said
+    assert "→ void" in said
+    for event in events[7:]:
+        view.add(event)
+        lines.sync()
+    said = screen_of(view)
+    assert [plain(lines.line(index)) for index in range(lines.count)] == said.split("\n")
+    assert "void" not in said and "Half" not in said and "retry" not in said
+    assert "! cut off" in said
+    assert "9 in (4 cached), 5 out (3 reasoning)" in said
+    assert "← server · 7 ms · held 2.0 s  done" in said
+    assert [item.call_id for item in view.items if isinstance(item, CallItem)] == ["a"]
+
+
+def test_what_is_expanded_above_a_retry_stays_so() -> None:
+    events = retried()
+    start = RunStarted("h", "c", "C", "m", "Be brief. " * 40, (), ())
+    view = view_of([Event("run", 0, 0.0, start), *events[1:7]])
+    lines = RunLines(view, 60)
+    lines.toggle(0)
+    height = lines.start_of(1)
+    view.add(events[7])
+    assert lines.sync()
+    assert lines.start_of(1) == height > 5
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [(12, "‖ asks: may real be executed?"), (14, "… executing"), (15, "… 1 of 4  reading")],
+)
+def test_the_place_of_a_result_says_what_it_waits_for(seen: int, said: str) -> None:
+    assert said in screen_of(view_of(retried()[:seen]))
+
+
+def test_a_run_that_ends_while_it_is_held_asks_no_more() -> None:
+    view = view_of([*retried()[:12], Event("run", 12, 12.0, RunFinished("stopped"))])
+    assert "asks" not in screen_of(view)
 
 
 def test_a_result_stands_under_its_own_call() -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 from tests.results import result
 from tests.trajectory.scripts import events_of
-from workbench.batches.events import BatchDone, BatchStarted, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status
 from workbench.suite.loading import parse_suite
+from workbench.trajectory.events import Event, Paused, Resumed
+from workbench.trajectory.messages import ToolCall, ToolDefinition
 from workbench.tui.state.runs import CaseSummary, Counts, RunBook
 
 PATH = Path("a.toml")
@@ -145,3 +148,36 @@ def test_events_of_unknown_runs_are_ignored() -> None:
     assert book.apply(RunEvent(events_of([], run_id="ghost")[0])) is None
     assert book.apply(RunDone(result("passed", 1.0))) is None
     assert book.apply(BatchDone("ghost")) is None
+
+
+def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() -> None:
+    book = RunBook(Clock())
+    runs = started(book)
+    tool = ToolDefinition("send", server="office")
+    for run in runs[:3]:
+        for number, what in enumerate((events_of([])[0].what, Paused("may it?"))):
+            book.apply(RunEvent(Event(run.run_id, number, 0.0, what)))
+        assert book.apply(ExecutionAsked(ExecutionQuestion(run.run_id, ToolCall("c", "send"), tool))) in (ONE, TWO)
+    assert [question.run.run_id for question in book.questions] == [run.run_id for run in runs[:3]]
+    assert book.summary(ONE).held
+    assert (book.counts().held, book.counts().running) == (3, 3)
+    book.answered(book.questions[0])
+    book.apply(RunEvent(Event(runs[1].run_id, 2, 0.0, Resumed(1.0))))
+    book.apply(done(runs[2], "stopped"))
+    assert book.questions == ()
+    assert book.counts().held == 1
+
+
+def test_a_recorded_run_stands_where_a_run_would_and_gives_way_to_a_later_one() -> None:
+    book = RunBook(Clock())
+    run = planned()[0]
+    events = [Event(run.run_id, event.sequence, event.time_ms, event.what) for event in events_of([("Hi.", 0)])]
+    book.recall(run, "2026-01-02T03:04:05Z", events, done(run, "failed", 0.0).result)
+    assert book.summary(ONE) == CaseSummary("failed", 0.0, "done")
+    (shown,) = book.runs_of(ONE)
+    assert (shown.recorded, shown.events, shown.started_at) == (True, events, "2026-01-02T03:04:05Z")
+    assert book.under_way() == []
+    again = started(book)[0]
+    book.apply(done(again, "passed", 1.0))
+    book.recall(run, "2026-01-02T03:04:05Z", events, done(run, "failed", 0.0).result)
+    assert [run.recorded for run in book.runs_of(ONE)] == [False, False]

@@ -8,6 +8,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -15,7 +16,7 @@ from textual.widgets import Input
 
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.tui.actions import BY_ID, PANES, Situation, bindings_for, shown_keys
+from workbench.tui.actions import BY_ID, PANES, Shown, Situation, bindings_for, shown_keys
 from workbench.tui.commands import Commands
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
@@ -54,6 +55,9 @@ class MainScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("everywhere")
     AUTO_FOCUS = "#suites"
 
+    class Free(Message):
+        """Nothing else has the keyboard any more: no dialog, no filter."""
+
     def __init__(self, book: RunBook, commands: Commands, *, models: tuple[str, ...], editor: str | None) -> None:
         super().__init__()
         self.workspace = Workspace((), ())
@@ -89,6 +93,9 @@ class MainScreen(Screen[None]):
                 yield RunList("run")
         yield KeyBar("keys")
 
+    def on_screen_resume(self) -> None:
+        self.post_message(self.Free())
+
     def on_mount(self) -> None:
         self.query_one("#choice").display = False
         self.place_panes()
@@ -97,6 +104,8 @@ class MainScreen(Screen[None]):
 
     def open(self, workspace: Workspace) -> None:
         """Show suites: at the start, and after they were read again."""
+        for run in workspace.recorded:
+            self.book.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
         tree = self.query_one("#suites", SuiteTree)
         if workspace.roots != self.workspace.roots:
             self.suites = TreeState(workspace.roots, workspace.files)
@@ -229,6 +238,8 @@ class MainScreen(Screen[None]):
         run, row = self.run_shown, self.suites.selected
         if run is not None and row is not None and row.file is not None and row.file.hash != run.suite_hash:
             return (Span("file changed since", "warned"),)
+        if run is not None and run.recorded:
+            return (Span("recorded", "muted"),)
         return EMPTY
 
     def show_status(self) -> None:
@@ -278,11 +289,18 @@ class MainScreen(Screen[None]):
             broken=file is not None and file.suite is None,
             case_running=case is not None and bool(self.book.under_way(case)),
             running=len(self.book.under_way()),
+            shown=self._what_is_shown(),
             runs=len(self.runs_shown),
             has_file=file is not None,
             has_text=can_copy[self.pane],
             editor=self._editor,
         )
+
+    def _what_is_shown(self) -> Shown:
+        run = self.run_shown
+        if run is None:
+            return "nothing"
+        return "a recording" if run.recorded else "a finished run" if run.result is not None else "a run"
 
     @property
     def whole(self) -> Row | None:
@@ -357,6 +375,7 @@ class MainScreen(Screen[None]):
             self.suites.set_filter("")
         self.query_one("#suites", SuiteTree).follow_state()
         self.go_to("suites")
+        self.post_message(self.Free())
 
     @property
     def filtering(self) -> bool:

@@ -6,40 +6,59 @@ import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.tui.state.spans import EMPTY, Line, Span, wrap
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.model_choices import ModelChoices
+from workbench.tui.state.spans import EMPTY, Line, Span, padded, wrap
 from workbench.tui.state.status import model_label
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 
 _EXPLAINED = "Checked models replace those that suites name. None checked: each suite runs on its own."
+
+LONGEST_LABEL = 32
+"""Cells of the widest name that is aligned."""
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
     """Answers with the checked models, in the order of the list."""
 
     TITLE_LINE = "Models"
+    DEFAULT_CSS = "ModelsScreen > Vertical { width: 130; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "check", show=False),
         Binding("enter", "use", show=False),
     ]
 
-    def __init__(self, models: Sequence[str], checked: Sequence[str], named_by: dict[str, str]) -> None:
+    def __init__(self, models: ModelChoices, checked: Sequence[str]) -> None:
         super().__init__(keys_line(("Space", "check"), ("Enter", "use"), ("Esc", "leave as it was")))
-        self._models = tuple(models)
+        self._models = tuple(choice.name for choice in models.choices)
+        self._problems = models.problems
+        labels = [model_label(model) for model in self._models]
+        width = min(max(map(cell_len, labels)), LONGEST_LABEL)
         self._options = [
-            Option(model_label(model), named_by.get(model, ""), checked=model in checked) for model in models
+            Option(padded(label, width), choice.detail, checked=choice.name in checked)
+            for label, choice in zip(labels, models.choices, strict=True)
         ]
 
     def body(self) -> ComposeResult:
-        yield ReadLines(_explained, "reading")
+        yield ReadLines(self._explained, "reading")
         yield _ModelList(self._options, widget_id="choices")
 
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#choices").focus()
+
+    def _explained(self, width: int) -> list[Line]:
+        room = max(width - 4, 10)
+        lines: list[Line] = [EMPTY]
+        lines += [(Span("  "), Span(row, "muted")) for row in wrap(_EXPLAINED, room)]
+        for problem in self._problems:
+            lines += [(Span("  "), Span(row, "error")) for row in wrap(f"{GLYPHS.error} {problem}", room)]
+        return [*lines, EMPTY]
 
     @on(ChooseLines.Chosen)
     def _clicked(self) -> None:
@@ -67,8 +86,3 @@ class _ModelList(ChooseLines, inherit_bindings=False):
         Binding("home", "move('home')", show=False),
         Binding("end", "move('end')", show=False),
     ]
-
-
-def _explained(width: int) -> list[Line]:
-    rows: list[Line] = [(Span("  "), Span(row, "muted")) for row in wrap(_EXPLAINED, max(width - 4, 10))]
-    return [EMPTY, *rows, EMPTY]

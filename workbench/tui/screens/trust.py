@@ -5,81 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from workbench.reports.visible import one_line
 from workbench.suite.trust import Needs
-from workbench.tui.glyphs import GLYPHS
+from workbench.tui.screens.asking import AskScreen
 from workbench.tui.state.spans import EMPTY, Line, Span, wrap
-from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
-from workbench.tui.widgets.line_view import Motion
+from workbench.tui.widgets.dialogs import Option
 
-TrustAnswer = Literal["once", "always", "no"]
-ANSWERS: tuple[TrustAnswer, ...] = ("once", "always", "no")
+TrustAnswer = Literal["once", "always", "mocks", "no"]
+
+_ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
+    ("once", Option("once", "until this program ends", key="o")),
+    ("always", Option("always", "until this changes", key="a")),
+    ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks", key="m")),
+    ("no", Option("no", "do not run this suite", key="n")),
+)
 
 
-class TrustScreen(Dialog[TrustAnswer]):
-    """Once, always or no; Esc is no. A yes is taken only after the end of the text has been on the screen."""
+class TrustScreen(AskScreen[TrustAnswer]):
+    """Once, always or no; with `mocks` also whether mocks will do."""
 
     TITLE_LINE = "This suite wants to start something"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "answer('once')", show=False),
         Binding("a", "answer('always')", show=False),
+        Binding("m", "answer('mocks')", show=False),
         Binding("n", "answer('no')", show=False),
     ]
 
-    def __init__(self, path: Path, needs: Needs) -> None:
-        super().__init__(keys_line(("PgDn", "read on"), ("Esc", "do not run"), ("↑↓ Enter", "choose")))
-        self._path = path
-        self._needs = needs
-
-    def body(self) -> ComposeResult:
-        yield ReadLines(lambda width: trust_lines(self._path, self._needs, width), "reading")
-        yield _Answers(
-            [
-                Option("once", "until this program ends", key="o"),
-                Option("always", "until this changes", key="a"),
-                Option("no", "do not run this suite", key="n"),
-            ],
-            cursor=2,
-            widget_id="choices",
+    def __init__(self, path: Path, needs: Needs, *, mocks: bool = False) -> None:
+        super().__init__(
+            lambda width: trust_lines(path, needs, width),
+            [answer for answer in _ANSWERS if mocks or answer[0] != "mocks"],
+            leaving="do not run",
+            harmless=frozenset({"mocks"}) if mocks else frozenset(),
         )
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.query_one("#choices").focus()
-
-    @on(ReadLines.Ended)
-    def _read(self) -> None:
-        reading = self.query_one("#reading", ReadLines)
-        scroll = (("PgUp PgDn", "scroll"),) if reading.last_top else ()
-        self.say_keys(keys_line(("↑↓ Enter", "choose"), ("Esc", "do not run"), *scroll))
-
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
-        self.action_answer(ANSWERS[event.index])
-
-    def action_answer(self, answer: TrustAnswer) -> None:
-        """One of the keys."""
-        if answer == "no" or self.query_one("#reading", ReadLines).was_at_end:
-            self.dismiss(answer)
-        else:
-            self.say_keys((Span(f" {GLYPHS.warned} Read to the end first: ", "warned"), Span("PgDn", "accent")))
-
-    def action_leave(self) -> None:
-        self.dismiss("no")
-
-
-class _Answers(ChooseLines):
-    """The answers have the focus, and page through the text above them."""
-
-    def action_move(self, motion: Motion) -> None:
-        if motion in ("page_up", "page_down"):
-            self.screen.query_one("#reading", ReadLines).action_move(motion)
-        else:
-            super().action_move(motion)
 
 
 def trust_lines(path: Path, needs: Needs, width: int) -> list[Line]:

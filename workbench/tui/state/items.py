@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
-from workbench.trajectory.events import ResponseFinished, ResultReceived, RunFinished
+from workbench.trajectory.events import (
+    ExecutionProgress,
+    ResponseFinished,
+    ResultReceived,
+    RetryScheduled,
+    RunFinished,
+)
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.tui.state.wrapped import GrowingText
 
@@ -29,13 +35,23 @@ class ToolsItem:
 
 
 @dataclass(slots=True)
+class NoticeItem:
+    """Something about the run that is nobody's doing in the conversation: a notice, or where the run is or was held."""
+
+    text: str
+    held: bool = False
+
+
+@dataclass(slots=True)
 class RoundItem:
-    """A model request: under way until `response` or an end of the run arrives."""
+    """A model request: under way until `response` or an end of the run arrives. `retry` is set while it waits to be
+    made again."""
 
     number: int
     round: int
     response: ResponseFinished | None = None
     errors: list[str] = field(default_factory=list)
+    retry: RetryScheduled | None = None
     over: bool = False
 
 
@@ -66,9 +82,13 @@ class CallItem:
 
 @dataclass(slots=True)
 class ResultItem:
-    """What answered a call; shows nothing until that has arrived."""
+    """What answered a call; until that has arrived, why it is held or how far its execution is, if it is either."""
 
     result: ResultReceived | None = None
+    held: str | None = None
+    held_ms: float = 0.0
+    executing: bool = False
+    progress: ExecutionProgress | None = None
 
 
 @dataclass(slots=True)
@@ -89,4 +109,4 @@ class OutcomeItem:
     issues: tuple[Issue, ...] = ()
 
 
-Item = MessageItem | ToolsItem | RoundItem | TextItem | CallItem | ResultItem | MissingItem | OutcomeItem
+Item = MessageItem | ToolsItem | NoticeItem | RoundItem | TextItem | CallItem | ResultItem | MissingItem | OutcomeItem

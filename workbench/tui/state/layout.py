@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import overload
 
 from rich.cells import cell_len
 
 from workbench.grading.grade import Issue
 from workbench.reports.issues import issue_note
+from workbench.reports.values import progress_text, tokens_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResponseFinished
 from workbench.trajectory.messages import JsonValue
@@ -30,6 +32,7 @@ from workbench.tui.state.items import (
     Item,
     MessageItem,
     MissingItem,
+    NoticeItem,
     OutcomeItem,
     ResultItem,
     RoundItem,
@@ -38,7 +41,7 @@ from workbench.tui.state.items import (
 )
 from workbench.tui.state.outcome import outcome_lines
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
-from workbench.tui.state.words import duration, many, tokens
+from workbench.tui.state.words import duration, many
 from workbench.tui.state.wrapped import DISPLAY_LIMIT, GrowingText
 
 NUMBER_WIDTH = 3
@@ -88,6 +91,8 @@ def _lines_of(item: Item, width: int, expanded: bool) -> list[Line]:
             return _message(item, width, expanded)
         case ToolsItem():
             return _tools(item, width, expanded)
+        case NoticeItem():
+            return _notice(item, width)
         case RoundItem():
             return _round(item, width)
         case TextItem():
@@ -133,17 +138,32 @@ def _tools(item: ToolsItem, width: int, expanded: bool) -> list[Line]:
     return lines
 
 
+def _notice(item: NoticeItem, width: int) -> list[Line]:
+    if item.held:
+        return signed(GLYPHS.held, one_line(item.text), "running", width, CALL_INDENT)
+    return signed(GLYPHS.warned, one_line(item.text), "warned", width, CALL_INDENT)
+
+
 def _round(item: RoundItem, width: int) -> list[Line]:
     response = item.response
     if response is not None:
         said = Span(cut(_timing(response, width - BODY), width - BODY), "muted")
     elif item.over:
         said = Span("no answer", "muted")
+    elif item.retry is not None:
+        said = Span(f"{GLYPHS.retry} retry {item.retry.attempt} in {duration(item.retry.wait_ms)}", "running")
     else:
         said = Span(f"answering {GLYPHS.running}", "running")
     lines: list[Line] = [(*_head(item.number, "model"), said)]
-    for error in item.errors:
-        lines += signed(GLYPHS.error, one_line(error), "error", width, CALL_INDENT)
+    # Attempts that may be, or were, made good by a later one are worth a look, no more.
+    lost = item.over and response is None
+    for error, same in groupby(item.errors):
+        times = len(list(same))
+        failure = one_line(error) + (f" ({times} times)" if times > 1 else "")
+        if lost:
+            lines += signed(GLYPHS.error, failure, "error", width, CALL_INDENT)
+        else:
+            lines += signed(GLYPHS.warned, failure, "warned", width, CALL_INDENT)
     return lines
 
 
@@ -153,7 +173,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:
-        parts.append(tokens(response.usage))
+        parts.append(tokens_text(response.usage))
     separator = f" {GLYPHS.dot} "
     first = response.first_token_ms
     if first is not None and 1 <= first < response.latency_ms - 1:
@@ -197,9 +217,11 @@ def _call(item: CallItem, width: int, expanded: bool) -> list[Line]:
 def _result(item: ResultItem, width: int, expanded: bool) -> list[Line]:
     result = item.result
     if result is None:
-        return []
+        return _unanswered(item, width)
     role: Role = "failed" if result.is_error else "muted"
     source = f"{result.source} {GLYPHS.dot} {duration(result.latency_ms)}"
+    if item.held_ms:
+        source += f" {GLYPHS.dot} held {duration(item.held_ms)}"
     head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.result} ", "accent"), Span(source, "muted"))
     if result.is_error:
         head = (*head, Span("  error", "failed"))
@@ -218,6 +240,15 @@ def _result(item: ResultItem, width: int, expanded: bool) -> list[Line]:
         if parsed is not None:
             body = [json_line("".join(span.text for span in row)) if row[0].role == role else row for row in body]
     return [head, *indented(body, ARGUMENT_INDENT)]
+
+
+def _unanswered(item: ResultItem, width: int) -> list[Line]:
+    if item.held is not None:
+        return signed(GLYPHS.held, one_line(f"asks: {item.held}"), "running", width, CALL_INDENT)
+    if item.executing:
+        said = progress_text(item.progress) if item.progress is not None else "executing"
+        return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {said}", width - CALL_INDENT), "running"))]
+    return []
 
 
 def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.issues import issue_text
+from workbench.reports.values import tokens_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import FinishReason
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.items import OutcomeItem
 from workbench.tui.state.spans import Line, Role, Span, cut_line, wrap
-from workbench.tui.state.words import duration, many, score, tokens
+from workbench.tui.state.words import duration, many, score
 
 STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
     "passed": (GLYPHS.passed, "passed"),
@@ -77,7 +78,7 @@ def _facts(result: RunResult) -> str:
     parts = [many(len(trajectory.rounds), "round"), many(len(trajectory.calls), "call")]
     parts.append(f"model {duration(trajectory.model_latency_ms)}")
     if trajectory.usage is not None:
-        parts.append(tokens(trajectory.usage))
+        parts.append(tokens_text(trajectory.usage))
     return f" {GLYPHS.dot} ".join(parts)
 
 

@@ -13,6 +13,7 @@ from workbench.tui.state.items import (
     Item,
     MessageItem,
     MissingItem,
+    NoticeItem,
     OutcomeItem,
     ResultItem,
     RoundItem,
@@ -41,6 +42,7 @@ class RunLines:
         self._valid = 0
         self._layouts: dict[int, Sequence[Line]] = {}
         view.take_changes()
+        view.take_cut()
         self._measure(range(len(view.items)))
 
     @property
@@ -74,12 +76,15 @@ class RunLines:
     def sync(self) -> bool:
         """Take over what changed in the run; whether anything did."""
         rebuilt, changed = self.view.take_changes()
+        cut = self.view.take_cut()
         if rebuilt:
             self._expanded = set()
             self._measure(range(len(self.view.items)), forget=True)
         else:
+            if cut is not None:
+                self._forget_from(cut)
             self._measure(changed)
-        return rebuilt or bool(changed)
+        return rebuilt or cut is not None or bool(changed)
 
     def resize(self, width: int) -> None:
         """Lay everything out at another width."""
@@ -91,6 +96,12 @@ class RunLines:
         """Expand an item, or fold it again."""
         self._expanded ^= {item}
         self._measure([item])
+
+    def _forget_from(self, first: int) -> None:
+        del self._heights[first:]
+        self._valid = min(self._valid, first)
+        self._expanded = {item for item in self._expanded if item < first}
+        self._layouts = {item: lines for item, lines in self._layouts.items() if item < first}
 
     def _measure(self, items: range | list[int], *, forget: bool = False) -> None:
         if forget:
@@ -136,6 +147,8 @@ def copied_text(item: Item) -> tuple[str, str]:
             return item.text.text, "the text"
         case ToolsItem():
             return "\n".join(tool.name for tool in item.tools), "the tools' names"
+        case NoticeItem():
+            return item.text, "the notice"
         case RoundItem():
             return "\n".join(item.errors), "the errors"
         case CallItem():

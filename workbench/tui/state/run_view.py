@@ -14,12 +14,16 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
+    ExecutionProgress,
     ExecutionStarted,
+    Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
+    RetryScheduled,
     RunFinished,
     RunStarted,
     TextDelta,
@@ -30,12 +34,14 @@ from workbench.tui.state.items import (
     Item,
     MessageItem,
     MissingItem,
+    NoticeItem,
     OutcomeItem,
     ResultItem,
     RoundItem,
     TextItem,
     ToolsItem,
 )
+from workbench.tui.state.words import duration
 from workbench.tui.state.wrapped import GrowingText
 
 
@@ -47,11 +53,14 @@ class RunView:
         self.graded = False
         self._changed: set[int] = set()
         self._rebuilt = False
+        self._cut: int | None = None
         self._round: int | None = None
         self._calls: dict[str, int] = {}
         self._order: list[int] = []
         self._steps = 0
         self._outcome: int | None = None
+        self._pause: int | None = None
+        """The item that shows where the run is held."""
 
     def add(self, event: Event) -> None:
         """Take one more event of the run."""
@@ -59,12 +68,17 @@ class RunView:
             case RunStarted() as start:
                 self._begin(start)
             case RequestStarted(round=number):
-                if not self._is_under_way(number):
+                if self._is_under_way(number):
+                    self._begin_again()
+                else:
                     self._steps += 1
                     self._round = self._append(RoundItem(self._steps, number))
             case RequestFailed(error=error):
                 if (asked := self._asked()) is not None:
                     asked.errors.append(error)
+            case RetryScheduled() as retry:
+                if (asked := self._asked()) is not None:
+                    asked.retry = retry
             case TextDelta(text=text):
                 self._say(text, reasoning=False)
             case ReasoningDelta(text=text):
@@ -85,9 +99,16 @@ class RunView:
                 self._finish_text()
                 if (asked := self._asked()) is not None:
                     asked.response, asked.over = response, True
+            case Paused(why=why, call_id=call_id):
+                self._hold(why, call_id)
+            case Resumed(held_ms=held_ms):
+                self._go_on(held_ms)
             case ExecutionStarted(call_id=call_id, server=server):
-                if (call := self._call(call_id)) is not None:
-                    call.server = server
+                if (call := self._call(call_id)) is not None and (answer := self._result(call_id)) is not None:
+                    call.server, answer.executing = server, True
+            case ExecutionProgress(call_id=call_id) as progress:
+                if (answer := self._result(call_id)) is not None:
+                    answer.progress = progress
             case ResultReceived(call_id=call_id) as result:
                 self._answer(call_id, result)
             case RunFinished() as finish:
@@ -132,7 +153,15 @@ class RunView:
         self._changed.clear()
         return rebuilt, changed
 
+    def take_cut(self) -> int | None:
+        """How many of the first items are still those that they were when this was last asked; `None` for all of them.
+        The others were void, and there may be new ones in their places."""
+        cut, self._cut = self._cut, None
+        return cut
+
     def _begin(self, start: RunStarted) -> None:
+        for notice in start.notices:
+            self._append(NoticeItem(notice))
         if start.system:
             self._append(MessageItem("system", GrowingText(start.system)))
         if start.tools:
@@ -140,6 +169,39 @@ class RunView:
         for message in start.messages:
             self._steps += 1
             self._append(_message_item(message, self._steps))
+
+    def _begin_again(self) -> None:
+        """A retry: what the failed attempt said is void, why it failed stays."""
+        asked = self._asked()
+        if asked is None or self._round is None or self._outcome is not None:
+            return
+        asked.retry = None
+        kept = self._round + 1
+        if kept < len(self.items):
+            del self.items[kept:]
+            self._cut = kept if self._cut is None else min(self._cut, kept)
+            self._changed = {index for index in self._changed if index < kept}
+            self._calls = {call: index for call, index in self._calls.items() if index < kept}
+            self._order = [index for index in self._order if index < kept]
+            self._pause = None
+
+    def _hold(self, why: str, call_id: str | None) -> None:
+        if call_id is None:
+            self._pause = self._append(NoticeItem(f"held: {why}", held=True))
+        elif (answer := self._result(call_id)) is not None:
+            answer.held = why
+            self._pause = self._calls[call_id] + 1
+
+    def _go_on(self, held_ms: float | None) -> None:
+        if self._pause is None:
+            return
+        item = self.items[self._pause]
+        self._changed.add(self._pause)
+        self._pause = None
+        if isinstance(item, ResultItem):
+            item.held, item.held_ms = None, item.held_ms + (held_ms or 0.0)
+        elif isinstance(item, NoticeItem):
+            item.text, item.held = item.text + (f" (for {duration(held_ms)})" if held_ms is not None else ""), False
 
     def _say(self, text: str, *, reasoning: bool) -> None:
         last = self.items[-1] if self.items else None
@@ -157,17 +219,17 @@ class RunView:
             self._changed.add(len(self.items) - 1)
 
     def _answer(self, call_id: str, result: ResultReceived) -> None:
-        if call_id in self._calls:
-            index = self._calls[call_id] + 1
-            item = self.items[index]
-            assert isinstance(item, ResultItem)
+        if (item := self._result(call_id)) is not None:
             item.result = result
-            self._changed.update((index - 1, index))
+            self._changed.add(self._calls[call_id])
 
     def _end(self, finish: RunFinished) -> None:
         self._finish_text()
         if (asked := self._asked()) is not None:
-            asked.over = True
+            asked.over, asked.retry = True, None
+            if asked.errors and asked.errors[-1] == finish.error:
+                asked.errors.pop()  # the outcome says it
+        self._go_on(None)
         if self._outcome is None:
             self._outcome = self._append(OutcomeItem(finish))
 
@@ -214,6 +276,15 @@ class RunView:
         item = self.items[index]
         assert isinstance(item, CallItem)
         self._changed.add(index)
+        return item
+
+    def _result(self, call_id: str) -> ResultItem | None:
+        index = self._calls.get(call_id)
+        if index is None:
+            return None
+        item = self.items[index + 1]
+        assert isinstance(item, ResultItem)
+        self._changed.add(index + 1)
         return item
 
     def _append(self, item: Item) -> int:

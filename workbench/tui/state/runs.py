@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status
+from workbench.trajectory.events import Event, Paused, Resumed
 from workbench.tui.state.run_view import RunView
 
 CaseKey = tuple[Path, str]
@@ -21,19 +25,65 @@ _WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "ski
 
 @dataclass
 class RunRecord:
-    """One run, from the moment it was planned."""
+    """One run, from the moment it was planned. `recorded` says that it comes from a recording; `started_at` is the time
+    of day, ISO 8601, of its first event."""
 
-    run_id: str
-    batch: str
-    path: Path
-    case_id: str
-    model: str
-    repeat: int
-    suite_hash: str
-    expected: tuple[str, ...]
+    planned: PlannedRun
+    batch: str = ""
+    recorded: bool = False
+    started_at: str = ""
+    events: list[Event] = field(default_factory=list)
     view: RunView = field(default_factory=RunView)
     stage: Stage = "waiting"
     result: RunResult | None = None
+    held: bool = False
+    """Whether it waits for a person."""
+
+    @property
+    def run_id(self) -> str:
+        return self.planned.run_id
+
+    @property
+    def path(self) -> Path:
+        return self.planned.file.path
+
+    @property
+    def case_id(self) -> str:
+        return self.planned.case.id
+
+    @property
+    def case_name(self) -> str:
+        return self.planned.case.name
+
+    @property
+    def model(self) -> str:
+        return self.planned.model
+
+    @property
+    def repeat(self) -> int:
+        return self.planned.repeat
+
+    @property
+    def suite_hash(self) -> str:
+        return self.planned.file.hash
+
+    def add(self, event: Event) -> None:
+        """Take one more event."""
+        self.events.append(event)
+        self.view.add(event)
+
+    def finish(self, result: RunResult) -> None:
+        """Take the end."""
+        self.stage, self.result, self.held = "done", result, False
+        self.view.grade(result, tuple(call.tool for call in self.planned.case.expected_calls()))
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a call of a run may really be executed."""
+
+    run: RunRecord
+    asked: ExecutionQuestion
 
 
 @dataclass(frozen=True)
@@ -46,6 +96,7 @@ class CaseSummary:
     status: Status | None = None
     score: float | None = None
     stage: Stage | None = None
+    held: bool = False
 
 
 _NEVER_RUN = CaseSummary()
@@ -63,6 +114,8 @@ class Counts:
     stopped: int = 0
     running: int = 0
     waiting: int = 0
+    held: int = 0
+    """Of those that run, those that wait for a person."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +137,18 @@ class _Batch:
 
 
 class RunBook:
-    """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds."""
+    """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds, `now` is the time of day
+    with its zone."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
+        self._now = now
         self._runs: dict[str, RunRecord] = {}
         self._latest: dict[CaseKey, dict[tuple[str, int], RunRecord]] = {}
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
         self._summaries: dict[CaseKey, CaseSummary] = {}
+        self._questions: list[Question] = []
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
         """Take one event; the case whose picture it changes, if it is about one."""
@@ -102,10 +158,20 @@ class RunBook:
             case RunEvent(event=happened):
                 record = self._runs.get(happened.run_id)
                 if record is not None:
-                    record.view.add(happened)
-                    if record.stage == "waiting":
-                        record.stage = "running"
+                    if not record.events:
+                        record.started_at = self._now().isoformat(timespec="milliseconds")
+                    record.add(happened)
+                    held = isinstance(happened.what, Paused) or (record.held and not isinstance(happened.what, Resumed))
+                    if record.stage == "waiting" or held != record.held:
+                        record.stage, record.held = "running", held
                         self._summaries.pop((record.path, record.case_id), None)
+                    if not held:
+                        self._withdraw(record.run_id)
+                    return record.path, record.case_id
+            case ExecutionAsked(question=question):
+                record = self._runs.get(question.run_id)
+                if record is not None:
+                    self._questions.append(Question(record, question))
                     return record.path, record.case_id
             case RunDone(result=result):
                 record = self._runs.pop(result.run_id, None)
@@ -116,6 +182,26 @@ class RunBook:
                 if name in self._batches:
                     self._batches[name].ended_s = self._clock()
         return None
+
+    def recall(self, planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> None:
+        """Take over a recorded run, unless the case has a later one like it."""
+        latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
+        if (planned.model, planned.repeat) not in latest:
+            record = RunRecord(planned, recorded=True, started_at=started_at)
+            for event in events:
+                record.add(event)
+            record.finish(result)
+            latest[planned.model, planned.repeat] = record
+            self._summaries.pop((planned.file.path, planned.case.id), None)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked and not answered yet, the oldest first. A run that goes on or ends asks no more."""
+        return tuple(self._questions)
+
+    def answered(self, question: Question) -> None:
+        """Take a question as answered, before the run says that it goes on."""
+        self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
         """The latest runs of a case, in the order of models and repeats."""
@@ -146,7 +232,7 @@ class RunBook:
                 name = run.result.status if run.result is not None else run.stage
                 counted[name] = counted.get(name, 0) + 1
         counted.pop("done", None)
-        return Counts(**counted)
+        return Counts(**counted, held=sum(run.held for run in self._runs.values()))
 
     def progress(self) -> Progress:
         """Of the batches under way; when there are none, of the last one."""
@@ -168,28 +254,22 @@ class RunBook:
         self._last_batch = event.batch
         fresh: dict[CaseKey, dict[tuple[str, int], RunRecord]] = {}
         for planned in event.runs:
-            expected = tuple(call.tool for call in planned.case.expected_calls())
-            record = RunRecord(
-                planned.run_id,
-                event.batch,
-                planned.file.path,
-                planned.case.id,
-                planned.model,
-                planned.repeat,
-                planned.file.hash,
-                expected,
-            )
+            record = RunRecord(planned, event.batch)
             self._runs[planned.run_id] = record
             fresh.setdefault((record.path, record.case_id), {})[record.model, record.repeat] = record
             self._summaries.pop((record.path, record.case_id), None)
         self._latest |= fresh
 
     def _finish(self, record: RunRecord, result: RunResult) -> None:
-        record.stage, record.result = "done", result
+        record.finish(result)
+        self._withdraw(record.run_id)
         self._summaries.pop((record.path, record.case_id), None)
-        record.view.grade(result, record.expected)
         if (batch := self._batches.get(record.batch)) is not None:
             batch.done += 1
+
+    def _withdraw(self, run_id: str) -> None:
+        if self._questions:
+            self._questions = [question for question in self._questions if question.run.run_id != run_id]
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
@@ -206,7 +286,7 @@ def _summarised(runs: list[RunRecord]) -> CaseSummary:
     statuses = {result.status for result in results}
     worst = next((status for status in _WORST_FIRST if status in statuses), None)
     scores = [result.score for result in results if result.score is not None]
-    return CaseSummary(worst, min(scores, default=None), stage)
+    return CaseSummary(worst, min(scores, default=None), stage, any(run.held for run in runs))
 
 
 def _repeat(run: RunRecord) -> int:

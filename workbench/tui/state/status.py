@@ -53,10 +53,13 @@ def _right(cases: int, counts: Counts, progress: Progress, *, bar: bool = True) 
         (counts.skipped, "", "skipped", "muted"),
         (counts.stopped, "", "stopped", "muted"),
         (counts.running + counts.waiting, GLYPHS.running, " running", "running"),
+        (counts.held, GLYPHS.asks, " asks" if counts.held == 1 else " ask", "warned"),
     )
     spans += [Span(f"{count} {sign}{word}  ", role) for count, sign, word, role in shown if count]
     if not any(count for count, _, _, _ in shown):
         return (Span(f"{many(cases, 'case')} ", "muted"),) if cases else EMPTY
+    if not progress.total:
+        return tuple(spans)  # recordings, which nothing was waited for
     took = clock(progress.elapsed_s) if progress.under_way else duration(progress.elapsed_s * 1000)
     spans.append(Span(f"{took} ", "muted"))
     return tuple(spans)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.suite.problems import Problem
+from workbench.trajectory.recording import SUFFIX
 
 RowKind = Literal["folder", "suite", "case", "problem", "hint"]
 
@@ -155,7 +156,7 @@ class TreeState:
             children: Iterable[_Folder | SuiteFile] = (*node.folders.values(), *node.files)
             below = [row for child in children for row in self._rows(child, depth + 1)]
         else:
-            label = node.path.stem if node.suite is not None else node.path.name
+            label = _short_name(node.path) if node.suite is not None else node.path.name
             head = Row(RowKey("suite", node.path), depth, label, node)
             below = self._cases(node, depth + 1) if node.suite is not None else self._problems(node, depth + 1)
         if self.filter and not below:
@@ -187,6 +188,10 @@ class TreeState:
             folder = waiting.pop()
             yield folder
             waiting.extend(folder.folders.values())
+
+
+def _short_name(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
 
 
 def _fits(case: Case, suite: str, words: Sequence[str]) -> bool:

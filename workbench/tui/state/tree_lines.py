@@ -50,6 +50,8 @@ def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
 
 
 def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
+    if summary.held:
+        return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
     if summary.stage == "running":
         return Span(GLYPHS.running, "running"), (Span("running", "running"),)
     if summary.stage == "waiting":

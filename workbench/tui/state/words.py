@@ -1,8 +1,6 @@
-"""Numbers in words: durations, tokens, scores, counts, as every pane writes them."""
+"""Numbers in words: durations, scores, counts, as every pane writes them."""
 
 from __future__ import annotations
-
-from workbench.trajectory.messages import Usage
 
 
 def duration(milliseconds: float) -> str:
@@ -22,11 +20,6 @@ def clock(seconds: float) -> str:
     whole = int(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-
-
-def tokens(usage: Usage) -> str:
-    """Tokens in and out of a request."""
-    return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
 
 
 def score(value: float | None) -> str:

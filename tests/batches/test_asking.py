@@ -1,0 +1,56 @@
+"""A session that asks: runs on a real server are held until somebody answers, or they are stopped."""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+from pathlib import Path
+
+from tests.programs import folders_in, program_of
+from workbench.batches.events import BatchDone, BatchEvent, ExecutionAsked, RunDone
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.session import Session
+from workbench.config.resources import bundled
+from workbench.grading.grade import RunResult
+from workbench.suite.loading import load_suite
+
+SENDING = ["e-mail-with-given-words", "e-mail-only-the-subject-matters", "high-priority-task"]
+
+
+def sending_runs(folder: Path) -> tuple[PlannedRun, ...]:
+    for name in ("office.toml", "office_server.py"):
+        shutil.copy(bundled("sample_suites") / name, folder / name)
+    runs = plan_runs([load_suite(folder / "office.toml")], case_ids=SENDING)
+    assert len(runs) == 3
+    return runs
+
+
+def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path) -> None:
+    said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    session = Session(said.put, program_of(tmp_path), asks=True)
+    runs = sending_runs(tmp_path)
+    results: dict[str, RunResult] = {}
+    asked: dict[str, str] = {}
+    try:
+        session.start(runs, trusted=lambda _path: True)
+        while not isinstance(event := said.get(timeout=30), BatchDone):
+            if isinstance(event, RunDone):
+                results[event.result.run_id] = event.result
+            if isinstance(event, ExecutionAsked):
+                asked[event.question.run_id] = event.question.call.id
+                if len(asked) == 3:
+                    allowed, refused, stopped = (run.run_id for run in runs)
+                    session.allow(allowed, asked[allowed], True)
+                    session.allow(refused, asked[refused], False)
+                    session.stop(stopped)
+                    session.allow(stopped, asked[stopped], True)
+    finally:
+        session.close()
+    assert [results[run.run_id].status for run in runs] == ["passed", "error", "stopped"]
+    assert results[runs[1].run_id].error == "send_email of server 'office' was not allowed to be executed"
+    lines = [json.loads(line) for line in folders_in(tmp_path).audit_log.read_text().splitlines()]
+    assert [(line["event"], line["run"], line["allowed"]) for line in lines] == [
+        ("started", runs[0].run_id, "asked"),
+        ("ended", runs[0].run_id, "asked"),
+    ]

@@ -1,0 +1,138 @@
+"""What suites and the settings beside them want from models needs trust; the user's own models need none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.programs import folders_in, program_of
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.specs import Specs
+from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
+from workbench.config.model_book import ModelBook, ModelOptions
+from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.trust import ModelNeed, Needs, TrustStore, needs_trust
+from workbench.tools.listings import Listings
+
+CASE = '[[cases]]\nname = "A"\nuser = "Do it."\nexpect_no_calls = true\n'
+SUITE = 'format = 1\nname = "S"\n{head}\n' + CASE
+LOCAL = '[models.local]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\nmodel = "llama"\n'
+SERVER = '[[servers]]\nname = "s"\ncommand = ["srv"]\n'
+
+
+def suite(folder: Path, head: str = "", case: str = "") -> SuiteFile:
+    file = folder / "suite.toml"
+    file.write_text(SUITE.format(head=head) + case, encoding="utf-8")
+    return load_suite(file)
+
+
+def settings(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "workbench.toml").write_text(text, encoding="utf-8")
+
+
+def planned(file: SuiteFile, *models: str) -> tuple[PlannedRun, ...]:
+    return plan_runs([file], models=models)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> ModelBook:
+    settings(tmp_path / "config", LOCAL.replace("local]", "mine]"))
+    return program_of(tmp_path).models
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    return folder
+
+
+def test_every_model_that_a_suite_its_cases_or_its_settings_name_is_listed(folder: Path, book: ModelBook) -> None:
+    settings(folder, LOCAL)
+    file = suite(folder, 'models = ["offline", "mine", "nowhere"]', 'models = ["openai:gpt"]\n')
+    needs = needs_of(file, book)
+    assert needs.models == (
+        ModelNeed("gpt", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ModelNeed("llama", "http://localhost:1/v1"),
+    )
+    assert needs.lines == (
+        "ask the model gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY",
+        "ask the model llama at http://localhost:1/v1",
+    )
+
+
+def test_the_offline_model_and_the_users_own_need_no_trust(folder: Path, book: ModelBook) -> None:
+    assert needs_of(suite(folder, 'models = ["offline", "mine", "replay:x.jsonl"]'), book).nothing
+
+
+def test_trust_ends_when_an_address_a_key_or_a_model_changes(folder: Path, book: ModelBook) -> None:
+    seen = set()
+    for old, new in ((":1/", ":1/"), (":1/", ":2/"), ('"llama"', '"qwen"'), ("\nmodel", '\napi_key_env = "K"\nmodel')):
+        settings(folder, LOCAL.replace(old, new))
+        seen.add(needs_of(suite(folder), book).fingerprint)
+    assert len(seen) == 4
+
+
+def test_what_was_trusted_before_models_counted_stays_trusted(folder: Path, book: ModelBook, tmp_path: Path) -> None:
+    store = TrustStore(tmp_path / "trust.json")
+    file = suite(folder, SERVER)
+    assert file.suite is not None
+    store.trust(file.path, needs_trust(file.suite, file.path))
+    assert store.is_trusted(file.path, needs_of(load_suite(file.path), book))
+    settings(folder, LOCAL)
+    assert not store.is_trusted(file.path, needs_of(file, book))
+
+
+def test_a_suite_that_needs_only_models_is_asked_about_only_when_they_are_used(folder: Path, book: ModelBook) -> None:
+    settings(folder, LOCAL)
+    file = suite(folder, 'models = ["local"]')
+    needs = needs_of(file, book)
+    assert must_ask(needs, planned(file), book)
+    assert must_ask(needs, planned(file, "offline", "local"), book)
+    assert not must_ask(needs, planned(file, "offline"), book)
+    assert not must_ask(needs, planned(file, "mine"), book)
+    assert not must_ask(needs, planned(file, "openai:gpt"), book)
+
+
+def test_an_address_of_the_command_line_makes_a_projects_model_the_users(folder: Path, tmp_path: Path) -> None:
+    settings(folder, LOCAL)
+    file = suite(folder, 'models = ["local"]')
+    options = ModelOptions(frozenset({"local"}), base_url="http://localhost:9/v1")
+    moved = ModelBook(folders_in(tmp_path).config, options=options)
+    assert not must_ask(needs_of(file, moved), planned(file, "local"), moved)
+    assert must_ask(needs_of(file, moved), planned(file), moved)
+
+
+def test_a_suite_that_starts_something_is_asked_about_on_any_model(folder: Path, book: ModelBook) -> None:
+    file = suite(folder, SERVER)
+    assert must_ask(needs_of(file, book), planned(file, "offline"), book)
+
+
+def test_what_changes_on_disk_during_a_batch_leads_none_of_its_runs_elsewhere(folder: Path, book: ModelBook) -> None:
+    settings(folder, LOCAL)
+    first, second = (planned(suite(folder, 'models = ["local"]'))[0] for _ in range(2))
+    specs = Specs(book)
+    before = specs.of(first)
+    settings(folder, LOCAL.replace("localhost:1", "elsewhere.test:1234"))
+    assert specs.of(second) == before
+    assert Specs(book).of(second) != before
+
+
+def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, book: ModelBook) -> None:
+    settings(folder, "[models.local]\n")
+    assert needs_of(suite(folder, 'models = ["local"]'), book) == Needs(folder)
+
+
+def test_mocks_will_do_where_the_tools_of_every_server_are_remembered(folder: Path, book: ModelBook) -> None:
+    settings(folder, LOCAL)
+    file = suite(folder, SERVER)
+    listings = Listings(folder / "listings")
+    assert not can_do_with_mocks(file, planned(file), book, listings)
+    assert file.suite is not None
+    listings.remember(file.path, file.suite.servers[0], ())
+    assert can_do_with_mocks(file, planned(file), book, listings)
+    assert not can_do_with_mocks(file, planned(file, "local"), book, listings)
+    without_servers = suite(folder)
+    assert not can_do_with_mocks(without_servers, planned(without_servers), book, listings)

@@ -1,0 +1,64 @@
+"""What `workbench run` really executes: read-only tools with `--execute`, all with `--execute-all`, else nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.test_tools import audited
+from workbench.config.resources import bundled
+from workbench.suite.loading import load_suite
+
+OFFICE = bundled("sample_suites") / "office.toml"
+
+
+def sending_case() -> str:
+    """The id of a sample case that sends an e-mail."""
+    suite = load_suite(OFFICE).suite
+    assert suite is not None
+    return next(case.id for case in suite.cases if any(call.tool == "send_email" for call in case.expected_calls()))
+
+
+@pytest.fixture
+def copy(program: Program) -> Path:
+    """The sample suite, but not where it came with the program."""
+    for name in ("office.toml", "office_server.py"):
+        shutil.copy(OFFICE.with_name(name), program.folder / name)
+    return program.folder / "office.toml"
+
+
+def test_the_samples_own_server_is_exempt(program: Program) -> None:
+    done = program.run("run", str(OFFICE), "--case", sending_case())
+    assert done.returncode == 0, done.stdout
+    assert [line["allowed"] for line in audited(program)] == ["exempt", "exempt"]
+    assert {line["model"] for line in audited(program)} == {"offline"}
+    assert "calls really executed: 1" in done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--execute",)])
+def test_a_copy_of_it_is_not_and_the_run_ends_naming_the_tool_and_the_way_out(
+    program: Program, copy: Path, options: tuple[str, ...]
+) -> None:
+    done = program.run("run", copy.name, "--trust", "--case", sending_case(), *options)
+    assert done.returncode == 3
+    assert "send_email of server 'office' is not marked read-only" in done.stdout
+    assert "--execute-all" in done.stdout
+    assert audited(program) == []
+
+
+def test_all_tools_can_be_executed_and_what_is_read_only_needs_no_leave(program: Program, copy: Path) -> None:
+    done = program.run("run", copy.name, "--trust", "--execute-all", "--case", sending_case(), "--case", "times-ten")
+    assert done.returncode == 0, done.stdout
+    found = {(line["tool"], line["allowed"]) for line in audited(program)}
+    assert found == {("send_email", "all"), ("calculate", "read-only")}
+
+
+def test_execute_all_makes_a_suite_execute_that_does_not_say_so(program: Program, copy: Path) -> None:
+    copy.write_text(copy.read_text().replace("execute = true", "execute = false", 1))
+    assert program.run("run", copy.name, "--trust", "--case", sending_case()).returncode == 0
+    assert audited(program) == []
+    program.run("run", copy.name, "--trust", "--case", sending_case(), "--execute-all")
+    assert [line["event"] for line in audited(program)] == ["started", "ended"]

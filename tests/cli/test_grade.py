@@ -1,0 +1,126 @@
+"""`workbench grade`: a recorded run is graded again anywhere, without its suite, its servers or a model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.suites import UNBUILT, WEATHER, WRONG
+
+RIGHT = "out/weather.right.offline.1.run.jsonl"
+PYTHON = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = { python = "looks:like_a_city" } }')
+
+
+@pytest.fixture
+def recorded(program: Program) -> Program:
+    """The weather suite, run and recorded."""
+    program.write("weather.toml", WEATHER + WRONG)
+    program.run("run", "weather.toml", "--record", "out")
+    return program
+
+
+def test_a_recording_alone_is_enough(recorded: Program) -> None:
+    shutil.move(recorded.folder / RIGHT, recorded.folder / "sent.run.jsonl")
+    (recorded.folder / "weather.toml").unlink()
+    done = recorded.run("grade", "sent.run.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "✓ Weather › Right" in done.stdout
+    assert done.stdout.endswith("nothing moved against the recorded grades\n")
+
+
+def test_a_failed_run_fails_again_and_shows_its_issue(recorded: Program) -> None:
+    done = recorded.run("grade", *map(str, sorted((recorded.folder / "out").iterdir())))
+    assert done.returncode == 1
+    assert 'expected "Nowhere", got "Oslo"' in done.stdout
+    assert "2 runs: 1 passed, 1 failed" in done.stdout
+
+
+def test_a_case_that_has_changed_since_moves_the_grade(recorded: Program) -> None:
+    recorded.write("weather.toml", WEATHER.replace('city = "Oslo"', 'city = "Bergen"'))
+    done = recorded.run("grade", RIGHT, "--suite", "weather.toml")
+    assert done.returncode == 1
+    assert done.stdout.endswith(f"{RIGHT}: passed 1.00 → failed 0.50\n")
+
+
+def test_the_json_report_says_what_moved(recorded: Program) -> None:
+    recorded.write("weather.toml", WEATHER.replace('city = "Oslo"', 'city = "Bergen"'))
+    report = json.loads(recorded.run("grade", RIGHT, "--suite", "weather.toml", "--format", "json").stdout)
+    assert report["regraded"] == [
+        {
+            "recording": RIGHT,
+            "before": {"status": "passed", "score": 1.0},
+            "after": {"status": "failed", "score": 0.5},
+            "moved": True,
+        }
+    ]
+    assert (report["report"], report["exit_code"], report["runs"][0]["case_id"]) == ("workbench", 1, "right")
+
+
+def test_a_run_that_ended_in_an_error_keeps_it(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    program.run("run", "weather.toml", "--model", "replay:gone.run.jsonl", "--record", "out")
+    [file] = (program.folder / "out").iterdir()
+    done = program.run("grade", str(file))
+    assert done.returncode == 3
+    assert "gone.run.jsonl cannot be read" in done.stdout
+
+
+def test_a_recording_that_breaks_off_is_an_error_that_was_never_graded(recorded: Program) -> None:
+    file = recorded.folder / RIGHT
+    recorded.write("cut.run.jsonl", file.read_text(encoding="utf-8")[:-900])
+    done = recorded.run("grade", "cut.run.jsonl")
+    assert done.returncode == 3
+    assert "cut.run.jsonl: not graded → error" in done.stdout
+
+
+def test_what_is_not_built_yet_is_an_error_and_no_failure(recorded: Program) -> None:
+    recorded.write(
+        "weather.toml", WEATHER + UNBUILT.replace('"Later"', '"Later"\nid = "right"').replace("Oslo", "Rome")
+    )
+    text = (recorded.folder / "weather.toml").read_text(encoding="utf-8").replace('name = "Right"', 'name = "Gone"')
+    recorded.write("weather.toml", text)
+    done = recorded.run("grade", RIGHT, "--suite", "weather.toml")
+    assert done.returncode == 3
+    assert 'this version cannot grade grading.by = "decision" yet' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.run.jsonl"], "nowhere.run.jsonl cannot be read"),
+        (["weather.toml"], "weather.toml is not a recording"),
+        ([RIGHT, "--suite", "nowhere.toml"], "there is no such file"),
+        ([RIGHT, "--suite", "other.toml"], "a run of the case 'right', and other.toml has no such case: wrong"),
+    ],
+)
+def test_what_cannot_be_graded_answers_two_and_says_why(recorded: Program, words: list[str], said: str) -> None:
+    recorded.write("other.toml", WEATHER[: WEATHER.index("[[cases]]")] + WRONG)
+    done = recorded.run("grade", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_check_in_python_needs_trust_and_gets_it(program: Program) -> None:
+    program.write("weather.toml", PYTHON)
+    program.write("looks.py", "def like_a_city(value):\n    print('looking')\n    return value == 'Oslo'\n")
+    program.run("run", "weather.toml", "--trust", "--record", "out")
+    shutil.move(program.folder / "looks.py", program.folder / "out" / "looks.py")
+    refused = program.run("grade", RIGHT)
+    assert refused.returncode == 2
+    assert "looks:like_a_city" in refused.stderr
+    done = program.run("grade", RIGHT, "--trust", "--format", "json")
+    assert done.returncode == 0, done.stdout
+    assert json.loads(done.stdout)["runs"][0]["status"] == "passed"
+
+
+def test_grading_starts_no_server_and_so_needs_no_trust_for_one(program: Program, tmp_path: Path) -> None:
+    program.write("weather.toml", WEATHER)
+    program.run("run", "weather.toml", "--record", "out")
+    served = '[[servers]]\nname = "gone"\ncommand = ["no-such-program"]\n[[tools]]'
+    program.write("weather.toml", WEATHER.replace("[[tools]]", served, 1))
+    assert program.run("grade", RIGHT, "--suite", "weather.toml").returncode == 0

@@ -1,0 +1,157 @@
+"""`workbench run` records, streams and replays; whatever goes wrong with a file, the runs and the report are there."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+from tests.cli.suites import SLOW, UNBUILT, WEATHER, WRONG
+from workbench.trajectory.recording import Recording, read_recording
+from workbench.trajectory.trajectory import Trajectory
+
+
+def the_recording_in(folder: Path) -> Recording:
+    [file] = folder.glob("*.run.jsonl")
+    return read_recording(file)
+
+
+def without_times(trajectory: Trajectory) -> Trajectory:
+    """What was said and done, without when, in which run and by which model."""
+    assert trajectory.start is not None
+    rounds = [
+        replace(
+            round_,
+            first_token_ms=None,
+            latency_ms=None,
+            calls=tuple(
+                replace(call, result=replace(call.result, latency_ms=0.0)) if call.result else call
+                for call in round_.calls
+            ),
+        )
+        for round_ in trajectory.rounds
+    ]
+    start = replace(trajectory.start, model="", suite_hash="")
+    return replace(trajectory, run_id="", start=start, rounds=tuple(rounds), duration_ms=0.0)
+
+
+def test_a_recorded_run_replays_to_the_same_trajectory(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    assert program.run("run", "weather.toml", "--record", "first").returncode == 0
+    name = "first/weather.right.offline.1.run.jsonl"
+    done = program.run("run", "weather.toml", "--model", f"replay:{name}", "--record", "again/deeper")
+    assert done.returncode == 0, done.stderr
+    again = the_recording_in(program.folder / "again" / "deeper")
+    assert without_times(again.trajectory) == without_times(read_recording(program.folder / name).trajectory)
+    assert again.trajectory.start is not None
+    assert again.trajectory.start.model == f"replay:{name}"
+
+
+def test_a_suite_names_recordings_relative_to_its_own_folder(program: Program) -> None:
+    program.write("suites/weather.toml", WEATHER)
+    program.run("run", "suites/weather.toml", "--record", "suites/kept")
+    replaying = '\nmodels = ["replay:kept/weather.right.offline.1.run.jsonl"]\n[[tools]]'
+    program.write("suites/weather.toml", WEATHER.replace("[[tools]]", replaying, 1))
+    done = program.run("run", "suites")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_replay_of_what_is_no_recording_is_an_error_that_names_it(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml", "--model", "replay:nowhere.run.jsonl", "--model", "replay:weather.toml")
+    assert done.returncode == 3
+    assert "nowhere.run.jsonl cannot be read: No such file or directory" in done.stdout
+    assert "weather.toml is not a recording: its first line is not JSON" in done.stdout
+
+
+def test_a_replay_takes_its_time_only_when_that_is_wanted(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    program.run("run", "weather.toml", "--record", "out")
+    [file] = (program.folder / "out").glob("*.run.jsonl")
+    head, *events, end = file.read_text().splitlines()
+    # As if each event had come 30 ms after the one before it: the first answer then takes 180 ms.
+    spread = [json.dumps({**json.loads(line), "ms": 30 * number}) for number, line in enumerate(events)]
+    file.write_text("\n".join([head, *spread, end]))
+    words = ("run", "weather.toml", "--model", f"replay:{file}", "--format", "json")
+    paced = json.loads(program.run(*words, "--pace", "recorded").stdout)
+    at_once = json.loads(program.run(*words).stdout)
+    assert paced["runs"][0]["rounds"][0]["latency_ms"] >= 150
+    assert at_once["runs"][0]["rounds"][0]["latency_ms"] < paced["runs"][0]["rounds"][0]["latency_ms"]
+
+
+def test_only_failing_runs_are_kept_when_that_is_wanted(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG + UNBUILT)
+    assert program.run("run", "weather.toml", "--record-failed", "out").returncode == 3
+    names = sorted(file.name for file in (program.folder / "out").iterdir())
+    assert names == ["weather.later.offline.1.run.jsonl", "weather.wrong.offline.1.run.jsonl"]
+
+
+def test_the_stream_is_nothing_but_recordings_line_by_line(program: Program) -> None:
+    program.write(
+        "weather.toml", WEATHER + WRONG.replace('name = "Wrong"', 'name = "Wrong"\nskip = "not now"') + UNBUILT
+    )
+    done = program.run("run", "weather.toml", "--format", "jsonl")
+    assert done.returncode == 3
+    runs = defaultdict(list)
+    for line in done.stdout.splitlines():
+        runs[json.loads(line)["run"]].append(line)
+    read = {}
+    for run, lines in runs.items():
+        recording = read_recording(program.write(f"{run}.run.jsonl", "\n".join(lines)))
+        assert recording.result is not None
+        read[recording.header.case] = (recording.result["status"], len(recording.trajectory.calls))
+    assert read == {"right": ("passed", 1), "wrong": ("skipped", 0), "later": ("error", 0)}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--record", "weather.toml"], "cannot record in weather.toml: it is a file"),
+        (["--record-failed", ""], "an empty text is no folder"),
+        (["--format", "jsonl", "--output", "a.jsonl"], "--format jsonl streams to standard output"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_before_anything_runs(program: Program, words: list[str], said: str) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_disk_without_room_costs_the_recording_and_not_the_report(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    done = subprocess.run(
+        [*COMMAND, "run", "weather.toml", "--record", "out"],
+        cwd=program.folder,
+        env=program.environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),  # as if that were all there is
+    )
+    assert done.returncode == 2
+    assert "1 run: 1 passed, 0 failed" in done.stdout
+    assert done.stderr == "not every run could be recorded in out: File too large\n"
+
+
+def test_a_killed_program_leaves_what_it_has_recorded(program: Program) -> None:
+    program.write("slow.toml", WEATHER[: WEATHER.index("[[cases]]")] + SLOW)
+    with program.start("run", "slow.toml", "--record", "out", "--verbose") as running:
+        assert running.stdout is not None
+        while "model answered" not in running.stdout.readline():
+            pass
+        running.send_signal(signal.SIGKILL)
+    [file] = (program.folder / "out").iterdir()
+    recording = read_recording(file)
+    assert file.name == "slow.slow.offline.1.run.jsonl.part"
+    assert not recording.complete
+    assert [call.tool for call in recording.trajectory.calls] == ["get_weather"]

@@ -1,0 +1,162 @@
+"""`workbench tools` on real servers: what they list, and one tool called by hand."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.suites import WEATHER
+from workbench.config.resources import bundled
+
+SERVERS = Path(__file__).parents[1] / "tools" / "servers"
+WORKSHOP = f"""
+format = 1
+name = "Workshop"
+
+[[tools]]
+name = "written"
+description = "Written out."
+
+[[servers]]
+name = "shop"
+command = ["python", "{SERVERS / "workshop.py"}"]
+env = {{ SHOP_TOKEN = "$SHOP_TOKEN" }}
+"""
+GONE = """
+[[servers]]
+name = "gone"
+prefix = "gone_"
+command = ["no-such-program-anywhere"]
+"""
+OFFICE = str(bundled("sample_suites") / "office.toml")
+
+
+@pytest.fixture
+def shop(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    program.write("shop.toml", WORKSHOP)
+    program.write(".env", "SHOP_TOKEN=hush-hush-9000\n")
+    return program
+
+
+def audited(program: Program) -> list[dict[str, Any]]:
+    file = program.folder / "state" / "toolcall-workbench" / "executions.jsonl"
+    if not file.exists():
+        return []
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_tools_are_listed_with_parameters_hints_and_sizes(program: Program) -> None:
+    done = program.run("tools", OFFICE)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    at = lines.index("    send_email(to: string, subject: string, body: string, cc?: array|null)")
+    assert lines[at + 1].startswith("        destructive, ")
+    assert "characters ≈ " in lines[at + 1]
+    assert lines[at + 2] == "        Send an e-mail."
+    assert any(line.startswith("  server office: 5 tools, ") for line in lines)
+    assert audited(program) == []
+
+
+def test_a_server_that_does_not_start_is_said_and_its_remembered_tools_are_shown(shop: Program) -> None:
+    first = shop.run("tools", "shop.toml", "--trust", "--format", "json")
+    assert first.returncode == 0, first.stderr
+    (written, served) = json.loads(first.stdout)["suites"][0]["sources"]
+    assert ([tool["name"] for tool in written["tools"]], written["server"]) == (["written"], None)
+    listed = {tool["name"]: tool for tool in served["tools"]}
+    assert listed["add"]["annotations"]["readOnlyHint"] is True
+    assert listed["add"]["tokens"] == -(-listed["add"]["characters"] // 4)
+    shop.write(".env", "")
+    shop.write("shop.toml", WORKSHOP + GONE)
+    second = shop.run("tools", "shop.toml", "--trust")
+    assert second.returncode == 3
+    assert "server shop: server 'shop' needs the environment variable SHOP_TOKEN" in second.stdout
+    assert "  as listed on 20" in second.stdout
+    assert "    add(a: integer, b: integer)" in second.stdout
+    assert "server gone: server 'gone' cannot be started" in second.stdout
+
+
+def test_a_call_prints_what_the_model_would_read_and_is_audited(shop: Program) -> None:
+    done = shop.run(
+        "tools", "shop.toml", "--trust", "--call", "echo", "--args", '{"text": "a\\u001b[31m\\nhush-hush-9000"}'
+    )
+    assert (done.returncode, done.stdout) == (0, "a␛[31m\n$SHOP_TOKEN\n")
+    started, ended = audited(shop)
+    assert (started["event"], started["tool"], started["allowed"], started["case"]) == (
+        "started",
+        "echo",
+        "by hand",
+        None,
+    )
+    assert started["arguments"] == {"text": "a\x1b[31m\n$SHOP_TOKEN"}
+    assert (ended["event"], ended["outcome"], ended["suite"]) == ("ended", "ok", str(shop.folder / "shop.toml"))
+
+
+def test_a_tool_error_answers_one_and_a_dead_server_three(shop: Program) -> None:
+    refused = shop.run("tools", "shop.toml", "--trust", "--call", "refuse", "--format", "json")
+    assert refused.returncode == 1
+    said = json.loads(refused.stdout)
+    assert (said["is_error"], said["server"], "closed" in said["content"]) == (True, "shop", True)
+    crashed = shop.run("tools", "shop.toml", "--trust", "--call", "crash")
+    assert (crashed.returncode, crashed.stdout) == (3, "")
+    assert "server 'shop' ended with exit code 3" in crashed.stderr
+    assert [line["outcome"] for line in audited(shop) if line["event"] == "ended"] == ["tool error", "server error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--call", "add", "--args", '{"a": "x", "c": 1}'], "args.a: 'x' is not of type 'integer'"),
+        (["--call", "nothing"], "there is no tool 'nothing'; there are add, breed"),
+        (["--call", "written"], "written is written out in the suite"),
+    ],
+)
+def test_what_cannot_be_called_answers_two_and_says_why(shop: Program, words: list[str], said: str) -> None:
+    done = shop.run("tools", "shop.toml", "--trust", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert audited(shop) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["weather.toml", "--call", "get_weather"], "get_weather is written out in the suite"),
+        (["shop.toml", "--server", "other"], "there is no server 'other'; there are shop"),
+        (["shop.toml", "--trust", "--call", "add", "--args", "[1]"], "--args must be a JSON object"),
+        (["shop.toml", "--trust", "--call", "add", "--args", '{"a": NaN}'], "NaN is no number of JSON"),
+        (["shop.toml"], "not trusted"),
+        (["nowhere.toml"], "nowhere.toml"),
+    ],
+)
+def test_wrong_usage_starts_nothing(shop: Program, words: list[str], said: str) -> None:
+    shop.write("weather.toml", WEATHER)
+    done = shop.run("tools", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (shop.folder / "state" / "toolcall-workbench" / "log" / "servers").exists()
+
+
+def test_a_log_that_cannot_be_written_keeps_a_tool_from_being_called(shop: Program) -> None:
+    (shop.folder / "state" / "toolcall-workbench" / "executions.jsonl").mkdir(parents=True)
+    done = shop.run("tools", "shop.toml", "--trust", "--call", "add", "--args", '{"a": 1, "b": 2}')
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "add was not executed: the audit log" in done.stderr
+
+
+def test_ctrl_c_ends_a_call_that_hangs_and_closes_the_server(shop: Program) -> None:
+    running = shop.start("tools", "shop.toml", "--trust", "--call", "hang")
+    while not audited(shop):
+        assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert (running.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert audited(shop)[-1]["outcome"] == "stopped"

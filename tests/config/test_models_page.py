@@ -1,0 +1,61 @@
+"""docs/models.md keeps its word: its TOML can be loaded, its table is complete, its ad hoc names mean the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from workbench.config.model_book import ModelBook, described
+from workbench.config.models import DEFAULT_SILENCE_S, PROVIDERS, SET_BY_PROGRAM, ModelSpec
+from workbench.config.settings_file import SETTINGS, read_models
+
+PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+RECIPES = re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def models_of(text: str, folder: Path) -> tuple[ModelSpec, ...]:
+    file = folder / "workbench.toml"
+    file.write_text(text, encoding="utf-8")
+    return tuple(read_models(file, "project").values())
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_every_block_of_toml_can_be_loaded(tmp_path: Path, block: str) -> None:
+    assert models_of(block, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "recipe"), RECIPES)
+def test_a_recipes_ad_hoc_name_reaches_the_same_model(tmp_path: Path, name: str, recipe: str) -> None:
+    (spec,) = models_of(re.findall(r"```toml\n(.*?)```", recipe, re.DOTALL)[0], tmp_path)
+    ad_hoc = described(re.findall(r"`--model (\S+?)[` ]", recipe)[0], "command line")
+    assert ad_hoc is not None
+    assert (ad_hoc.provider, ad_hoc.model, ad_hoc.base_url) == (spec.provider, spec.model, spec.base_url), name
+
+
+def test_the_four_recipes_are_there() -> None:
+    assert [name for name, _ in RECIPES] == ["Ollama", "LM Studio", "vLLM", "OpenRouter"]
+
+
+def test_the_table_has_every_key_and_no_other() -> None:
+    table = PAGE[PAGE.index("| key | type |") : PAGE.index("Everything wrong with the file")]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SETTINGS)
+    assert all(f"`{provider}`" in table for provider in PROVIDERS)
+    assert f"| {DEFAULT_SILENCE_S:g} | seconds" in table
+
+
+def test_what_the_program_sets_itself_is_named() -> None:
+    section = PAGE[PAGE.index("## params") : PAGE.index("## Limits")]
+    assert all(f"`{name}`" in section for name in SET_BY_PROGRAM)
+
+
+def test_every_way_to_write_a_model_is_understood(tmp_path: Path) -> None:
+    first = PAGE[: PAGE.index("## workbench.toml")]
+    names = re.findall(r"^\| `([^`]+)` \|", first, re.MULTILINE)
+    models_of(BLOCKS[0], tmp_path)
+    book = ModelBook(Path("none"))
+    for name in names:
+        if name != "offline" and not name.startswith("replay:"):
+            assert book.resolve(name, tmp_path, by_suite=False).name == name

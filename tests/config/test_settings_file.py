@@ -1,0 +1,94 @@
+"""Everything wrong with a `workbench.toml` is said at once: the file, the line, the place and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.config.models import ConfigError
+from workbench.config.settings_file import read_models
+
+MODEL = '[models.m]\nprovider = "openai"\n'
+
+
+def problems(folder: Path, text: str) -> tuple[str, ...]:
+    file = folder / "workbench.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        read_models(file, "project")
+    assert all(problem.startswith(f"{file}:") for problem in raised.value.problems)
+    return tuple(problem.removeprefix(f"{file}:") for problem in raised.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('base_ur = "x"', "3: models.m.base_ur is no setting: did you mean 'base_url'?"),
+        ("zzz = 1", "3: models.m.zzz is no setting: there are provider, base_url"),
+        ('api_key = "sk-hidden"', "3: models.m.api_key is no setting: put the key into a variable"),
+        ('api_key_env = "sk-hidden"', "3: models.m.api_key_env must be the name of an environment variable"),
+        ('api_key_env = "gsk_hiddenHIDDEN4711hidden"', "3: models.m.api_key_env must be the name of"),
+        ("api_key_env = 3", "3: models.m.api_key_env is not what it must be: give the name of an environment variable"),
+        ('base_url = "localhost:1234"', "3: models.m.base_url must be an http or https address"),
+        ('base_url = "ftp://h"', "3: models.m.base_url must be an http or https address"),
+        ('base_url = "http://"', "3: models.m.base_url must be an http or https address"),
+        ('base_url = "http://h:99999"', "3: models.m.base_url is no address"),
+        ('base_url = "http://u:hidden@h"', "3: models.m.base_url must not hold a user or a password"),
+        ('base_url = "http://h/v1?key=hidden"', "3: models.m.base_url must end with its path"),
+        ('base_url = "http://h/v1#x"', "3: models.m.base_url must end with its path"),
+        ('base_url = "http://h/v 1"', "3: models.m.base_url must not hold blanks"),
+        ('model = ""', "3: models.m.model is not what it must be: give the model's name"),
+        ("params = 3", "3: models.m.params is not what it must be: give a table"),
+        ("params = { stream = false, input = 1 }", "3: models.m.params must not hold 'input', 'stream'"),
+        ("params.seed = 2020-01-01", "3: models.m.params.seed is not what it must be: give a table of values"),
+        ("params.temperature = nan", "3: models.m.params must hold only values that JSON has"),
+        ("price = { input = 1 }", "3: models.m.price.output is missing: give US dollars"),
+        ("price = { input = -1, output = 1 }", "3: models.m.price.input is not what it must be: give US dollars"),
+        ("price = { input = 1, output = 1, in = 1 }", "3: models.m.price.in is no setting"),
+        ("concurrency = 0", "3: models.m.concurrency is not what it must be: give a whole number of at least 1"),
+        ("concurrency = 1.5", "3: models.m.concurrency is not what it must be: give a whole number"),
+        ("requests_per_minute = 0", "3: models.m.requests_per_minute is not what it must be: give a number above 0"),
+        ("silence_s = inf", "3: models.m.silence_s is not what it must be: give a number of seconds above 0"),
+        ('legacy_auth = "yes"', "3: models.m.legacy_auth is not what it must be: give true or false"),
+    ],
+)
+def test_a_setting_that_cannot_be_used(tmp_path: Path, line: str, said: str) -> None:
+    (problem,) = problems(tmp_path, MODEL + line + "\n[models.n]\nprovider = 'anthropic'\n")
+    assert problem.startswith(said)
+    assert "hidden" not in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[models.m]\n", "1: models.m.provider is missing: give one of 'openai', 'openai-responses', 'anthropic'"),
+        ('[models.m]\nprovider = "azure"', "2: models.m.provider is not what it must be: give one of"),
+        ('[models."a:b"]\nprovider = "openai"', "1: models.a:b is no name for a model"),
+        ('[models."a b"]\nprovider = "openai"', "1: models.a b is no name for a model"),
+        ('[models.offline]\nprovider = "openai"', "1: models.offline is no name for a model"),
+        ("models = 3", "1: models is not what it must be: write each model as a table"),
+        ("[models]\nm = 3", " models.m is not what it must be: write each model as a table"),
+        ("[modles.m]", " modles is no setting: did you mean 'models'?"),
+        ('format = 1\nname = "A suite"', "1: format makes this a suite"),
+        ("[models.m", " is no TOML: "),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
+    assert problems(tmp_path, text)[0].startswith(said)
+
+
+def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "workbench.toml").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        read_models(tmp_path / "workbench.toml", "user")
+
+
+def test_all_problems_are_told_each_with_its_line(tmp_path: Path) -> None:
+    found = problems(tmp_path, MODEL + "concurrency = 0\n\n[models.n]\nprovidr = 'openai'\nsilence_s = 0\n")
+    assert sorted(problem.split(" ")[0] + problem.split(" ")[1] for problem in found) == [
+        "3:models.m.concurrency",
+        "5:models.n.provider",
+        "6:models.n.providr",
+        "7:models.n.silence_s",
+    ]

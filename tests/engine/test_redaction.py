@@ -1,0 +1,185 @@
+"""No event holds a secret, however the model's stream is cut; what is no secret comes through as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.secrets import Secrets
+from workbench.engine.recorder import Recorder
+from workbench.trajectory.event_lines import event_to_line
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    Happening,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import Message, ToolDefinition, Usage
+from workbench.trajectory.trajectory import Trajectory
+
+KEY = "sk-planted-4711"
+START = RunStarted("hash", "case", "Case", "model", None, (), ())
+END = ResponseFinished(1, "answered", Usage(4711, 1), 1.0, 2.0)
+
+
+def secrets_of(*values: str) -> Secrets:
+    secrets = Secrets()
+    for number, value in enumerate(values):
+        secrets.add(f"KEY_{number}" if number else "KEY", value)
+    return secrets
+
+
+def told(secrets: Secrets, happenings: Iterable[Happening]) -> tuple[list[Happening], Trajectory]:
+    """What a recorder makes of a run's happenings, which begin with the first request."""
+    events: list[Event] = []
+    recorder = Recorder("run-1", lambda: 0.0, events.append, secrets)
+    for what in (START, RequestStarted(1), *happenings):
+        recorder.emit(what)
+    lines = "\n".join(map(event_to_line, events))
+    assert not [value for _, value in secrets.values if value in lines]
+    return [event.what for event in events[2:]], recorder.trajectory
+
+
+def test_a_secret_in_one_piece_becomes_its_name() -> None:
+    said, _ = told(secrets_of(KEY), [TextDelta(1, f"It is {KEY}!")])
+    assert said == [TextDelta(1, "It is $KEY!")]
+
+
+def test_a_secret_cut_into_letters_becomes_its_name() -> None:
+    said, trajectory = told(secrets_of(KEY), [*(TextDelta(1, letter) for letter in f"a {KEY} b"), END])
+    assert trajectory.rounds[0].text == "a $KEY b"
+    assert said[:3] == [TextDelta(1, "a"), TextDelta(1, " "), TextDelta(1, "$KEY")]
+
+
+def test_what_only_began_like_a_secret_is_told_once_that_is_clear() -> None:
+    said, _ = told(secrets_of(KEY), [TextDelta(1, "It says sk-"), TextDelta(1, "nothing")])
+    assert said == [TextDelta(1, "It says "), TextDelta(1, "sk-nothing")]
+
+
+@pytest.mark.parametrize(
+    "next_",
+    [
+        END,
+        RequestFailed(1, "cut"),
+        ReasoningDelta(1, "hm"),
+        CallStarted(1, "c", "t"),
+        RunFinished("stopped"),
+    ],
+)
+def test_what_was_held_back_is_told_before_what_comes_next(next_: Happening) -> None:
+    said, _ = told(secrets_of(KEY), [TextDelta(1, "ends with sk-"), next_])
+    assert said == [TextDelta(1, "ends with "), TextDelta(1, "sk-"), next_]
+
+
+def test_a_secret_around_a_call_is_hidden_from_there_on() -> None:
+    pieces: list[Happening] = [TextDelta(1, KEY[:5]), CallStarted(1, "c", "t"), TextDelta(1, KEY[5:] + " there"), END]
+    _, trajectory = told(secrets_of(KEY), pieces)
+    assert trajectory.rounds[0].text == f"{KEY[:5]}$KEY there"
+
+
+def test_arguments_are_clean_in_pieces_and_when_they_are_whole() -> None:
+    cut = [CallArgumentsDelta("c", piece) for piece in ('{"auth": "sk-pla', "nted-47", '11"}')]
+    done = CallFinished("c", {"auth": [KEY], KEY: 1}, raw=f"x{KEY}", problem=f"{KEY} is odd")
+    said, trajectory = told(secrets_of(KEY), [CallStarted(1, "c", "t"), *cut, done])
+    assert "".join(what.fragment for what in said if isinstance(what, CallArgumentsDelta)) == '{"auth": "$KEY"}'
+    call = trajectory.calls[0].call
+    assert (call.arguments, call.raw, call.problem) == ({"auth": ["$KEY"], "$KEY": 1}, "x$KEY", "$KEY is odd")
+
+
+def test_pieces_of_two_calls_at_once_are_told_apart() -> None:
+    pieces: list[Happening] = [CallStarted(1, "a", "t"), CallStarted(1, "b", "t")]
+    for left, right in zip(KEY, "12" * 9, strict=False):
+        pieces += [CallArgumentsDelta("a", left), CallArgumentsDelta("b", right)]
+    _, trajectory = told(secrets_of(KEY), [*pieces, RunFinished("stopped")])
+    assert [call.call.raw for call in trajectory.calls] == ["$KEY", ("12" * 9)[: len(KEY)]]
+
+
+def test_every_other_text_of_a_run_is_clean() -> None:
+    tool = ToolDefinition("t", f"uses {KEY}", {"properties": {"x": {"default": KEY}}})
+    start = replace(START, system=KEY, messages=(Message("user", f"my key: {KEY}"),), tools=(tool,), notices=(KEY,))
+    happenings: list[Happening] = [
+        RequestStarted(1),
+        RequestFailed(1, f"401: {KEY}"),
+        RetryScheduled(1, 2, 1.0, f"401: {KEY}"),
+        RequestStarted(1),
+        CallStarted(1, f"id-{KEY}", f"tool-{KEY}"),
+        CallArgumentsDelta(f"id-{KEY}", "{}"),
+        CallFinished(f"id-{KEY}"),
+        replace(END, carry={"signature": [f"<{KEY}>"]}),
+        ResultReceived(f"id-{KEY}", f"got {KEY}", False, "server", 1.0),
+        RunFinished("error", f"broke at {KEY}"),
+    ]
+    events: list[Event] = []
+    recorder = Recorder("run-1", lambda: 0.0, events.append, secrets_of(KEY))
+    for what in (start, *happenings):
+        recorder.emit(what)
+    assert KEY not in "".join(map(event_to_line, events))
+    assert recorder.trajectory.usage == Usage(4711, 1)
+    assert recorder.trajectory.calls[0].result is not None
+
+
+def test_a_number_that_is_a_secret_is_hidden_too() -> None:
+    done = CallFinished("c", {"pin": 12345678, "other": 1234567})
+    _, trajectory = told(secrets_of("12345678"), [CallStarted(1, "c", "t"), done])
+    assert trajectory.calls[0].arguments == {"pin": "$KEY", "other": 1234567}
+
+
+def test_a_secret_that_becomes_known_during_a_run_counts_from_then_on() -> None:
+    secrets = Secrets()
+    events: list[Event] = []
+    recorder = Recorder("run-1", lambda: 0.0, events.append, secrets)
+    recorder.emit(START)
+    recorder.emit(RequestStarted(1))
+    secrets.add("KEY", KEY)
+    recorder.emit(TextDelta(1, KEY))
+    assert events[-1].what == TextDelta(1, "$KEY")
+
+
+VALUE = st.text("abc1", min_size=4, max_size=7).filter(lambda value: "1" in value and not value.isdigit())
+VALUES = st.lists(VALUE, min_size=1, max_size=3)
+WORDS = st.text("abc1 ", max_size=8)
+
+
+def cut(text: str, places: Sequence[int]) -> list[str]:
+    edges = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
+    return [text[begin:end] for begin, end in pairwise(edges)] or [text]
+
+
+@given(VALUES, st.lists(WORDS, min_size=2, max_size=4), st.lists(st.integers(0, 99), max_size=12), st.data())
+def test_no_cutting_lets_a_secret_through(
+    values: list[str], words: list[str], places: list[int], data: st.DataObject
+) -> None:
+    planted = data.draw(st.sampled_from(values))
+    pieces = cut(planted.join(words), places)
+    breaks = data.draw(st.sets(st.integers(0, len(pieces))))
+    happenings: list[Happening] = []
+    for number, piece in enumerate(pieces):
+        happenings.append(TextDelta(1, piece))
+        if number in breaks:
+            happenings.append(CallStarted(1, f"x{number}", "t"))
+    _, trajectory = told(secrets_of(*values), [*happenings, END])
+    assert not [value for value in values if value in trajectory.rounds[0].text]
+
+
+@given(VALUES, WORDS, st.lists(st.integers(0, 99), max_size=12))
+def test_text_without_a_secret_stays_as_it_is(values: list[str], text: str, places: list[int]) -> None:
+    secrets = secrets_of(*values)
+    if secrets.redact(text) != text:
+        return
+    _, trajectory = told(secrets, [*(TextDelta(1, piece) for piece in cut(text, places)), END])
+    assert trajectory.rounds[0].text == text

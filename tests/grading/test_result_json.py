@@ -1,0 +1,53 @@
+"""What became of a run, as JSON: the words of the JSON report, and all of it again when it is read."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.results import result
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
+from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.reports.json_report import GradeReport
+
+GRADE = Grade(
+    "critics",
+    0.5,
+    "failed",
+    "one of two",
+    (CallPairing(0, 1, True, 1.0, 1.0, (ArgumentVerdict("city", False, 0.0, 1.0, '"A"', ["B"], True, "no"),)),),
+    (Issue("wrong argument", "no", "t", 1, 0, "city", '"A"', '["B"]', True),),
+)
+
+
+def test_it_reads_back_to_the_same_grades() -> None:
+    outcome = outcome_of(result("failed", grade=GRADE))
+    assert (outcome.status, outcome.error, outcome.score, outcome.grades) == ("failed", None, 0.5, (GRADE,))
+    assert outcome_from_json(json.loads(json.dumps(outcome_to_json(outcome)))) == outcome
+
+
+def test_its_words_are_those_of_the_json_report() -> None:
+    [grade] = json.loads(json.dumps(outcome_to_json(outcome_of(result("failed", grade=GRADE)))))["grades"]
+    pairing = grade["pairings"][0]
+    # A recording says all of a grade; what the report does not have of it is left out here.
+    for name in ("tool_score", "tool_weight"):
+        del pairing[name]
+    del pairing["arguments"][0]["counted"]
+    assert grade == GradeReport.model_validate(GRADE).model_dump(mode="json")
+
+
+def test_an_infinite_score_becomes_the_largest_number() -> None:
+    made = result("failed", grade=replace(GRADE, score=-math.inf))
+    assert outcome_to_json(outcome_of(made))["score"] == -sys.float_info.max
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"status": "fine", "error": None, "grades": []}, {"status": "passed", "grades": 3}]
+)
+def test_what_is_no_result_is_refused(broken: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"missing|must be"):
+        outcome_from_json(broken)  # type: ignore[arg-type]

@@ -1,0 +1,143 @@
+"""Every fault of an endpoint, under every API and both SDKs: the right events, one plain sentence, others unharmed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from tests.engine.making import finish_of
+from tests.providers.http.runs import SILENCE_S, failures, retries_of, run_on, spec_of
+from tests.providers.server import (
+    APIS,
+    CUT,
+    HANG,
+    RESET,
+    Answer,
+    Api,
+    Piece,
+    Server,
+    document,
+    error_document,
+    error_event,
+    page,
+    said,
+    serve,
+)
+from workbench.config.secrets import Secrets
+from workbench.providers.http.endpoints import Endpoints
+
+RAIN = "It rains."
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that is none, what is said of it, and whether it is worth another try."""
+
+    name: str
+    answer: Callable[[Api], Answer]
+    sentence: str
+    passing: bool = False
+    silence_s: float = 20.0
+
+
+def _refusal(status: int, message: str = "so it is", **headers: str) -> Callable[[Api], Answer]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda api: document(error_document(api, message), status, named)
+
+
+def _half(*rest: Piece, framing: Literal["chunked", "close"] = "chunked") -> Callable[[Api], Answer]:
+    """The beginning of an answer, and what comes then."""
+    return lambda api: Answer((*said(api, RAIN, end=False).pieces[:3], *rest), framing=framing)
+
+
+FAULTS = (
+    Fault("429", _refusal(429, "slow down", retry_after="7"), "asks for fewer requests (429: slow down)", True),
+    Fault("429 quota", _refusal(429, "insufficient_quota"), "has no quota left for the account (429"),
+    Fault("500", _refusal(500), "failed (500: so it is)", True),
+    Fault("503", _refusal(503), "is overloaded (503: so it is)", True),
+    Fault("529", _refusal(529), "is overloaded (529: so it is)", True),
+    Fault("408", _refusal(408), "(408: so it is)", True),
+    Fault("409", _refusal(409), "(409: so it is)", True),
+    Fault("425", _refusal(425), "(425: so it is)", True),
+    Fault("500, hopeless", _refusal(500, x_should_retry="false"), "failed (500: so it is)"),
+    Fault("400", _refusal(400), "does not accept the request (400: so it is)"),
+    Fault(
+        "400, TLS",
+        lambda _: page("<html><title>400 The plain HTTP request was sent to HTTPS port</title>", 400),
+        "port): write https:// in base_url",
+    ),
+    Fault("401", _refusal(401), "wants a key (401: so it is): name the variable that holds it as api_key_env"),
+    Fault("402", _refusal(402), "wants to be paid (402: so it is)"),
+    Fault("403", _refusal(403), "wants a key (403: so it is)"),
+    Fault("404, model", _refusal(404, "no test-model here"), "has no model 'test-model' (404: no test-model here)"),
+    Fault("404, path", lambda _: page("<html>Not Found</html>", 404), "(404: Not Found): correct base_url or provider"),
+    Fault("413", _refusal(413), "finds the request too large (413: so it is)"),
+    Fault("418", _refusal(418), "refuses the request (418: so it is)"),
+    Fault("422", _refusal(422), "does not accept the request (422: so it is)"),
+    Fault("redirect", _refusal(302, location="http://u:p@other/v1?key=1"), "redirects to http://other/v1 (302)"),
+    Fault("HTML, 502", lambda _: page("<html><title>Bad Gateway</title>", 502), "failed (502: Bad Gateway)", True),
+    Fault("HTML, 200", lambda _: page("<!doctype html><title>Hello</title>"), "answers with a web page (Hello)"),
+    Fault("error JSON, 200", lambda api: document(error_document(api, "no GPU")), "no GPU"),
+    Fault("other JSON, 200", lambda _: document({"hello": "world"}), "is no answer"),
+    Fault("broken JSON, 200", lambda _: Answer((b'{"id": "c1", ',), framing="length"), "that is no model's answer"),
+    Fault("garbage in the stream", _half(b"data: {nonsense\n\n"), "what is not JSON"),
+    Fault("no terminal event", lambda api: said(api, RAIN, end=False), "broke off before its end", True),
+    Fault("empty stream", lambda _: Answer((b": nothing\n\n",)), "held no answer"),
+    Fault("empty body", lambda _: Answer(framing="length"), "answers with nothing", True),
+    Fault("garbage", lambda _: Answer((b"\x00\x01 hello, world",), headers={}), "something that is no model's answer"),
+    Fault("cut before the headers", lambda _: Answer(before=(CUT,)), "broke the connection before it answered", True),
+    Fault("reset before the headers", lambda _: Answer(before=(RESET,)), "broke the connection before", True),
+    Fault("cut in the stream", _half(CUT), "broke the connection in the middle of its answer", True),
+    Fault("cut without chunks", _half(CUT, framing="close"), "broke off before its end", True),
+    Fault("reset in the stream", _half(RESET), "broke the connection in the middle of its answer", True),
+    Fault(
+        "no headers", lambda _: Answer(before=(HANG,)), "was silent for 0.25 s: raise silence_s", silence_s=SILENCE_S
+    ),
+    Fault("nothing but headers", lambda _: Answer((HANG,)), "was silent for 0.25 s", silence_s=SILENCE_S),
+    Fault("silence in the stream", _half(HANG), "was silent for 0.25 s", silence_s=SILENCE_S),
+    Fault("not HTTP", lambda _: Answer(before=(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", CUT)), "does not answer as HTTP does"),
+)
+
+
+@pytest.fixture(scope="module")
+def healthy() -> Iterator[Server]:
+    with Server(lambda request: said("openai", RAIN)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+async def test_a_fault_ends_in_one_plain_sentence_and_harms_nobody_beside_it(
+    fault: Fault, api: Api, healthy: Server
+) -> None:
+    endpoints = Endpoints(Secrets(), sleep=lambda _: asyncio.sleep(0), clock=iter(range(0, 10**9, 100)).__next__)
+    with Server(lambda request: fault.answer(api)) as server:
+        spec = spec_of(server, api, silence_s=fault.silence_s)
+        broken, beside = await asyncio.gather(
+            run_on(endpoints, spec), run_on(endpoints, spec_of(healthy, "openai", name="healthy"))
+        )
+        await endpoints.close()
+        assert len(server.requests) == (2 if fault.passing else 1)
+    finish = finish_of(broken)
+    assert finish.reason == "error"
+    assert fault.sentence in (finish.error or "")
+    assert spec.base_url in (finish.error or "")
+    assert "\n" not in (finish.error or "")
+    assert failures(broken) == [finish.error] * len(server.requests)
+    assert [retry.attempt for retry in retries_of(broken)] == ([2] if fault.passing else [])
+    assert finish_of(beside).reason == "answered"
+    assert failures(beside) == []
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_an_error_in_the_middle_of_a_stream_is_told_in_its_words(api: Api) -> None:
+    with serve(*[Answer((*said(api, RAIN, end=False).pieces, error_event(api, "out of memory")))] * 2) as server:
+        endpoints = Endpoints(Secrets())
+        made = await run_on(endpoints, spec_of(server, api))
+        await endpoints.close()
+    assert "out of memory" in (finish_of(made).error or "")
+    assert made.trajectory.rounds[0].text.startswith("It")

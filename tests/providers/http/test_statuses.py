@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.providers.http.statuses import asked_wait_s, shown_url
+
+NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
+        ({"retry-after": "Sat, 21 Nov 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sat, 99 Nov 2026 11:00:00 GMT"}, None),
+    ],
+)
+def test_how_long_an_endpoint_asks_to_wait_is_read_in_all_its_forms(
+    headers: Mapping[str, str], wait_s: float | None
+) -> None:
+    assert asked_wait_s(headers, NOON) == wait_s
+
+
+@given(st.text(), st.floats(0, 1e10))
+def test_no_header_breaks_the_reading(text: str, now_s: float) -> None:
+    wait_s = asked_wait_s({"retry-after": text}, now_s)
+    assert wait_s is None or (math.isfinite(wait_s) and wait_s >= 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://localhost:1234/v1", "http://localhost:1234/v1"),
+        ("https://user:secret@host/v1?key=secret#secret", "https://host/v1"),
+        ("/elsewhere?key=secret", "/elsewhere"),
+        ("http://[broken", "the endpoint"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
+    assert shown_url(url) == shown

@@ -1,0 +1,142 @@
+"""A recorded run plays again: its last attempts, its errors, its end, and its pace where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.trajectory.scripts import stamped
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.providers.registry import open_built_in
+from workbench.providers.replay import ReplayModel
+from workbench.trajectory.event_lines import event_to_line
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    Happening,
+    ModelEvent,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import Usage
+from workbench.trajectory.recording import Header, RecordedSuite, header_line, read_recording
+
+START = RunStarted("hash", "case", "Case", "m", None, (), ())
+CALL: list[ModelEvent] = [
+    CallStarted(1, "call-x", "t"),
+    CallArgumentsDelta("call-x", '{"a"'),
+    CallFinished("call-x", {}, '{"a"', "cut"),
+]
+ROUND: list[ModelEvent] = [ReasoningDelta(1, "Hm."), *CALL]
+CARRIED = ResponseFinished(1, "tool calls", Usage(3, 5), 1.0, 2.0, {"signed": "x"})
+
+
+def recorded(folder: Path, events: Sequence[Event]) -> Path:
+    file = folder / "a.run.jsonl"
+    header = Header("1", "run", "now", RecordedSuite("a.toml", "", ""), "case", "m", 0)
+    file.write_text("\n".join([header_line(header), *map(event_to_line, events)]))
+    return file
+
+
+def replay(folder: Path, happenings: Sequence[Happening]) -> ReplayModel:
+    return ReplayModel("replay:a", read_recording(recorded(folder, stamped([START, *happenings]))))
+
+
+async def played(model: ReplayModel, number: int = 1) -> list[ModelEvent | AnswerFinished]:
+    return [piece async for piece in model.stream(ModelRequest(number, None, (), ()))]
+
+
+async def test_a_round_comes_with_its_call_ids_usage_stop_reason_and_carry(tmp_path: Path) -> None:
+    model = replay(tmp_path, [RequestStarted(1), *ROUND, CARRIED])
+    assert await played(model) == [*ROUND, AnswerFinished("tool calls", Usage(3, 5), {"signed": "x"})]
+
+
+async def test_only_the_attempt_that_succeeded_is_played(tmp_path: Path) -> None:
+    failed = [RequestStarted(1), *ROUND, RequestFailed(1, "429"), RetryScheduled(1, 2, 5.0, "429")]
+    model = replay(
+        tmp_path, [*failed, RequestStarted(1), TextDelta(1, "Hi"), ResponseFinished(1, "answered", None, 1, 2)]
+    )
+    assert await played(model) == [TextDelta(1, "Hi"), AnswerFinished("answered")]
+
+
+async def test_a_recorded_error_comes_again_after_what_came_before_it(tmp_path: Path) -> None:
+    model = replay(tmp_path, [RequestStarted(1), *ROUND, RequestFailed(1, "cut"), RunFinished("error", "cut")])
+    pieces = []
+    with pytest.raises(ModelError, match=r"^cut$"):
+        async for piece in model.stream(ModelRequest(1, None, (), ())):
+            pieces.append(piece)
+    assert pieces == ROUND
+
+
+ANSWERED: list[Happening] = [RequestStarted(1), TextDelta(1, "Hi"), ResponseFinished(1, "answered", None, 1.0, 2.0)]
+CALLED: list[Happening] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived("call-x", "ok", False, "default", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("happenings", "number", "said"),
+    [
+        ([*ANSWERED, RunFinished("answered")], 2, r"no answer for request 2, the recorded run ended \(answered\)"),
+        ([*CALLED, RunFinished("error", "server gone")], 2, "^server gone$"),
+        ([*CALLED, RequestStarted(2), RunFinished("timed out", "no end within 1 s")], 2, "^no end within 1 s$"),
+        ([*CALLED, RunFinished("stopped")], 2, "no whole answer for request 2: the recorded run was stopped"),
+        ([RequestStarted(1), *CALL[:2]], 1, "no whole answer for request 1: the recorded run breaks off"),
+        ([], 1, "no whole answer for request 1"),
+    ],
+)
+async def test_a_request_beyond_the_recording_is_an_error_that_says_so(
+    tmp_path: Path, happenings: Sequence[Happening], number: int, said: str
+) -> None:
+    with pytest.raises(ModelError, match=said):
+        await played(replay(tmp_path, happenings), number)
+
+
+async def test_at_its_own_pace_each_piece_comes_as_long_after_the_request_as_it_did(tmp_path: Path) -> None:
+    moments_ms = (0.0, 500.0, 520.0, 1500.0, 1600.0)
+    happenings: list[Happening] = [
+        START,
+        RequestStarted(1),
+        TextDelta(1, "A"),
+        TextDelta(1, "B"),
+        ResponseFinished(1, "answered", None, 1, 2),
+    ]
+    events = [Event("run", n, ms, what) for n, (ms, what) in enumerate(zip(moments_ms, happenings, strict=True))]
+    now_s = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    recording = read_recording(recorded(tmp_path, events))
+    at_once = ReplayModel("replay:a", recording, sleep=sleep, clock=lambda: now_s)
+    assert [now_s async for _ in at_once.stream(ModelRequest(1, None, (), ()))] == [0.0, 0.0, 0.0]
+    paced = ReplayModel("replay:a", recording, own_pace=True, sleep=sleep, clock=lambda: now_s)
+    assert [now_s async for _ in paced.stream(ModelRequest(1, None, (), ()))] == pytest.approx([0.02, 1.0, 1.1])
+
+
+async def test_it_is_opened_by_name_relative_to_a_folder(tmp_path: Path) -> None:
+    recorded(tmp_path, stamped([START, *ANSWERED]))
+    model = open_built_in("replay:a.run.jsonl", tmp_path)
+    async with model.turn():
+        assert len([piece async for piece in model.stream(ModelRequest(1, None, (), ()))]) == 2
+    await model.close()
+    assert (model.name, model.seed, model.notices) == ("replay:a.run.jsonl", None, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("", "it is a folder"), ("no.run.jsonl", "No such file"), ("a.toml", "not a recording")]
+)
+def test_what_is_no_recording_is_named(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "a.toml").write_text("format = 1")
+    with pytest.raises(ModelError, match=said):
+        open_built_in(f"replay:{name}", tmp_path)

@@ -1,0 +1,114 @@
+"""Reading answers in tests: a stream as text goes in, what the engine would be told comes out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.config.models import ModelSpec, Provider
+from workbench.providers.model import AnswerFinished, ModelRequest
+from workbench.providers.wire.choose import wire_of
+from workbench.providers.wire.sse import SseParser
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
+
+WEATHER = ToolDefinition("get_weather", "The weather in a city.", {"properties": {"city": {"type": "string"}}})
+CLOCK = ToolDefinition("get_time")
+
+
+def a_spec(provider: Provider, base_url: str = "http://localhost:1/v1", /, **params: JsonValue) -> ModelSpec:
+    """A model of that provider, with these parameters."""
+    return ModelSpec("mine", provider, "model-1", base_url, params=params)
+
+
+def a_request(
+    *messages: Message,
+    tools: Sequence[ToolDefinition] = (WEATHER, CLOCK),
+    system: str | None = None,
+    calls_before: int = 0,
+) -> ModelRequest:
+    """A request of round 1, with a question if no messages are given."""
+    return ModelRequest(1, system, messages or (Message("user", "hi"),), tuple(tools), calls_before)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader said, put together."""
+
+    events: list[ModelEvent | AnswerFinished]
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextDelta))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
+
+    @property
+    def ids(self) -> list[str]:
+        return [event.call_id for event in self.events if isinstance(event, CallStarted)]
+
+    @property
+    def finished(self) -> list[CallFinished]:
+        """The finished calls in the order in which they began."""
+        done = {event.call_id: event for event in self.events if isinstance(event, CallFinished)}
+        return [done[call_id] for call_id in self.ids]
+
+    @property
+    def calls(self) -> list[tuple[str, Mapping[str, JsonValue]]]:
+        tools = [event.tool for event in self.events if isinstance(event, CallStarted)]
+        return [(tool, call.arguments) for tool, call in zip(tools, self.finished, strict=True)]
+
+    def fragments(self, call_id: str) -> str:
+        """The JSON text of a call's arguments as it was shown while it came."""
+        mine = (event for event in self.events if isinstance(event, CallArgumentsDelta) and event.call_id == call_id)
+        return "".join(event.fragment for event in mine)
+
+    @property
+    def end(self) -> AnswerFinished:
+        assert isinstance(self.events[-1], AnswerFinished)
+        return self.events[-1]
+
+
+def read(provider: Provider, stream: str | bytes, request: ModelRequest | None = None) -> Answer:
+    """The answer in a stream; raises what its reader raises."""
+    parser = SseParser()
+    raw = stream if isinstance(stream, bytes) else stream.encode()
+    reader = wire_of(a_spec(provider)).reader(request or a_request())
+    events: list[ModelEvent | AnswerFinished] = []
+    for event in [*parser.feed(raw), *parser.close()]:
+        events += reader.feed(event)
+    return Answer([*events, *reader.finish()])
+
+
+def read_whole(provider: Provider, document: Any, request: ModelRequest | None = None) -> Answer:
+    """The answer in a JSON document; raises what its reader raises."""
+    reader = wire_of(a_spec(provider)).reader(request or a_request())
+    return Answer([*reader.feed_whole(document), *reader.finish()])
+
+
+def body_of(spec: ModelSpec, request: ModelRequest) -> dict[str, Any]:
+    """The body of a request, parsed again."""
+    body: dict[str, Any] = json.loads(wire_of(spec).body(request))
+    return body
+
+
+def data(*documents: object) -> str:
+    """Events with these documents as data, texts as they are."""
+    texts = (document if isinstance(document, str) else json.dumps(document) for document in documents)
+    return "".join(f"data: {text}\n\n" for text in texts)
+
+
+def named(*documents: dict[str, Any]) -> str:
+    """Events that are named after the type of their documents, as OpenAI's Responses and Anthropic send them."""
+    return "".join(f"event: {document['type']}\ndata: {json.dumps(document)}\n\n" for document in documents)

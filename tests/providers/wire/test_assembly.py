@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.providers.wire.reading import CLOCK, WEATHER, a_request
+from tests.strategies import json_objects
+from workbench.providers.wire.assembly import CallAssembly, CallEvent, read_arguments
+from workbench.providers.wire.tool_names import ToolNames
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
+from workbench.trajectory.messages import Message, ToolCall
+
+
+def an_assembly(*earlier: str, calls_before: int = 0) -> CallAssembly:
+    history = Message("assistant", "", tuple(ToolCall(call_id, "get_time") for call_id in earlier))
+    names = ToolNames([WEATHER.name, CLOCK.name])
+    return CallAssembly(a_request(history, calls_before=calls_before), names)
+
+
+def test_the_api_s_own_ids_are_kept() -> None:
+    assembly = an_assembly("a")
+    assert [assembly.begin("b").id, assembly.begin("c").id] == ["b", "c"]
+
+
+@pytest.mark.parametrize("missing", [None, "", 7])
+def test_a_missing_id_becomes_one_of_ours(missing: object) -> None:
+    assembly = an_assembly(calls_before=3)
+    assert [assembly.begin(missing).id, assembly.begin(missing).id] == ["call-4", "call-5"]
+
+
+def test_ids_of_earlier_rounds_and_of_the_same_answer_are_not_used_again() -> None:
+    assembly = an_assembly("a", "call-2", calls_before=1)
+    assert [assembly.begin("a").id, assembly.begin("b").id, assembly.begin("b").id] == ["call-2-2", "b", "call-4"]
+
+
+def test_a_call_starts_with_the_name_of_an_offered_tool() -> None:
+    assembly = an_assembly()
+    assert list(assembly.name(assembly.begin("a"), "get_time")) == [CallStarted(1, "a", "get_time")]
+
+
+def test_a_name_may_come_in_pieces_after_the_first_arguments() -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    events = [
+        *assembly.name(call, ""),
+        *assembly.add(call, "{"),
+        *assembly.name(call, "get_"),
+        *assembly.name(call, "time"),
+    ]
+    assert events == [CallStarted(1, "a", "get_time"), CallArgumentsDelta("a", "{")]
+
+
+def test_an_invented_name_starts_the_call_with_its_arguments() -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    assert list(assembly.name(call, "nonsense")) == []
+    assert next(assembly.add(call, "{}")) == CallStarted(1, "a", "nonsense")
+
+
+def test_a_call_that_never_got_a_name_is_still_a_call() -> None:
+    assembly = an_assembly()
+    assembly.begin("a")
+    assert list(assembly.finish_all()) == [CallStarted(1, "a", ""), CallFinished("a", {})]
+
+
+def test_a_call_is_finished_once() -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    assert len(list(assembly.finish(call))) == 2
+    assert [*assembly.finish(call), *assembly.finish_all(), *assembly.add(call, "{}")] == []
+
+
+@pytest.mark.parametrize("nothing", [None, "", "  ", "null", {}, "{}"])
+def test_nothing_means_no_arguments(nothing: object) -> None:
+    assert read_arguments(nothing) == ({}, None)
+
+
+def test_arguments_may_come_as_an_object() -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    call.name = "get_weather"
+    events = [*assembly.add(call, {"city": "Oslo"}), *assembly.finish(call)]
+    assert events[1:] == [CallArgumentsDelta("a", '{"city": "Oslo"}'), CallFinished("a", {"city": "Oslo"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"city": "Os', "JSON that breaks off before its end"),
+        ('{"city": ', "JSON that breaks off before its end"),
+        ('{"city"', "JSON that breaks off before its end"),
+        ('{"city": "Oslo"} thanks', "text after the end of the JSON value, at character 18"),
+        ("{'city': 'Oslo'}", "not JSON: Expecting property name enclosed in double quotes at character 2"),
+        ('{"city": "a\tb"}', "not JSON: Invalid control character at character 12"),
+        ('["Oslo"]', "a list where a JSON object is due"),
+        ('"Oslo"', "a text where a JSON object is due"),
+        ("5", "a number where a JSON object is due"),
+        ("true", "true or false where a JSON object is due"),
+    ],
+)
+def test_broken_arguments_are_kept_with_what_is_wrong_with_them(text: str, problem: str) -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    events = [*assembly.name(call, "get_weather"), *assembly.add(call, text), *assembly.finish(call)]
+    assert events[-1] == CallFinished("a", {}, text, problem)
+
+
+def test_arguments_beyond_what_python_reads_are_broken_too() -> None:
+    for text in ('{"a": ' + "9" * 5000 + "}", "[" * 100_000):
+        arguments, problem = read_arguments(text)
+        assert arguments == {}
+        assert problem is not None
+        assert problem.startswith("arguments that cannot be read")
+
+
+def test_whole_arguments_at_the_end_replace_the_fragments() -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    events: list[CallEvent] = [*assembly.name(call, "get_weather"), *assembly.add(call, '{"ci')]
+    events += assembly.finish(call, '{"city": "Oslo"}')
+    assert events[-1] == CallFinished("a", {"city": "Oslo"})
+
+
+def test_halves_of_a_character_in_different_fragments_come_together() -> None:
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    list(assembly.add(call, '{"city": "\ud83c'))
+    list(assembly.add(call, '\udf89"}'))
+    assert list(assembly.finish(call))[-1] == CallFinished("a", {"city": "🎉"})
+
+
+@given(json_objects, st.lists(st.integers(0, 80), max_size=6), st.booleans())
+def test_any_fragments_of_any_arguments_give_the_same_call(
+    arguments: dict[str, object], cuts: list[int], ascii_only: bool
+) -> None:
+    text = json.dumps(arguments, ensure_ascii=ascii_only)
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    assembly = an_assembly()
+    call = assembly.begin("a")
+    events: list[CallEvent] = [*assembly.name(call, "get_weather")]
+    for start, end in itertools.pairwise(edges):
+        events += assembly.add(call, text[start:end])
+    events += assembly.finish_all()
+    shown = "".join(event.fragment for event in events if isinstance(event, CallArgumentsDelta))
+    assert shown == text
+    assert isinstance(events[-1], CallFinished)
+    assert json.dumps(events[-1].arguments) == json.dumps(arguments)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.providers.wire.reading import a_request, a_spec
+from tests.strategies import json_values
+from workbench.providers.wire.choose import wire_of
+from workbench.providers.wire.errors import LONGEST_ERROR_CHARACTERS, error_passes, error_text, reports_error
+from workbench.trajectory.messages import ToolDefinition
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"error": {"message": "no such model", "type": "invalid_request_error", "code": None}}, "no such model"),
+        ({"error": "no such model"}, "no such model"),
+        ({"error": {"code": "model_not_found"}}, "model_not_found"),
+        ({"object": "error", "message": "too long", "code": 400}, "too long"),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "Overloaded"),
+        ({"detail": "Not Found"}, "Not Found"),
+        ({"detail": [{"loc": ["body", "tools", 0], "msg": "Field required"}]}, "Field required (body.tools.0)"),
+        ({"errors": [{"message": "one"}, {"message": "two"}]}, "one; two"),
+        ([{"error": {"message": "in a list"}}], "in a list"),
+        ({"message": "Unauthorized"}, "Unauthorized"),
+        (
+            {"error": {"message": "Provider returned error", "metadata": {"raw": '{"error":{"message":"no tools"}}'}}},
+            "Provider returned error: no tools",
+        ),
+        ('{"error": {"message": "as text"}}', "as text"),
+        ('{"unheard_of": 1}', '{"unheard_of": 1}'),
+        ("{broken", "{broken"),
+        ("  upstream\n timed out ", "upstream timed out"),
+        ("<html><head><title>502 Bad Gateway</title></head><body>x</body></html>", "502 Bad Gateway"),
+        ("<!DOCTYPE html><style>p{}</style><p>Sorry &amp; bye</p>", "Sorry & bye"),
+        ("", None),
+        ({}, None),
+        ({"id": "1", "type": "message", "content": []}, None),
+        (None, None),
+        (5, None),
+    ],
+)
+def test_the_words_of_an_error(document: object, words: str | None) -> None:
+    assert error_text(document) == words
+
+
+def test_long_words_are_cut() -> None:
+    words = error_text("x" * 5000)
+    assert words is not None
+    assert len(words) == LONGEST_ERROR_CHARACTERS
+    assert words.endswith("x…")
+
+
+@pytest.mark.parametrize(
+    ("document", "is_one"),
+    [
+        ({"error": {"message": "x"}}, True),
+        ([{"error": "x"}], True),
+        ({"object": "error"}, True),
+        ({"type": "error"}, True),
+        ({"error": None, "choices": []}, False),
+        ([], False),
+        ("error", False),
+    ],
+)
+def test_what_is_an_error(document: object, is_one: bool) -> None:
+    assert reports_error(document) is is_one
+
+
+@pytest.mark.parametrize(
+    ("error", "passing"),
+    [
+        ({"code": 429}, True),
+        ({"code": "503"}, True),
+        ({"code": 400}, False),
+        ({"code": 500000}, False),
+        ({"type": "InternalServerError"}, True),
+        ({"status": "UNAVAILABLE"}, True),
+        ({"code": "insufficient_quota", "type": "rate_limit_error"}, False),
+        ({"type": "invalid_request_error"}, False),
+        ("overloaded_error", False),
+    ],
+)
+def test_which_errors_pass(error: object, passing: bool) -> None:
+    assert error_passes({"error": error}) is passing
+
+
+@given(json_values)
+def test_any_document_can_be_asked_for_its_error(document: Any) -> None:
+    words = error_text(document)
+    assert words is None or words
+    assert isinstance(error_passes({"error": document}), bool)
+
+
+TOOLS = [ToolDefinition("get_weather"), ToolDefinition("home.set_tv"), ToolDefinition("x.y")]
+
+
+@pytest.mark.parametrize(
+    ("error", "tool"),
+    [
+        ("Invalid schema for function 'home_set_tv': schema must be of type 'object'", "home.set_tv"),
+        ("tools.1.custom.input_schema: JSON schema is invalid", "home.set_tv"),
+        ("Invalid type for 'tools[2].function.parameters'", "x.y"),
+        ("[{'loc': ('body', 'tools', 0, 'function'), 'msg': 'x'}]", "get_weather"),
+        ("body -> tools -> 1 -> function", "home.set_tv"),
+        ("the schema of `x_y` is too deep", "x.y"),
+        ("Tool 'get_weather' and tool 'x_y' clash", "get_weather"),
+        ("'get_weather' and 'x_y' clash", None),
+        ("Invalid schema for function 'another'", None),
+        ("tools[17] is too much", None),
+        ("too many tools: 2 allowed", None),
+        ("slow down", None),
+    ],
+)
+def test_the_tool_of_which_an_error_speaks(error: str, tool: str | None) -> None:
+    for provider in ("openai", "openai-responses", "anthropic"):
+        assert wire_of(a_spec(provider)).tool_at(a_request(tools=TOOLS), error) == tool

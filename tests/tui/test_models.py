@@ -1,0 +1,59 @@
+"""The models to choose from: where each is reached, and whether its key is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tui.apps import SMART_HOME, opened, suites_in
+
+SETTINGS = """
+[models.local-llama]
+provider = "openai"
+base_url = "http://localhost:11434/v1"
+model = "llama3.1"
+
+[models.big]
+provider = "anthropic"
+model = "claude"
+api_key_env = "BIG_KEY"
+"""
+NAMED = SMART_HOME.replace(
+    'name = "Smart home"\n', 'name = "Smart home"\nmodels = ["offline", "openai:gpt-4o-mini", "no-such-model"]\n'
+)
+
+
+async def test_each_model_says_whose_it_is_where_it_is_reached_and_whether_its_key_is_there(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=NAMED)
+    (suites / "workbench.toml").write_text(SETTINGS)
+    variables = {"OPENAI_API_KEY": "sk-a-key-of-mine", "HOME": str(tmp_path)}
+    async with opened(suites, size=(220, 30), variables=variables) as app:
+        await app.press("m")
+        rows = [line.split("[ ] ")[1] for line in app.screen.splitlines() if "[ ] " in line]
+        lines = {row.split()[0]: row for row in rows}
+        assert list(lines) == ["offline", "local-llama", "big", "openai:gpt-4o-mini", "no-such-model"]
+        assert "no language model" in lines["offline"]
+        for said in ("named beside the suites", "http://localhost:11434/v1", "no key needed"):
+            assert said in lines["local-llama"]
+        assert "key missing: set BIG_KEY" in lines["big"]
+        assert "named by smart_home" in lines["openai:gpt-4o-mini"]
+        assert "key present" in lines["openai:gpt-4o-mini"]
+        assert "there is no model 'no-such-model'" in lines["no-such-model"]
+        assert "sk-a-key" not in app.screen
+        await app.press("down", "space", "enter")
+        assert app.app.main.models == ("local-llama",)
+
+
+async def test_settings_that_cannot_be_used_are_said_above_the_list(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    (suites / "workbench.toml").write_text("[models.x]\nprovider = 'none such'\n")
+    async with opened(suites, size=(200, 30), variables={"HOME": str(tmp_path)}) as app:
+        await app.press("m")
+        assert "workbench.toml" in app.screen
+        assert "[ ] offline" in app.screen
+
+
+async def test_a_model_that_was_named_when_the_app_was_opened_is_listed_and_checked(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(200, 30), models=("openai:o9",)) as app:
+        await app.press("m")
+        assert "[✓] openai:o9" in app.screen
+        assert "named on the command line" in app.screen

@@ -1,0 +1,272 @@
+"""Recordings of runs: written while a batch goes on, saved when a run is over, opened again.
+
+docs/recordings.md describes the file; `workbench.trajectory.recording` reads it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from workbench import __version__
+from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.config.secrets import Secrets
+from workbench.grading.grade import RunResult
+from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.suite.excerpt import Excerpts
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.trajectory.event_lines import event_to_line
+from workbench.trajectory.events import Event, Paused, ResponseFinished, ResultReceived, RunFinished, RunStarted
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.recording import (
+    SUFFIX,
+    Header,
+    RecordedSuite,
+    Recording,
+    RecordingError,
+    header_line,
+    result_line,
+)
+
+_logger = logging.getLogger(__name__)
+
+UNFINISHED = ".part"
+"""What the name of a recording ends in while its run goes on, and for ever when the program is killed."""
+
+_WORTH_A_WRITE = (RunStarted, ResponseFinished, Paused, ResultReceived, RunFinished)
+"""Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
+
+_NAME_PARTS_BYTES = (30, 50, 36)
+"""How long suite, case and model may be in a file's name, so that the name fits every file system."""
+
+
+class RecordingLines:
+    """The lines of recordings. `now` gives the time as ISO 8601 text."""
+
+    def __init__(self, secrets: Secrets, now: Callable[[], str]) -> None:
+        self._secrets = secrets
+        self._now = now
+        self._excerpts = Excerpts()
+
+    def prepare(self, runs: Iterable[PlannedRun]) -> None:
+        """Take the suites of runs apart now, and not when the first of them begins."""
+        for run in {run.file.path: run for run in runs}.values():
+            self._excerpts.of(run.file, run.case.id)
+
+    def header(self, planned: PlannedRun) -> str:
+        """The first line, of a run that begins now."""
+        text = self._excerpts.of(planned.file, planned.case.id)
+        header = Header(
+            program=__version__,
+            run=planned.run_id,
+            started_at=self._now(),
+            suite=RecordedSuite(planned.file.path.name, planned.file.hash, text),
+            case=planned.case.id,
+            model=planned.model,
+            repeat=planned.repeat,
+        )
+        return header_line(self._secrets.redacted(header))
+
+    def event(self, event: Event) -> str:
+        """The line of an event; events hold no secrets any more."""
+        return event_to_line(event)
+
+    def result(self, result: RunResult) -> str:
+        """The last line."""
+        return result_line(result.run_id, outcome_to_json(self._secrets.redacted(outcome_of(result))))
+
+
+class Recordings:
+    """Records the runs of a batch into a folder, as they happen; with `only_failed`, those that end well are removed.
+
+    Nothing that goes wrong with a file stops a run: `problem` then says what it was, of the first one. To be used on
+    one thread.
+    """
+
+    def __init__(self, folder: Path, lines: RecordingLines, *, only_failed: bool = False) -> None:
+        self.problem: str | None = None
+        self._folder = folder
+        self._lines = lines
+        self._only_failed = only_failed
+        self._open: dict[str, _RunFile] = {}
+        self._numbers: dict[str, int] = {}
+
+    def before(self, listener: BatchListener, runs: Iterable[PlannedRun]) -> BatchListener:
+        """A listener that records what is said of these runs, and passes it on."""
+        planned = {run.run_id: run for run in runs}
+        self._lines.prepare(planned.values())
+
+        def record_and_pass_on(event: BatchEvent) -> None:
+            if isinstance(event, RunEvent):
+                self._add(event.event, planned)
+            elif isinstance(event, RunDone):
+                self._finish(event.result)
+            listener(event)
+
+        return record_and_pass_on
+
+    def _add(self, event: Event, planned: dict[str, PlannedRun]) -> None:
+        run_id = event.run_id
+        try:
+            if isinstance(event.what, RunStarted):
+                run = planned[run_id]
+                self._open[run_id] = _RunFile(self._folder, _stem(run), self._numbers)
+                self._open[run_id].write(self._lines.header(run))
+            file = self._open.get(run_id)
+            if file is not None:
+                file.write(self._lines.event(event))
+                if isinstance(event.what, _WORTH_A_WRITE):
+                    file.flush()
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            self._give_up(run_id, error)
+
+    def _finish(self, result: RunResult) -> None:
+        file = self._open.get(result.run_id)
+        if file is None:
+            return
+        try:
+            if self._only_failed and result.status not in ("failed", "error"):
+                file.remove()
+            else:
+                file.write(self._lines.result(result))
+                file.finish()
+            del self._open[result.run_id]
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            self._give_up(result.run_id, error)
+
+    def _give_up(self, run_id: str, error: Exception) -> None:
+        file = self._open.pop(run_id, None)
+        if file is not None:
+            file.abandon()
+        if self.problem is None:
+            self.problem = f"not every run could be recorded in {self._folder}: {_reason(error)}"
+            _logger.error("%s", self.problem)
+
+
+def save_recording(
+    folder: Path,
+    planned: PlannedRun,
+    events: Sequence[Event],
+    result: RunResult,
+    *,
+    started_at: str,
+    secrets: Secrets,
+) -> Path:
+    """Write a run that is over into a folder, which is made if need be, and return the new file.
+
+    `started_at` is when the run began, as ISO 8601 text. Raises RecordingError when the file cannot be written.
+    """
+    lines = RecordingLines(secrets, lambda: started_at)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = _RunFile(folder, _stem(planned), {})
+        try:
+            for line in (lines.header(planned), *map(lines.event, events), lines.result(result)):
+                file.write(line)
+            return file.finish()
+        except BaseException:
+            file.remove()
+            raise
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise RecordingError(f"the run cannot be saved in {folder}: {_reason(error)}") from error
+
+
+def suite_of_recording(recording: Recording) -> SuiteFile:
+    """The suite in a recording, as if it stood where the recording does; its problems are in it. It has the recorded
+    case alone, except where that could not be cut out of the suite's text."""
+    return parse_suite(recording.header.suite.text, recording.path)
+
+
+def result_of_recording(recording: Recording) -> RunResult:
+    """The recorded run with the grades it was given; without a result it ended in an error that says so.
+
+    Raises RecordingError when its result is none.
+    """
+    header, start = recording.header, recording.trajectory.start
+    try:
+        outcome = outcome_from_json(recording.result or _CUT)
+    except ValueError as error:
+        raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
+    return RunResult(
+        run_id=header.run,
+        suite=str(recording.path),
+        case_id=header.case,
+        case_name=start.case_name if start is not None else header.case,
+        model=header.model,
+        repeat=header.repeat,
+        status=outcome.status,
+        trajectory=recording.trajectory,
+        grades=outcome.grades,
+        error=outcome.error,
+    )
+
+
+_CUT: dict[str, JsonValue] = {
+    "status": "error",
+    "error": "the recording breaks off before the run's end",
+    "score": None,
+    "grades": [],
+}
+
+
+class _RunFile:
+    """The file of one run, new and readable by its owner only. It has an unfinished name until it is finished.
+
+    `numbers` remembers for each stem the number to try next. Everything raises OSError.
+    """
+
+    def __init__(self, folder: Path, stem: str, numbers: dict[str, int]) -> None:
+        for number in count(numbers.get(stem, 1)):
+            self._path = folder / f"{stem}.{number}{SUFFIX}"
+            self._unfinished = self._path.with_name(self._path.name + UNFINISHED)
+            try:
+                descriptor = os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                continue
+            self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
+            # Looked for only now: another program that has this number gives its name away when it is done.
+            if not os.path.lexists(self._path):
+                break
+            self.remove()
+        numbers[stem] = number + 1
+
+    def write(self, line: str) -> None:
+        self._file.write(line + "\n")
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> Path:
+        """Close the file, give it its name, and return that."""
+        self._file.close()
+        return self._unfinished.rename(self._path)
+
+    def remove(self) -> None:
+        """Close the file and remove it."""
+        self.abandon()
+        self._unfinished.unlink()
+
+    def abandon(self) -> None:
+        """Close the file and leave it as it is."""
+        with suppress(OSError):
+            self._file.close()
+
+
+def _stem(planned: PlannedRun) -> str:
+    parts = (planned.file.path.stem, planned.case.id, planned.model)
+    return ".".join(_safe(part, length) for part, length in zip(parts, _NAME_PARTS_BYTES, strict=True))
+
+
+def _safe(text: str, length: int) -> str:
+    """A part of a file's name: letters, digits, `_` and `-`, at most so many bytes."""
+    return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

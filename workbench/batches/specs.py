@@ -1,0 +1,35 @@
+"""How the models of one batch are reached. It is found out once, so that what a run changes on disk sends no other run
+elsewhere than where the user was told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.batches.plan import PlannedRun
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.providers.registry import is_built_in
+
+
+class Specs:
+    """The models of one batch."""
+
+    def __init__(self, models: ModelBook) -> None:
+        self._models = models
+        self._found: dict[tuple[str, Path, bool], ModelSpec | ConfigError] = {}
+
+    def of(self, run: PlannedRun) -> ModelSpec | None:
+        """How the model of a run is reached, `None` for one that is built in; raises ConfigError when that is not
+        known."""
+        if is_built_in(run.model):
+            return None
+        asked = (run.model, run.file.path.parent, run.model_of_suite)
+        if asked not in self._found:
+            try:
+                self._found[asked] = self._models.resolve(asked[0], asked[1], by_suite=asked[2])
+            except ConfigError as error:
+                self._found[asked] = error
+        found = self._found[asked]
+        if isinstance(found, ConfigError):
+            raise found
+        return found

@@ -1,0 +1,79 @@
+"""What of a suite and its models needs trust, and whether a batch would use any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.batches.plan import PlannedRun
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.providers.registry import is_built_in
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Suite
+from workbench.suite.trust import ModelNeed, Needs, needs_trust
+from workbench.tools.listings import Listings
+
+
+def needs_of(file: SuiteFile, models: ModelBook) -> Needs:
+    """What a suite that has no errors would start, import, open, call and read, and which models it and the
+    `workbench.toml` beside it would have asked. The user's own models need no trust.
+
+    Raises ValueError for a suite with errors. Models that cannot be resolved count for nothing: they cannot be asked.
+    """
+    if file.suite is None:
+        raise ValueError(f"{file.path} has problems and cannot be run")
+    folder = file.path.parent
+    try:
+        of_project = models.of_project(folder)
+    except ConfigError:
+        of_project = ()
+    named = (spec_of(name, folder, models, by_suite=True) for name in models_named_by(file.suite))
+    asked = {_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
+    return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
+
+
+def must_ask(needs: Needs, runs: Iterable[PlannedRun], models: ModelBook) -> bool:
+    """Whether runs of a suite that is not trusted would use something of its needs. A suite that needs nothing but
+    models may run on others."""
+    return needs.beside_models or any(uses_untrusted_model(run, models) for run in runs)
+
+
+def can_do_with_mocks(file: SuiteFile, runs: Iterable[PlannedRun], models: ModelBook, listings: Listings) -> bool:
+    """Whether runs of a suite that is not trusted can be made without its servers, since their tools are remembered."""
+    suite = file.suite
+    if suite is None or not suite.servers or any(uses_untrusted_model(run, models) for run in runs):
+        return False
+    return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
+
+
+def uses_untrusted_model(run: PlannedRun, models: ModelBook) -> bool:
+    """Whether a run asks a model that its suite or the `workbench.toml` beside it describes."""
+    spec = spec_of(run.model, run.file.path.parent, models, by_suite=run.model_of_suite)
+    return spec is not None and needs_asking(spec)
+
+
+def models_named_by(suite: Suite) -> tuple[str, ...]:
+    """The models that a suite and its cases name, each once, in their order."""
+    names = [*suite.models, *(name for case in suite.cases for name in case.models or ())]
+    return tuple(dict.fromkeys(names))
+
+
+def needs_asking(spec: ModelSpec) -> bool:
+    """Whether somebody else than the user said how a model is reached."""
+    return spec.origin in ("suite", "project")
+
+
+def spec_of(name: str, folder: Path, models: ModelBook, *, by_suite: bool) -> ModelSpec | None:
+    """How a model is reached; `None` when it needs no endpoint, or when that is not known."""
+    if is_built_in(name):
+        return None
+    try:
+        return models.resolve(name, folder, by_suite=by_suite)
+    except ConfigError:
+        return None
+
+
+def _need(spec: ModelSpec) -> ModelNeed:
+    return ModelNeed(spec.model, spec.base_url, spec.api_key_env)

@@ -1,0 +1,44 @@
+"""`workbench run --format jsonl`: what happens in all runs as JSON lines, those of each run making up a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from workbench.batches.events import RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import RecordingLines
+from workbench.cli.suites import complain
+from workbench.grading.grade import RunResult
+
+
+class EventStream:
+    """Writes each line as soon as it is known; a run's header comes before its first line."""
+
+    def __init__(self, runs: Sequence[PlannedRun], lines: RecordingLines, stream: TextIO) -> None:
+        self._waiting = {run.run_id: run for run in runs}
+        self._lines = lines
+        self._stream = stream
+
+    def step(self, happened: RunEvent) -> None:
+        """Write an event."""
+        self._begin(happened.event.run_id)
+        self._write(lambda: self._lines.event(happened.event))
+
+    def done(self, result: RunResult) -> None:
+        """Write what became of a run; for one that never began, that is all there is beside its header."""
+        self._begin(result.run_id)
+        self._write(lambda: self._lines.result(result))
+
+    def _begin(self, run_id: str) -> None:
+        run = self._waiting.pop(run_id, None)
+        if run is not None:
+            self._write(lambda: self._lines.header(run))
+
+    def _write(self, line: Callable[[], str]) -> None:
+        try:
+            text = line()
+        except (ValueError, TypeError, RecursionError) as error:
+            complain(f"a line is missing in the stream, for it cannot be said in JSON: {error}")
+        else:
+            self._stream.write(f"{text}\n")

@@ -1,0 +1,29 @@
+"""`workbench grade`: its options. What it does is in `workbench.cli.regrading`, imported when it is done."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="FILE", help="recordings of runs")
+    parser.add_argument(
+        "--suite",
+        type=Path,
+        metavar="FILE",
+        help="grade by the cases of this suite as they are now, not by those in the recordings",
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let checks call the Python functions that they name, for this once"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="form of the report (default %(default)s)"
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Grade and report; returns an exit code."""
+    from workbench.cli.regrading import regrade_and_report
+
+    return regrade_and_report(options)

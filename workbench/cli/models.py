@@ -1,0 +1,27 @@
+"""`workbench models`: its options. What it does is in `workbench.cli.model_list`, imported when it is done."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let --check ask the endpoints that suites and their workbench.toml name"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="form of the list (default %(default)s)"
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    """List, and check if that is wanted; returns an exit code."""
+    from workbench.cli.model_list import list_models
+
+    return list_models(options)

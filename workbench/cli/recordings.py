@@ -1,0 +1,44 @@
+"""Where `workbench run` records to, made sure of before any run is paid for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.batches.recordings import RecordingLines, Recordings
+from workbench.cli.suites import complain
+from workbench.config.secrets import Secrets
+
+
+def recording_lines(secrets: Secrets) -> RecordingLines:
+    """The lines of runs that begin when the clock says so."""
+    return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+
+def recordings_of(options: argparse.Namespace, lines: RecordingLines) -> Recordings | None:
+    """What `--record` or `--record-failed` asks for, if either is given."""
+    folder = options.record or options.record_failed
+    return Recordings(folder, lines, only_failed=options.record is None) if folder is not None else None
+
+
+def can_record(options: argparse.Namespace) -> bool:
+    """Whether the options fit each other and the folder can be written to; it is made if need be. Says what is
+    wrong."""
+    if options.format == "jsonl" and options.output is not None:
+        complain("--format jsonl streams to standard output: send that to a file with > FILE, or use --record DIR")
+        return False
+    folder: Path | None = options.record or options.record_failed
+    if folder is None:
+        return True
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        obstacle = "it is a file" if folder.is_file() else error.strerror
+    else:
+        if os.access(folder, os.W_OK | os.X_OK):
+            return True
+        obstacle = "permission denied"
+    complain(f"cannot record in {folder}: {obstacle}")
+    return False

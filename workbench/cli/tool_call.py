@@ -1,0 +1,164 @@
+"""One tool of a server, executed by hand: found among the suites, its arguments checked, its answer printed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
+from workbench.cli.suites import complain
+from workbench.config.program import Program
+from workbench.reports.tools import SuiteTools
+from workbench.reports.values import progress_text
+from workbench.reports.visible import visible
+from workbench.suite.loading import SuiteFile
+from workbench.tools.answer import OnProgress
+from workbench.tools.argument_check import BrokenSchemaError, argument_problems
+from workbench.tools.audit import AuditLog, Caller, Outcome
+from workbench.tools.errors import ServerError, ToolsError
+from workbench.tools.pool import ServerPool
+from workbench.trajectory.events import ExecutionProgress
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+
+PROGRESS_EVERY_S = 0.1
+
+CALL_ID = "by hand"
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """What is to be called, and how its answer is printed (`text` or `json`)."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    format: str
+
+
+@dataclass(frozen=True)
+class _Found:
+    file: SuiteFile
+    tool: ToolDefinition
+
+
+def parsed_arguments(text: str) -> dict[str, JsonValue]:
+    """The arguments of a call; raises ValueError when the text is no JSON object."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is no number of JSON")
+
+    try:
+        arguments = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--args is not JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise ValueError('--args must be a JSON object, as in --args \'{"city": "Oslo"}\'')
+    return arguments
+
+
+async def call_by_hand(
+    by_hand: ByHand,
+    listed: Sequence[tuple[SuiteFile, SuiteTools]],
+    pool: ServerPool,
+    program: Program,
+    output: TextIO,
+) -> int:
+    """Call the tool and print what it answers; returns an exit code. It is written into the audit log."""
+    found = _found(by_hand.tool, listed, program)
+    if isinstance(found, int):
+        return found
+    if not _arguments_fit(by_hand, found.tool, program):
+        return USAGE
+    server = next(s for s in (found.file.suite.servers if found.file.suite else ()) if s.name == found.tool.server)
+    call = ToolCall(CALL_ID, by_hand.tool, by_hand.arguments)
+    log = AuditLog(program.folders.audit_log, program.secrets)
+    outcome: Outcome = "stopped"
+    try:
+        started = await pool.started(found.file.path, server)
+        audited = log.begin(Caller(str(found.file.path.absolute())), call, server.name, "by hand")
+        began = time.monotonic()
+        try:
+            answer = await started.call(call.tool, call.arguments, _told(by_hand.tool, program))
+            outcome = "tool error" if answer.is_error else "ok"
+        except ServerError:
+            outcome = "server error"
+            raise
+        finally:
+            duration_ms = round((time.monotonic() - began) * 1000, 3)
+            audited.end(outcome, duration_ms)
+    except ToolsError as error:
+        complain(str(error), program.secrets)
+        return INFRASTRUCTURE
+    if by_hand.format == "json":
+        said = {
+            "server": server.name,
+            "tool": call.tool,
+            "arguments": program.secrets.redacted(by_hand.arguments),
+            "is_error": answer.is_error,
+            "content": answer.content,
+            "duration_ms": duration_ms,
+        }
+        output.write(json_text(said, indent=2) + "\n")
+    else:
+        output.write(visible(answer.content) + "\n")
+    return QUALITY_MISSED if answer.is_error else OK
+
+
+def _found(tool: str, listed: Sequence[tuple[SuiteFile, SuiteTools]], program: Program) -> _Found | int:
+    """The tool and the suite whose server has it, or an exit code after saying why there is none."""
+    live = [
+        _Found(file, definition)
+        for file, suite in listed
+        for source in suite.sources
+        if source.server is not None and source.error is None
+        for definition in source.tools
+        if definition.name == tool
+    ]
+    if len(live) == 1:
+        return live[0]
+    if live:
+        places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
+        complain(f"{tool} is ambiguous: {places}; name one suite, and its server with --server", program.secrets)
+        return USAGE
+    sources = [source for _, suite in listed for source in suite.sources]
+    errors = [source.error for source in sources if source.error is not None]
+    for error in errors:
+        complain(error, program.secrets)
+    if errors:
+        return INFRASTRUCTURE
+    if any(definition.name == tool for source in sources if source.server is None for definition in source.tools):
+        complain(f"{tool} is written out in the suite, and has no server that could be called", program.secrets)
+        return USAGE
+    names = sorted({definition.name for source in sources if source.server for definition in source.tools})
+    complain(f"there is no tool {tool!r}; there are {', '.join(names) or 'none'}", program.secrets)
+    return USAGE
+
+
+def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> bool:
+    try:
+        problems = argument_problems(by_hand.arguments, tool.parameters)
+    except BrokenSchemaError as error:
+        complain(f"the arguments were not checked, for the schema of {tool.name} is broken: {error}", program.secrets)
+        return True
+    for problem in problems:
+        complain(problem, program.secrets)
+    if problems:
+        complain(f"{tool.name} was not called: its schema refuses these arguments", program.secrets)
+    return not problems
+
+
+def _told(tool: str, program: Program, clock: Callable[[], float] = time.monotonic) -> OnProgress:
+    """Says how far the execution is on standard error, so often that it can be followed and no more."""
+    told_s = float("-inf")
+
+    def tell(progress: float, total: float | None, message: str | None) -> None:
+        nonlocal told_s
+        if clock() - told_s >= PROGRESS_EVERY_S:
+            told_s = clock()
+            said = progress_text(ExecutionProgress(CALL_ID, progress, total, message))
+            complain(f"{tool}: {said}", program.secrets)
+
+    return tell

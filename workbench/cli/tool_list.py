@@ -1,0 +1,154 @@
+"""What `workbench tools` does: start the servers of suites, list their tools, or call one of them by hand."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import TextIO
+
+from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
+from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
+from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
+from workbench.cli.trust import trusted_suites
+from workbench.config.folders import user_folders
+from workbench.config.logs import log_to
+from workbench.config.program import Program, program_in
+from workbench.reports.paint import paint_for
+from workbench.reports.tools import SuiteTools, ToolSource, tool_lines, tools_json
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Server, Suite
+from workbench.tools.errors import ServerError
+from workbench.tools.pool import ServerPool
+from workbench.tools.toolbox import definition_of
+from workbench.trajectory.json_text import json_text
+
+PLAIN_WIDTH = 120
+"""Columns where the listing does not go to a terminal."""
+
+
+class RefusedError(Exception):
+    """What was asked for cannot be done; the message says why and what to do."""
+
+
+def list_or_call(options: argparse.Namespace) -> int:
+    """List the tools of suites, or call one; returns an exit code."""
+    program = program_in(user_folders(), os.environ)
+    log_to(program.folders.log, program.secrets)
+    output = sys.stdout
+    try:
+        files = _suites(options)
+        by_hand = ByHand(options.call, parsed_arguments(options.args), options.format) if options.call else None
+        if by_hand is not None:
+            _refuse_written_out(by_hand.tool, files)
+    except (NoSuitesError, RefusedError, ValueError) as error:
+        complain(str(error), program.secrets)
+        return USAGE
+    started = [file for file in files if file.suite is not None and file.suite.servers]
+    trusted = trusted_suites(
+        started,
+        program,
+        all_of_them=options.trust,
+        asks=lambda _file, needs: bool(needs.commands or needs.urls or needs.modules),
+    )
+    if trusted is None:
+        return USAGE
+    with redirect_stdout(sys.stderr):  # what a server in this process prints must not spoil the output
+        return asyncio.run(_until_signalled(options, files, program, by_hand, output))
+
+
+async def _until_signalled(
+    options: argparse.Namespace, files: Sequence[SuiteFile], program: Program, by_hand: ByHand | None, output: TextIO
+) -> int:
+    """Do it; the first signal ends it and closes the servers, further ones wait for that too."""
+    pool = ServerPool(program)
+    working = asyncio.create_task(_work(options, files, program, pool, by_hand, output))
+    loop = asyncio.get_running_loop()
+    signalled = asyncio.Event()
+
+    def end() -> None:
+        if not signalled.is_set():
+            signalled.set()
+            working.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, end)
+    try:
+        return await working
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    finally:
+        await pool.close()
+
+
+async def _work(
+    options: argparse.Namespace,
+    files: Sequence[SuiteFile],
+    program: Program,
+    pool: ServerPool,
+    by_hand: ByHand | None,
+    output: TextIO,
+) -> int:
+    suites = await asyncio.gather(*(_tools_of(file, options.server, pool) for file in files))
+    if by_hand is not None:
+        return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, output)
+    if options.format == "json":
+        text = json_text(tools_json(suites), indent=2)
+    else:
+        width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if output.isatty() else PLAIN_WIDTH
+        text = "\n".join(tool_lines(suites, width, paint_for(output, os.environ)))
+    output.write(f"{program.secrets.redact(text)}\n")
+    failed = any(source.error is not None for suite in suites for source in suite.sources)
+    return INFRASTRUCTURE if failed else OK
+
+
+def _suites(options: argparse.Namespace) -> list[SuiteFile]:
+    """The suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
+    files = load_suites(options.paths)
+    say_problems(problem for file in files for problem in file.errors)
+    if any(file.suite is None for file in files):
+        raise RefusedError("nothing was started: put these suites right first")
+    if options.server is None:
+        return list(files)
+    kept = [file for file in files if any(server.name == options.server for server in _suite(file).servers)]
+    if not kept:
+        names = sorted({server.name for file in files for server in _suite(file).servers})
+        raise RefusedError(f"there is no server {options.server!r}; there are {', '.join(names) or 'none'}")
+    return kept
+
+
+def _suite(file: SuiteFile) -> Suite:
+    assert file.suite is not None
+    return file.suite
+
+
+def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
+    """Raises RefusedError for a tool that is only written out: nothing stands behind it that could be called."""
+    if not any(_suite(file).servers for file in files):
+        names = {written.name for file in files for written in _suite(file).tools}
+        why = "is written out in the suite, and has no server" if tool in names else "is not there: there is no server"
+        raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
+
+
+async def _tools_of(file: SuiteFile, only: str | None, pool: ServerPool) -> SuiteTools:
+    suite = _suite(file)
+    servers = [server for server in suite.servers if only in (None, server.name)]
+    sources = await asyncio.gather(*(_listed(file, suite, server, pool) for server in servers))
+    written = tuple(map(definition_of, suite.tools)) if only is None else ()
+    return SuiteTools(str(file.path), suite.name, (*([ToolSource(None, written)] if written else []), *sources))
+
+
+async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool) -> ToolSource:
+    try:
+        return ToolSource(server.name, (await pool.started(file.path, server)).tools)
+    except ServerError as error:
+        remembered = pool.remembered(suite, file.path).get(server.name)
+        if remembered is None:
+            return ToolSource(server.name, error=str(error))
+        return ToolSource(server.name, remembered.tools, str(error), remembered.listed_at)

@@ -1,0 +1,28 @@
+"""`workbench tools`: its options. What it does is in `workbench.cli.tool_list` and `workbench.cli.tool_call`, imported
+when it is done."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
+    parser.add_argument("--server", metavar="NAME", help="only the tools of the server of this name")
+    parser.add_argument("--call", metavar="TOOL", help="really execute this tool once, and print what it answers")
+    parser.add_argument(
+        "--args", default="{}", metavar="JSON", help="the arguments of the call, a JSON object (default %(default)s)"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let the suites start and import their servers, for this time"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="form of what is printed (default %(default)s)"
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    """List, or call; returns an exit code."""
+    from workbench.cli.tool_list import list_or_call
+
+    return list_or_call(options)

@@ -1,0 +1,24 @@
+"""Which `workbench.toml` belongs to the suites of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SETTINGS_NAME = "workbench.toml"
+
+_PROJECT_ROOTS = (".git", "pyvenv.cfg")
+"""What the root of a project holds: nothing above it is looked at."""
+
+
+def project_file(folder: Path, home: Path | None) -> Path | None:
+    """The nearest `workbench.toml` in a folder or above it, but not above a repository's root, a virtual environment or
+    the user's home, nor in the root of the file system."""
+    here = folder.resolve()
+    for parent in (here, *here.parents):
+        if parent == parent.parent:
+            return None
+        if (parent / SETTINGS_NAME).is_file():
+            return parent / SETTINGS_NAME
+        if parent == home or any((parent / name).exists() for name in _PROJECT_ROOTS):
+            return None
+    return None

@@ -1,0 +1,169 @@
+"""Reads a `workbench.toml`: the models it names, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from workbench.config.models import (
+    DEFAULT_SILENCE_S,
+    OWN_URLS,
+    PROVIDERS,
+    ConfigError,
+    ModelSpec,
+    Origin,
+    Price,
+    Provider,
+    checked_base_url,
+    checked_key_variable,
+    checked_params,
+    usual_key_variable,
+)
+
+_NOT_NEGATIVE = Field(ge=0, allow_inf_nan=False)
+_POSITIVE = Field(gt=0, allow_inf_nan=False)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Price(_Strict):
+    input: Annotated[float, _NOT_NEGATIVE]
+    output: Annotated[float, _NOT_NEGATIVE]
+    cached_input: Annotated[float, _NOT_NEGATIVE] | None = None
+
+
+class _Model(_Strict):
+    provider: Provider
+    base_url: Annotated[str, AfterValidator(checked_base_url)] | None = None
+    model: Annotated[str, Field(min_length=1)] | None = None
+    api_key_env: Annotated[str, AfterValidator(checked_key_variable)] | None = None
+    params: Annotated[dict[str, JsonValue], AfterValidator(checked_params)] = {}
+    price: _Price | None = None
+    concurrency: Annotated[int, Field(ge=1)] | None = None
+    requests_per_minute: Annotated[float, _POSITIVE] | None = None
+    silence_s: Annotated[float, _POSITIVE] = DEFAULT_SILENCE_S
+    legacy_auth: bool = False
+
+
+SETTINGS = tuple(_Model.model_fields)
+"""The settings that a model can have."""
+
+
+def _checked_name(name: str) -> str:
+    if not name or ":" in name or name == "offline" or " " in name or not name.isprintable():
+        raise ValueError("is no name for a model: use one without ':' and blanks, and not 'offline'")
+    return name
+
+
+class _Settings(_Strict):
+    models: dict[Annotated[str, AfterValidator(_checked_name)], _Model] = {}
+
+
+def read_models(file: Path, origin: Origin) -> Mapping[str, ModelSpec]:
+    """The models that a `workbench.toml` names, by name and in its order. Raises ConfigError with all its problems."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+        settings = _Settings.model_validate(tomllib.loads(text))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: is not UTF-8: save it as UTF-8 text") from error
+    except ValidationError as error:
+        raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file}: is no TOML: {error}") from error
+    return {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
+
+
+def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
+    base_url = written.base_url or OWN_URLS[written.provider]
+    price = written.price
+    return ModelSpec(
+        name=name,
+        provider=written.provider,
+        model=written.model or name,
+        base_url=base_url,
+        api_key_env=written.api_key_env or usual_key_variable(base_url),
+        params=written.params,
+        price=Price(price.input, price.output, price.cached_input) if price is not None else None,
+        concurrency=written.concurrency,
+        requests_per_minute=written.requests_per_minute,
+        silence_s=written.silence_s,
+        legacy_auth=written.legacy_auth,
+        origin=origin,
+        file=file,
+    )
+
+
+def _problem(file: Path, text: str, found: ErrorDetails) -> str:
+    """One sentence. What stands in the file is never shown: it may be a key that was written in the wrong place."""
+    place = tuple(str(part) for part in found["loc"] if part != "[key]")
+    line = _line_of(text, place)
+    return f"{file}{f':{line}' if line else ''}: {'.'.join(place)} {_said(found, place)}"
+
+
+def _said(found: ErrorDetails, place: tuple[str, ...]) -> str:
+    match found["type"]:
+        case "missing":
+            return f"is missing: {_WANTED.get(place[-1], 'it is needed')}"
+        case "extra_forbidden":
+            return _unknown(place)
+        case "value_error":
+            return str(found["ctx"]["error"])
+    wanted = _WANTED.get(place[-1]) or _WANTED.get(place[2] if len(place) > 2 else "models")
+    return f"is not what it must be: {wanted}"
+
+
+_WANTED = {
+    "models": "write each model as a table [models.NAME]",
+    "provider": f"give one of {', '.join(map(repr, PROVIDERS))}",
+    "base_url": "give an address as a text",
+    "model": "give the model's name at its endpoint as a text",
+    "api_key_env": "give the name of an environment variable as a text",
+    "params": "give a table of values that JSON has",
+    "price": "give { input = …, output = … } in US dollars per million tokens, not below 0",
+    "input": "give US dollars per million tokens, not below 0",
+    "output": "give US dollars per million tokens, not below 0",
+    "cached_input": "give US dollars per million tokens, not below 0",
+    "concurrency": "give a whole number of at least 1",
+    "requests_per_minute": "give a number above 0",
+    "silence_s": "give a number of seconds above 0",
+    "legacy_auth": "give true or false",
+}
+
+
+def _unknown(place: tuple[str, ...]) -> str:
+    if place == ("format",):
+        return "makes this a suite: give the suite's file another name"
+    if place[-1] in ("api_key", "key", "token"):
+        return "is no setting: put the key into a variable, in the environment or in .env, and name it in api_key_env"
+    table: type[BaseModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price
+    known = tuple(table.model_fields)
+    near = difflib.get_close_matches(place[-1], known, n=1)
+    return f"is no setting: did you mean {near[0]!r}?" if near else f"is no setting: there are {', '.join(known)}"
+
+
+def _line_of(text: str, place: tuple[str, ...]) -> int | None:
+    """The line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual way."""
+    if len(place) < 2:
+        return _first_line(rf"""\s*["']?{re.escape(place[0])}["']?\s*=""" if place else "$^", text.splitlines(), 0)
+    lines = text.splitlines()
+    table = _first_line(rf"""\s*\[\s*models\s*\.\s*["']?{re.escape(place[1])}["']?\s*\]""", lines, 0)
+    if table is None or len(place) < 3:
+        return table
+    end = _first_line(r"\s*\[", lines, table) or len(lines) + 1
+    key = _first_line(rf"""\s*["']?{re.escape(place[2])}["']?\s*[=.]""", lines[: end - 1], table)
+    return key or table
+
+
+def _first_line(pattern: str, lines: list[str], after: int) -> int | None:
+    return next((number for number, line in enumerate(lines[after:], after + 1) if re.match(pattern, line)), None)

@@ -1,0 +1,1 @@
+"""Models behind HTTP endpoints: connections, turns, faults, and the model that puts them together."""

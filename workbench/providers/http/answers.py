@@ -1,0 +1,131 @@
+"""Reads the body of an answer, whatever it turns out to be: a stream of events, one JSON document, or neither."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Literal
+
+from workbench.providers.http.faults import Faults
+from workbench.providers.model import AnswerFinished
+from workbench.providers.wire.sse import SseParser
+from workbench.providers.wire.wire import AnswerReader, SseEvent
+from workbench.trajectory.events import ModelEvent
+from workbench.trajectory.messages import JsonValue
+
+if TYPE_CHECKING:
+    import httpx2
+
+DRAIN_TIMEOUT_S = 0.2
+"""How long a body may take to end after its last event; it does so at once, or the connection is dropped."""
+LARGEST_DOCUMENT_BYTES = 32 * 1024 * 1024
+LARGEST_PAGE_BYTES = 64 * 1024
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_LONGEST_FIELD = max(map(len, _SSE_FIELDS))
+_LAST_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+
+Kind = Literal["events", "document", "page", "garbage"]
+
+
+async def read_answer(
+    response: httpx2.Response, reader: AnswerReader, faults: Faults
+) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+    """What an answer says, piece by piece. It ends with the answer's last event, even when the connection stays open.
+
+    Raises ModelError, and whatever the HTTP library raises.
+    """
+    body_chunks = response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
+    async with aclosing(body_chunks) as chunks:
+        kind, body = await _beginning(chunks, response.headers.get("content-type", ""))
+        if kind == "events":
+            async with aclosing(_events(body, chunks)) as events:
+                async for event in events:
+                    for said in reader.feed(event):
+                        yield said
+        elif kind == "document":
+            body = await _rest(body, chunks, LARGEST_DOCUMENT_BYTES)
+            for said in reader.feed_whole(_document(body, faults)):
+                yield said
+        elif kind == "page":
+            raise faults.of_page(await _rest(body, chunks, LARGEST_PAGE_BYTES))
+        elif body.strip():
+            raise faults.of_garbage(body)
+        else:
+            raise faults.of_nothing()
+    for last in reader.finish():
+        yield last
+
+
+async def _beginning(chunks: AsyncIterator[bytes], content_type: str) -> tuple[Kind | None, bytes]:
+    """As much of a body as tells what it is, and that."""
+    head = b""
+    async for chunk in chunks:
+        head += chunk
+        kind = kind_of(head, content_type)
+        if kind is not None:
+            return kind, head
+    return None, head
+
+
+async def _events(head: bytes, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[SseEvent]:
+    parser = SseParser()
+    chunk: bytes | None = head
+    while chunk is not None:
+        for event in parser.feed(chunk):
+            yield event
+            if _is_last(event):
+                await _drain(chunks)
+                return
+        chunk = await anext(chunks, None)
+    for event in parser.close():
+        yield event
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the end of a body that has nothing more to say, so that its connection can be used again."""
+    import httpx2
+
+    with suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(DRAIN_TIMEOUT_S):
+            async for _ in chunks:
+                pass
+
+
+async def _rest(head: bytes, chunks: AsyncIterator[bytes], largest: int) -> bytes:
+    body = bytearray(head)
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > largest:
+            break
+    return bytes(body)
+
+
+def kind_of(head: bytes, content_type: str) -> Kind | None:
+    """What a body is by its beginning, since content types cannot be relied on; `None` when more has to be seen."""
+    if _BYTE_ORDER_MARK.startswith(head):
+        return None
+    head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
+    if not head:
+        return None
+    if head[:1] in (b"{", b"["):
+        return "document"
+    if head[:1] == b"<":
+        return "page"
+    if head.startswith(_SSE_FIELDS) or content_type.startswith("text/event-stream"):
+        return "events"
+    return None if len(head) < _LONGEST_FIELD else "garbage"
+
+
+def _is_last(event: SseEvent) -> bool:
+    return event.data == "[DONE]" or event.event in _LAST_EVENTS
+
+
+def _document(body: bytes, faults: Faults) -> JsonValue:
+    try:
+        document: JsonValue = json.loads(body)
+    except (ValueError, RecursionError):
+        raise faults.of_garbage(body) from None
+    return document

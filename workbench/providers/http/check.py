@@ -1,0 +1,79 @@
+"""Asks an endpoint cheaply whether it answers, accepts the key and has the model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from workbench.config.models import ModelSpec
+from workbench.providers.http.clients import Client
+from workbench.providers.http.faults import Faults, Refused
+from workbench.providers.http.statuses import base_url_hint, shown_url
+from workbench.providers.http.transport import causes_of
+
+CHECK_SILENCE_S = 20.0
+_LISTED_NAMES = 5
+_LACKING = (404, 405, 501)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Whether a model can be asked, as far as that can be told without asking it, in one sentence."""
+
+    ok: bool
+    sentence: str
+
+
+async def check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult:
+    """Look for the model among those that the endpoint lists. An endpoint that lists none counts as good."""
+    listing, path = _listing(spec)
+    place = shown_url(spec.base_url)
+    try:
+        names = _names(await client.get(listing, _silence(spec)))
+    except client.errors as error:
+        if _status_of(error) not in _LACKING:
+            return CheckResult(False, str(faults.of_exception(error, path=path)))
+        hint = base_url_hint(spec)
+        doubt = f"; {hint}" if hint else ""
+        return CheckResult(True, f"{place} answers, but lists no models: key and model name are unchecked{doubt}")
+    if names is None:
+        return CheckResult(False, str(faults.error("answers, but not as a model API does: correct base_url")))
+    if spec.model in names:
+        return CheckResult(True, f"{place} answers and has {spec.model}")
+    try:  # listings leave out what is only another name for a model
+        await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
+    except client.errors:
+        shown = faults.quoted(", ".join(names[:_LISTED_NAMES]))
+        others = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+        listed = f"it lists {shown}{others}" if names else "it lists none"
+        return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}")
+    return CheckResult(True, f"{place} answers and has {spec.model}")
+
+
+def _listing(spec: ModelSpec) -> tuple[str, str]:
+    """The path of the listing of models, and the path below which each model lies."""
+    if spec.provider != "anthropic":
+        return "/models", "/models"
+    path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"
+    return f"{path}?limit=1000", path
+
+
+def _names(body: bytes) -> list[str] | None:
+    """The ids in a listing of models; `None` when it is none."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    listed = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        return None
+    return [str(item["id"]) for item in listed if isinstance(item, dict) and "id" in item]
+
+
+def _silence(spec: ModelSpec) -> float:
+    return min(spec.silence_s, CHECK_SILENCE_S)
+
+
+def _status_of(error: Exception) -> int | None:
+    return next((cause.status for cause in causes_of(error) if isinstance(cause, Refused)), None)

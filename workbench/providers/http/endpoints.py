@@ -1,0 +1,84 @@
+"""All endpoints of a session: which models share a gate, which a client."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.providers.http.check import CheckResult, check
+from workbench.providers.http.clients import Clients
+from workbench.providers.http.faults import Faults
+from workbench.providers.http.gate import Gate
+from workbench.providers.http.model import EndpointModel
+from workbench.providers.model import Model, ModelError
+from workbench.providers.wire.choose import wire_of
+
+
+class Endpoints:
+    """The endpoints of a session: one queue for each base URL, one connection pool for each of its keys, shared by all
+    models behind it. To be used on one event loop.
+
+    `clock` gives monotonic seconds and `sleep` waits seconds, for the queues.
+    """
+
+    def __init__(
+        self,
+        secrets: Secrets,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._secrets = secrets
+        self._clock = clock
+        self._sleep = sleep
+        self._gates: dict[str, Gate] = {}
+        self._models: dict[str, EndpointModel] = {}
+        self._clients = Clients()
+
+    def open(self, spec: ModelSpec, environment: Mapping[str, str]) -> Model:
+        """The model behind its endpoint; nothing is connected and no SDK imported before its first request.
+
+        Raises ModelError when the variable of its key is not set.
+        """
+        key = self._key_of(spec, environment)
+        known = self._models.get(spec.name)
+        if known is not None and known.spec == spec and known.key == key:
+            return known
+        gate = self._gates.setdefault(spec.base_url, Gate(self._clock, self._sleep))
+        gate.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
+        model = EndpointModel(spec, key, wire_of(spec), gate, self._clients, Faults(spec, self._secrets))
+        self._models[spec.name] = model
+        return model
+
+    async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
+        """Whether the endpoint answers, accepts the key and has the model, without asking the model. Raises nothing
+        that an endpoint or a setting can cause."""
+        faults = Faults(spec, self._secrets)
+        try:
+            client = await self._clients.client(spec, self._key_of(spec, environment), faults)
+        except ModelError as error:
+            return CheckResult(False, str(error))
+        return await check(spec, client, faults)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._clients.close()
+
+    def _key_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
+        variable = spec.api_key_env
+        if variable is None:
+            return None
+        key = environment.get(variable, "").strip()
+        if not key:
+            raise ModelError(
+                f"{spec.name} needs a key, and {variable} is not set: set it in the environment or in a file .env "
+                "beside the suites"
+            )
+        self._secrets.add(variable, key)
+        if not (key.isascii() and key.isprintable()):
+            raise ModelError(f"{variable} holds characters that no key has: copy the key again")
+        return key

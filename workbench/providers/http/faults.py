@@ -1,0 +1,106 @@
+"""Every failure of an endpoint as one error with one sentence: where, what happened, the way out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.providers.http.statuses import Refusal, asked_wait_s, base_url_hint, shown_url
+from workbench.providers.http.transport import broken_by, causes_of
+from workbench.providers.model import ModelError
+from workbench.providers.wire.errors import error_text
+
+LONGEST_QUOTE = 300
+
+
+class Refused(Exception):  # noqa: N818 (an answer, not a failure of this program)
+    """An answer that is no success: its status, its headers (names in lower case) and the beginning of its body."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Puts the faults of one model's endpoint into words. `now` gives seconds since 1970, for dates in headers."""
+
+    spec: ModelSpec
+    secrets: Secrets
+    now: Callable[[], float] = time.time
+
+    def error(self, sentence: str, *, passing: bool = False, retry_after_s: float | None = None) -> ModelError:
+        """An error from the rest of a sentence that begins with the endpoint."""
+        return ModelError(f"{shown_url(self.spec.base_url)} {sentence}", passing=passing, retry_after_s=retry_after_s)
+
+    def of_reading(self, error: ModelError) -> ModelError:
+        """What the reader of an answer found, with the place."""
+        place = shown_url(self.spec.base_url)
+        said = self.quoted(str(error), 2 * LONGEST_QUOTE)
+        sentence = said if place in said else f"{said} ({place})"
+        return ModelError(sentence, passing=error.passing, retry_after_s=error.retry_after_s)
+
+    def of_exception(
+        self, error: Exception, *, path: str, began: bool = False, tool_at: Callable[[str], str | None] = lambda _: None
+    ) -> ModelError:
+        """What an SDK or the HTTP library raised. `path` was asked; `began` says that some of an answer had come;
+        `tool_at` finds the tool that an error's text complains about."""
+        for cause in causes_of(error):
+            if isinstance(cause, Refused):
+                return self._of_refusal(cause, path, tool_at)
+        broken = broken_by(error, self.spec, began=began)
+        if broken is not None:
+            return self.error(self.quoted(broken.sentence), passing=broken.passing)
+        return self.error(f"cannot be asked: {self.quoted(f'{type(error).__name__}: {error}')}")
+
+    def of_page(self, body: bytes) -> ModelError:
+        """A web page where a model's answer should be."""
+        said = _text_of(body)
+        hint = base_url_hint(self.spec) or "correct base_url"
+        return self.error(f"answers with a web page ({self.quoted(said)}), not with a model's answer: {hint}")
+
+    def of_garbage(self, body: bytes) -> ModelError:
+        """Something that is neither a stream of events nor JSON."""
+        said = self.quoted(body.decode("utf-8", "replace"), 80)
+        return self.error(f"answers with something that is no model's answer ({said}): correct base_url or provider")
+
+    def of_settings(self, error: Exception) -> ModelError:
+        """An endpoint that cannot even be tried."""
+        way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"
+        return self.error(f"cannot be asked: {self.quoted(str(error))}; {way_out}")
+
+    def of_nothing(self) -> ModelError:
+        """Success without a body."""
+        return self.error("answers with nothing: look at the server's log", passing=True)
+
+    def quoted(self, text: str, longest: int = LONGEST_QUOTE) -> str:
+        """Somebody else's text on one line, without secrets, and not too long."""
+        # Redacted before it is cut, so that no half of a secret is left over.
+        clean = self.secrets.redact(text)
+        clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
+        return clean if len(clean) <= longest else clean[: longest - 1] + "…"
+
+    def _of_refusal(self, refused: Refused, path: str, tool_at: Callable[[str], str | None]) -> ModelError:
+        said = _text_of(refused.body)
+        refusal = Refusal(
+            status=refused.status,
+            text=self.quoted(said),
+            body=refused.body.decode("utf-8", "replace"),
+            path=path,
+            location=self.quoted(shown_url(refused.headers.get("location", ""))),
+            tool=tool_at(said) if refused.status in (400, 422) else None,
+        )
+        return self.error(
+            refusal.sentence(self.spec),
+            passing=refusal.passing(refused.headers),
+            retry_after_s=asked_wait_s(refused.headers, self.now()),
+        )
+
+
+def _text_of(body: bytes) -> str:
+    return error_text(body.decode("utf-8", "replace")) or ""

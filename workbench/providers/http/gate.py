@@ -1,0 +1,80 @@
+"""Whose turn it is at an endpoint: so many requests at a time, so many a minute, and none while it asks for a pause."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+LONGEST_HOLD_S = 60.0
+"""What an endpoint may ask all of its runs to wait at once; a longer wish is one for its operator to hear of."""
+SPACING_S = 0.001
+"""Between two requests at least: those that leave at once are answered at once, and then wait for this program."""
+
+
+class Gate:
+    """Lets requests through in the order in which they came.
+
+    `clock` gives monotonic seconds, `sleep` waits seconds.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._limits: dict[str, tuple[int, float]] = {}
+        self._concurrency = 1
+        self._interval_s = SPACING_S
+        self._under_way = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._door = asyncio.Lock()
+        self._free_at_s = float("-inf")
+        self._held_until_s = float("-inf")
+
+    def limit(self, model: str, concurrency: int, requests_per_minute: float | None) -> None:
+        """What a model behind the endpoint allows; of all its models the smallest numbers hold. Requests per minute
+        are spaced evenly."""
+        self._limits[model] = (concurrency, 60.0 / requests_per_minute if requests_per_minute else SPACING_S)
+        self._concurrency = min(at_once for at_once, _ in self._limits.values())
+        self._interval_s = max(interval_s for _, interval_s in self._limits.values())
+        self._admit()
+
+    def hold(self, seconds: float) -> None:
+        """Let no further request through for so long, at most `LONGEST_HOLD_S`."""
+        self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, LONGEST_HOLD_S))
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """One request's turn, to be held while it is under way."""
+        await self._enter()
+        try:
+            async with self._door:
+                while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > 0:
+                    await self._sleep(wait_s)
+                self._free_at_s = self._clock() + self._interval_s
+            yield
+        finally:
+            self._under_way -= 1
+            self._admit()
+
+    async def _enter(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        self._admit()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if not place.cancelled():  # let in and cancelled at once: the place goes to the next
+                self._under_way -= 1
+                self._admit()
+            raise
+
+    def _admit(self) -> None:
+        while self._waiting and self._under_way < self._concurrency:
+            place = self._waiting.popleft()
+            if not place.done():
+                self._under_way += 1
+                place.set_result(None)

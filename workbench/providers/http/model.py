@@ -1,0 +1,66 @@
+"""A model behind an HTTP endpoint: wire format, turns, connection and faults put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+
+from workbench.config.models import ModelSpec
+from workbench.providers.http.answers import read_answer
+from workbench.providers.http.clients import Clients
+from workbench.providers.http.faults import Faults
+from workbench.providers.http.gate import Gate
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.providers.wire.wire import Wire
+from workbench.trajectory.events import ModelEvent
+
+
+class EndpointModel:
+    """One model; several share an endpoint's gate and clients. `key` is the value of its key, if it needs one."""
+
+    def __init__(
+        self, spec: ModelSpec, key: str | None, wire: Wire, gate: Gate, clients: Clients, faults: Faults
+    ) -> None:
+        self.name = spec.name
+        self.seed = wire.seed
+        self.notices = wire.notices
+        self.spec = spec
+        self.key = key
+        self._wire = wire
+        self._gate = gate
+        self._clients = clients
+        self._faults = faults
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """Waits until the endpoint may be asked once more. The SDK is imported here, where time is not the model's."""
+        await self._clients.client(self.spec, self.key, self._faults)
+        async with self._gate.turn():
+            yield
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Answer a request; raises ModelError for everything that can go wrong at an endpoint."""
+        client = await self._clients.client(self.spec, self.key, self._faults)
+        path = self._wire.path
+        began = False
+        try:
+            response = await client.post(path, self._wire.body(request), self.spec.silence_s)
+            began = True
+            try:
+                async with aclosing(read_answer(response, self._wire.reader(request), self._faults)) as events:
+                    async for event in events:
+                        yield event
+            finally:
+                await response.aclose()
+        except ModelError as error:
+            raise self._faults.of_reading(error) from error
+        except client.errors as error:
+            failed = self._faults.of_exception(
+                error, path=path, began=began, tool_at=lambda said: self._wire.tool_at(request, said)
+            )
+            if failed.passing and failed.retry_after_s is not None:
+                self._gate.hold(failed.retry_after_s)
+            raise failed from error
+
+    async def close(self) -> None:
+        """Nothing of its own: connections belong to the endpoint."""

@@ -1,0 +1,111 @@
+"""What can go wrong before and between the bytes of an answer: names, connections, TLS, silence, broken connections."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.config.models import ModelSpec
+
+CONNECT_TIMEOUT_S = 10.0
+
+_CERTIFICATE_PROBLEMS = {
+    10: ("has expired", "renew it on the server"),
+    18: ("is self-signed", "put it into a file and name that in SSL_CERT_FILE"),
+    62: ("is for another host", "write the host that it is for in base_url"),
+    64: ("is for another host", "write the host that it is for in base_url"),
+}
+"""By OpenSSL's number of what it found: what is said of the certificate, and the way out."""
+_UNTRUSTED = ("is from nobody whom this machine trusts", "name its authority's file in SSL_CERT_FILE")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """What happened, as the rest of a sentence that begins with the endpoint, and whether trying again may help."""
+
+    sentence: str
+    passing: bool = False
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """An exception with everything that led to it, the SDK's wrapping first."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        cause = waiting.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            waiting += cause.exceptions
+        waiting += [inner for inner in (cause.__context__, cause.__cause__) if inner is not None]
+
+
+def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
+    """What a failure of the connection is; `None` when it is none. `began` says that some of an answer had come."""
+    causes = tuple(causes_of(error))
+    for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, spec, began)):
+        if found is not None:
+            return found
+    return None
+
+
+def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
+    import httpx2
+
+    for cause in causes:
+        match cause:
+            case ssl.SSLCertVerificationError():
+                problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
+                return Broken(f"shows a certificate that {problem}: {way_out}")
+            case ssl.SSLError() if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+                return Broken("does not speak TLS: write http:// in base_url")
+            case ssl.SSLError() if cause.reason and "EOF" not in cause.reason:
+                return Broken(f"cannot agree on TLS ({cause.reason}): look at the server's TLS settings")
+            case socket.gaierror():
+                return Broken("has a host name that nobody knows: correct base_url, or look at the network")
+            case ConnectionRefusedError():
+                return Broken("refuses connections: start the server, or correct base_url")
+            case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+                return Broken("is no address to ask: base_url begins with http:// or https:// and a host")
+            case httpx2.ProxyError():
+                return Broken(f"cannot be reached through the proxy ({cause}): look at HTTPS_PROXY and NO_PROXY")
+    return None
+
+
+def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | None:
+    import httpx2
+
+    for cause in causes:
+        match cause:
+            case httpx2.ConnectTimeout():
+                return Broken(f"takes no connection within {CONNECT_TIMEOUT_S:g} s: look at base_url and the network")
+            case httpx2.ReadTimeout() | httpx2.WriteTimeout():
+                way_out = "raise silence_s of the model, or look at what the server does"
+                return Broken(f"was silent for {spec.silence_s:g} s: {way_out}")
+    return None
+
+
+def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool) -> Broken | None:
+    import anyio
+    import httpx2
+
+    when = "in the middle of its answer" if began else "before it answered"
+    if not began and spec.base_url.startswith("http:"):
+        when += "; if it expects TLS, write https:// in base_url"
+    for cause in causes:
+        match cause:
+            case httpx2.ConnectError():
+                return Broken("cannot be reached: look at base_url and the network")
+            case httpx2.LocalProtocolError():
+                return Broken("cannot be asked like this: its key or base_url holds characters that HTTP cannot carry")
+            case httpx2.RemoteProtocolError() if not any(said in str(cause) for said in ("disconnected", "closed")):
+                return Broken("does not answer as HTTP does: correct base_url, or look at what the server sends")
+            case httpx2.DecodingError():
+                return Broken("sends a body that is not compressed as it says: look at the server or its proxy")
+            case httpx2.TransportError() | httpx2.StreamError() | OSError() | anyio.EndOfStream():
+                return Broken(f"broke the connection {when}", passing=True)
+    return None

@@ -1,0 +1,138 @@
+"""Puts tool calls together from the fragments in which APIs send them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.providers.model import ModelRequest
+from workbench.providers.wire.halves import mended
+from workbench.providers.wire.tool_names import ToolNames
+from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
+from workbench.trajectory.messages import JsonValue
+
+CallEvent = CallStarted | CallArgumentsDelta | CallFinished
+
+_KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+
+
+@dataclass(slots=True, eq=False)
+class OpenCall:
+    """A call whose fragments are still arriving; `given_id` and `name` are the API's, `whole` holds arguments that came
+    as an object instead of a text."""
+
+    id: str
+    given_id: str | None = None
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    whole: JsonValue = None
+    started: bool = False
+    finished: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the arguments so far are a whole JSON object."""
+        return self.whole is not None or (bool(self.pieces) and read_arguments("".join(self.pieces))[1] is None)
+
+
+class CallAssembly:
+    """The calls of one answer. Their ids are unique within the run: the API's own, or one of ours where it gives none
+    or one that stands for another call."""
+
+    def __init__(self, request: ModelRequest, names: ToolNames) -> None:
+        self.calls: list[OpenCall] = []
+        self._round = request.round
+        self._names = names
+        self._taken = {call.id for message in request.messages for call in message.tool_calls}
+        self._number = request.calls_before
+
+    def begin(self, given_id: object = None) -> OpenCall:
+        """A new call. Nothing is said about it before its name is known."""
+        self._number += 1
+        given = given_id if isinstance(given_id, str) and given_id else None
+        call_id = given or f"call-{self._number}"
+        extra = 1
+        while call_id in self._taken:
+            call_id = f"call-{self._number}" if extra == 1 else f"call-{self._number}-{extra}"
+            extra += 1
+        self._taken.add(call_id)
+        call = OpenCall(call_id, given)
+        self.calls.append(call)
+        return call
+
+    def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
+        """A piece of the tool's name. The call starts as soon as that is the name of an offered tool, else with its
+        first arguments; a name that is merely repeated changes nothing."""
+        if isinstance(piece, str) and piece and not call.started and piece != call.name:
+            call.name += piece
+            if self._names.offers(call.name):
+                yield from self.start(call)
+
+    def start(self, call: OpenCall) -> Iterator[CallEvent]:
+        """The name is whole, whatever it is."""
+        if not call.started:
+            call.started = True
+            yield CallStarted(self._round, call.id, self._names.ours(call.name))
+            if call.pieces:
+                yield CallArgumentsDelta(call.id, "".join(call.pieces))
+
+    def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
+        """A fragment of the arguments' JSON text, or arguments that come as an object at once."""
+        if arguments is None or arguments == "" or call.finished:
+            return
+        if call.name:
+            yield from self.start(call)
+        if not isinstance(arguments, str):
+            call.whole = arguments  # type: ignore[assignment]
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        else:
+            call.pieces.append(arguments)
+        if call.started:
+            yield CallArgumentsDelta(call.id, arguments)
+
+    def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
+        """No more of it will come; `arguments`, when the API repeats them whole at the end, are what counts."""
+        if call.finished:
+            return
+        yield from self.start(call)
+        if not call.pieces and call.whole is None:
+            yield from self.add(call, arguments)
+        given = arguments or (call.whole if call.whole is not None else mended("".join(call.pieces)))
+        call.finished = True
+        read, problem = read_arguments(given)
+        raw = None if problem is None else given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        yield CallFinished(call.id, read, raw, problem)
+
+    def finish_all(self) -> Iterator[CallEvent]:
+        """The answer is over: finish what is still open, in order."""
+        for call in self.calls:
+            yield from self.finish(call)
+
+
+def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
+    """The arguments and, when they are no JSON object, why not in plain words; nothing and `null` are no arguments."""
+    value = given
+    if isinstance(given, str):
+        if not given.strip():
+            return {}, None
+        try:
+            value = json.loads(given)
+        except json.JSONDecodeError as error:
+            return {}, _broken(given, error)
+        except (ValueError, RecursionError) as error:
+            return {}, f"arguments that cannot be read: {error}"
+    if value is None:
+        return {}, None
+    if isinstance(value, dict):
+        return value, None
+    return {}, f"{_KINDS.get(type(value), 'something')} where a JSON object is due"
+
+
+def _broken(text: str, error: json.JSONDecodeError) -> str:
+    if error.msg == "Extra data":
+        return f"text after the end of the JSON value, at character {error.pos + 1}"
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        return "JSON that breaks off before its end"
+    return f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}"

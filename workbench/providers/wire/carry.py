@@ -1,0 +1,60 @@
+"""What a provider wants back with an answer, word for word, in its place among the answer's text and calls.
+
+As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"text": "..."}` (perhaps with a
+`phase`) and `{"call": ID}`; a wire ignores what another one made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.trajectory.messages import JsonValue, Message, ToolCall
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Goes back as it came."""
+
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A stretch of an answer's text; `phase` is what the Responses API calls it."""
+
+    text: str
+    phase: str | None = None
+
+
+def carried(wire: str, parts: list[Part]) -> JsonValue:
+    """The carry of an answer that consisted of these parts; `None` when text and calls alone say it all."""
+    if any("block" in part or "phase" in part for part in parts):
+        return {"wire": wire, "parts": [*parts]}
+    return None
+
+
+def parts_of(message: Message, wire: str) -> Iterator[Block | Said | ToolCall]:
+    """An assistant's message in the order in which it was said. Calls are those of the message: where the carry does
+    not fit them or the text any more, its blocks come first."""
+    carry = message.carry
+    parts: Any = carry.get("parts") if isinstance(carry, dict) and carry.get("wire") == wire else None
+    calls = {call.id: call for call in message.tool_calls}
+    if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
+        blocks = [part for part in parts or () if "block" in part]
+        parts = [*blocks, {"text": message.content}, *({"call": call_id} for call_id in calls)]
+    for part in parts:
+        if "block" in part:
+            yield Block(part["block"])
+        elif "call" in part:
+            yield calls[part["call"]]
+        elif part["text"].strip():
+            yield Said(part["text"], part.get("phase"))
+
+
+def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
+    said = "".join(part.get("text", "") for part in parts)
+    return said == content and [part["call"] for part in parts if "call" in part] == call_ids

@@ -1,0 +1,76 @@
+"""OpenAI's Chat Completions API, and the many servers that speak it more or less: the requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.config.models import ModelSpec
+from workbench.providers.model import ModelRequest
+from workbench.providers.wire.assembly import CallAssembly
+from workbench.providers.wire.chat_answer import WIRE, ChatReader
+from workbench.providers.wire.errors import Faults
+from workbench.providers.wire.offer import Offers, arguments_to_send, body_text, json_or_error, object_schema
+from workbench.providers.wire.params import sent_params, whole_seed
+from workbench.providers.wire.tool_names import ToolNames
+from workbench.trajectory.messages import Message, ToolDefinition
+
+_ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
+"""Parameters that the API refuses in a request without tools."""
+
+
+class ChatWire:
+    """Chat Completions for one model."""
+
+    path = "/chat/completions"
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._model = spec.model
+        self._params, self.notices = sent_params(spec, "Chat Completions")
+        self._faults = Faults(spec.name, "Chat Completions", spec.base_url)
+        self._offers = Offers(_tool)
+        self.seed = whole_seed(self._params)
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The request as JSON; raises ModelError when something in it is none."""
+        offer = self._offers.of(request.tools)
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        fields = {
+            **{name: value for name, value in self._params.items() if request.tools or name not in _ABOUT_TOOLS},
+            "model": self._model,
+            "messages": [*system, *(_message(message, offer.names) for message in request.messages)],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        return body_text(fields, offer)
+
+    def reader(self, request: ModelRequest) -> ChatReader:
+        """A reader for one answer."""
+        return ChatReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._faults)
+
+    def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
+        """The tool of which an error speaks."""
+        return self._offers.of(request.tools).tool_at(error_text)
+
+
+def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"type": "function", "function": {"name": name, **described, "parameters": object_schema(tool.parameters)}}
+
+
+def _message(message: Message, names: ToolNames) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id or "", "content": message.content}
+    if message.role == "user" or not (message.tool_calls or message.carry):
+        return {"role": message.role, "content": message.content}
+    carry: Any = message.carry
+    fields = carry["fields"] if isinstance(carry, dict) and carry.get("wire") == WIRE else {}
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": names.accepted(call.tool), "arguments": json_or_error(arguments_to_send(call))},
+        }
+        for call in message.tool_calls
+    ]
+    content = message.content or (None if calls else "")
+    return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {}), **fields}

@@ -1,0 +1,199 @@
+"""OpenAI's Chat Completions API, and the many servers that speak it more or less: the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.providers.model import AnswerFinished
+from workbench.providers.wire.assembly import CallAssembly, OpenCall
+from workbench.providers.wire.errors import Faults, reports_error
+from workbench.providers.wire.halves import TextPieces
+from workbench.providers.wire.usage import UsageCount
+from workbench.providers.wire.wire import SseEvent
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.messages import JsonValue
+
+WIRE = "openai"
+
+_END = "[DONE]"
+_TRUNCATED = {"length", "max_tokens", "model_length"}
+_REFUSED = {"content_filter", "refusal"}
+_FAILED = {"error", "insufficient_system_resource"}
+_TEXTS_OF_DETAILS = ("text", "summary")
+_JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
+
+
+class ChatReader:
+    """Reads one answer. Only its first choice counts."""
+
+    def __init__(self, round_number: int, calls: CallAssembly, faults: Faults) -> None:
+        self._round = round_number
+        self._calls = calls
+        self._faults = faults
+        self._usage = UsageCount()
+        self._pieces = TextPieces()
+        self._by_index: dict[int, OpenCall] = {}
+        self._reasoning: dict[str, list[str]] = {}
+        self._details: list[dict[str, Any]] = []
+        self._began = self._done = self._refused = False
+        self._reason: str | None = None
+
+    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
+        """What a chunk says; raises ModelError for an error and for what is not JSON."""
+        if event.data.strip() == _END:
+            self._done = True
+            return
+        chunk = self._faults.document(event)
+        if chunk is not None:
+            yield from self._read(chunk)
+
+    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+        """An answer that came as one document; raises ModelError when it is an error or no answer."""
+        if reports_error(document):
+            raise self._faults.reported(document)
+        if not isinstance(document, dict) or not document.get("choices"):
+            raise self._faults.no_answer(document)
+        yield from self._read(document)
+        self._done = True
+
+    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
+        """The calls, whole, and the end; raises ModelError when that did not come."""
+        if not self._began:
+            raise self._faults.nothing()
+        if self._reason in _FAILED:
+            raise self._faults.gave_up(f"finish_reason {self._reason}")
+        if self._reason is None and not self._done:
+            raise self._faults.broke_off("neither finish_reason nor [DONE]")
+        yield from self._calls.finish_all()
+        yield AnswerFinished(self._stop_reason(), self._usage.chat(), self._faults.wanted_back(self._carry()))
+
+    def _read(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
+        if usage := chunk.get("usage"):
+            self._usage.update(usage)
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and not choice.get("index"):
+                yield from self._choice(choice)
+                return
+
+    def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
+        self._began = True
+        if choice.get("error"):
+            raise self._faults.reported(choice)
+        if reason := choice.get("finish_reason"):
+            self._reason = str(reason)
+        delta = choice["delta"] if "delta" in choice else choice.get("message")
+        if not isinstance(delta, dict):
+            return
+        yield from self._reasons(delta)
+        content = delta.get("content")
+        if content:
+            if isinstance(content, str):
+                yield from self._say(content)
+            elif isinstance(content, list):
+                yield from self._content_parts(content)
+        if (refusal := delta.get("refusal")) and isinstance(refusal, str):
+            self._refused = True
+            yield from self._say(refusal)
+        entries = delta.get("tool_calls")
+        for position, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict):
+                yield from self._call_fragment(entry, position)
+
+    def _say(self, piece: str) -> Iterator[ModelEvent]:
+        if text := self._pieces.next(piece):
+            yield TextDelta(self._round, text)
+
+    def _reasons(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+        said: set[str] = set()
+        for field in ("reasoning_content", "reasoning"):
+            text = delta.get(field)
+            if isinstance(text, str):
+                self._reasoning.setdefault(field, []).append(text)
+                if text and text not in said:
+                    said.add(text)
+                    yield ReasoningDelta(self._round, text)
+        details = delta.get("reasoning_details")
+        for detail in details if isinstance(details, list) else ():
+            if not isinstance(detail, dict):
+                continue
+            text = next((detail[key] for key in _TEXTS_OF_DETAILS if isinstance(detail.get(key), str)), "")
+            if text and not said:
+                yield ReasoningDelta(self._round, text)
+            self._add_detail(detail)
+
+    def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
+        """Content as a list of parts, as Mistral sends it when a model reasons."""
+        for part in parts:
+            if not isinstance(part, dict):
+                continue
+            if isinstance(text := part.get("text"), str) and text:
+                yield from self._say(text)
+            thinking = part.get("thinking")
+            for thought in thinking if isinstance(thinking, list) else ():
+                if isinstance(thought, dict) and isinstance(text := thought.get("text"), str) and text:
+                    yield ReasoningDelta(self._round, text)
+
+    def _call_fragment(self, entry: dict[str, Any], position: int) -> Iterator[ModelEvent]:
+        function = entry.get("function")
+        function = function if isinstance(function, dict) else {}
+        name, arguments = function.get("name"), function.get("arguments")
+        index, given_id = entry.get("index"), entry.get("id")
+        given_id = given_id if isinstance(given_id, str) and given_id else None
+        call = self._open_call(index, given_id, position if name else 0)
+        if call is None or _begins_another(call, given_id, name, arguments):
+            call = self._calls.begin(given_id)
+            if isinstance(index, int):
+                self._by_index[index] = call
+        yield from self._calls.name(call, name)
+        yield from self._calls.add(call, arguments)
+
+    def _open_call(self, index: object, given_id: str | None, position: int) -> OpenCall | None:
+        """The call that a fragment may continue: that of its index, else of its id, else the latest, unless it stands
+        behind another one in its chunk."""
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        calls = reversed(self._calls.calls)
+        if given_id is not None:
+            return next((call for call in calls if call.given_id == given_id), None)
+        return next(calls, None) if position == 0 else None
+
+    def _add_detail(self, detail: dict[str, Any]) -> None:
+        """Details come in fragments, but go back whole: texts of one type and index are joined."""
+        last = self._details[-1] if self._details else {}
+        text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
+        same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
+        if text_key is None or not last or not same or str(detail.get("type")) not in _JOINED_DETAILS:
+            self._details.append(dict(detail))
+            return
+        text = "".join(piece for piece in (last.get(text_key), detail.get(text_key)) if isinstance(piece, str))
+        last.update({key: value for key, value in detail.items() if value is not None}, **{text_key: text})
+
+    def _carry(self) -> JsonValue:
+        """OpenRouter wants its details back, and DeepSeek the reasoning before a call; reasoning goes back under the
+        name under which it came, and only with calls, because without them some endpoints refuse it."""
+        fields: dict[str, Any] = {"reasoning_details": self._details} if self._details else {}
+        if self._calls.calls:
+            if "reasoning_content" in self._reasoning:
+                fields["reasoning_content"] = "".join(self._reasoning["reasoning_content"])
+            elif "reasoning" in self._reasoning and not self._details:
+                fields["reasoning"] = "".join(self._reasoning["reasoning"])
+        return {"wire": WIRE, "fields": fields} if fields else None
+
+    def _stop_reason(self) -> StopReason:
+        if self._refused or self._reason in _REFUSED:
+            return "refused"
+        if self._reason in _TRUNCATED:
+            return "truncated"
+        return "tool calls" if self._calls.calls else "answered"
+
+
+def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object) -> bool:
+    """Whether a fragment for the index or the id of a call begins a new one: by another id, by another name, or by the
+    name again with arguments when those of the call are whole."""
+    if given_id is not None and call.given_id is not None and given_id != call.given_id:
+        return True
+    if not name or not call.started:
+        return False
+    return name != call.name or bool(arguments and call.is_complete)

@@ -1,0 +1,195 @@
+"""What endpoints say when something is wrong, in whatever shape they say it, and what is wrong with their streams."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.providers.model import ModelError
+from workbench.providers.wire.wire import SseEvent
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.messages import JsonValue
+
+LONGEST_ERROR_CHARACTERS = 1000
+_SHOWN_CHARACTERS = 80
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
+
+_WORDS_IN = ("message", "detail", "msg", "error_description", "errors", "title", "reason")
+_NAMES_OF_ERRORS = ("code", "type", "status")
+
+_PASSING = {
+    "api_error",
+    "engine_overloaded_error",
+    "internal_error",
+    "internal_server_error",
+    "internalservererror",
+    "overloaded",
+    "overloaded_error",
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "server_error",
+    "server_overloaded",
+    "service_unavailable",
+    "timeout_error",
+    "unavailable",
+}
+_LASTING = {"insufficient_quota", "billing_error", "billing_hard_limit_reached"}
+
+
+def error_text(document: object) -> str | None:
+    """The endpoint's own words in an error document (parsed JSON, or the text of a body), on at most
+    `LONGEST_ERROR_CHARACTERS` characters; `None` when it holds none."""
+    words = _words(document)
+    if words is None or len(words) <= LONGEST_ERROR_CHARACTERS:
+        return words
+    return words[: LONGEST_ERROR_CHARACTERS - 1] + "…"
+
+
+def reports_error(document: object) -> bool:
+    """Whether a JSON document is an error rather than an answer or a piece of one."""
+    if isinstance(document, list):
+        return bool(document) and reports_error(document[0])
+    if not isinstance(document, dict):
+        return False
+    return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
+
+
+def error_passes(document: object) -> bool:
+    """Whether an error document says that the same request may succeed later: overload, limits on the rate, faults of
+    the server, but not a quota that is used up."""
+    names = _names(document)
+    if not _LASTING.isdisjoint(names):
+        return False
+    return any(name in _PASSING or (name.isdecimal() and _is_passing_status(int(name))) for name in names)
+
+
+def _is_passing_status(status: int) -> bool:
+    return status in (408, 409, 429) or 500 <= status < 600
+
+
+def _names(document: object) -> set[str]:
+    if isinstance(document, list):
+        return _names(document[0]) if document else set()
+    if not isinstance(document, dict):
+        return set()
+    names = {str(document[key]).lower() for key in _NAMES_OF_ERRORS if document.get(key)}
+    return names | _names(document.get("error"))
+
+
+def _words(document: object) -> str | None:
+    if isinstance(document, str):
+        return _words_of_text(document)
+    if isinstance(document, list):
+        return "; ".join(filter(None, map(_words, document[:5]))) or None
+    if not isinstance(document, dict):
+        return None
+    error = document.get("error")
+    if isinstance(error, dict):
+        return _words_of_error(error) or _words(document.get("message"))
+    if error and (words := _words(error)):
+        return words
+    for key in _WORDS_IN:
+        if document.get(key) and (words := _words(document[key])):
+            return f"{words} ({_place(document['loc'])})" if document.get("loc") else words
+    return None
+
+
+def _words_of_error(error: dict[str, Any]) -> str | None:
+    words = _words({key: value for key, value in error.items() if key != "error"})
+    if words is None:
+        words = next((str(error[key]) for key in _NAMES_OF_ERRORS if error.get(key)), None)
+    metadata = error.get("metadata")
+    raw = _words(metadata.get("raw")) if isinstance(metadata, dict) else None  # a router's words, then the provider's
+    return f"{words}: {raw}" if words and raw and raw not in words else words or raw
+
+
+def _words_of_text(text: str) -> str | None:
+    text = text.strip()
+    if text.startswith(("{", "[")):
+        try:
+            return _words(json.loads(text)) or text
+        except (ValueError, RecursionError):
+            return text
+    if _HTML.match(text):
+        title = _TITLE.search(text)
+        text = html.unescape(title[1] if title and title[1].strip() else _TAG.sub(" ", text))
+    return " ".join(text.split()) or None
+
+
+def _place(loc: object) -> str:
+    return ".".join(map(str, loc)) if isinstance(loc, list) else str(loc)
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What can be wrong with the answer of one model, as errors that name it. `api` is what was expected, `base_url`
+    where."""
+
+    model: str
+    api: str
+    base_url: str
+
+    def document(self, event: SseEvent) -> dict[str, Any] | None:
+        """The JSON object in an event; `None` when it holds nothing that could be read as one.
+
+        Raises ModelError when it is not JSON, or the stream reports an error with it.
+        """
+        data = event.data
+        try:
+            document = json.loads(data)
+        except (ValueError, RecursionError):
+            if event.event == "error":
+                raise self.reported(data) from None
+            if not data.strip():
+                return None
+            raise self.not_json(data) from None
+        if event.event == "error" or reports_error(document):
+            raise self.reported(document)
+        return document if isinstance(document, dict) else None
+
+    def wanted_back(self, carry: JsonValue) -> JsonValue:
+        """The carry of an answer, if it can be written down; raises ModelError for numbers that JSON does not have."""
+        try:
+            json_text(carry)
+        except (ValueError, RecursionError) as error:
+            raise ModelError(f"{self.model} wants back with its answer what JSON cannot say: {error}") from None
+        return carry
+
+    def reported(self, error: object) -> ModelError:
+        """The endpoint reports an error."""
+        words = error_text(error) or f"an error without words: {_shown(error)}"
+        return ModelError(f"the endpoint of {self.model} reports: {words}", passing=error_passes(error))
+
+    def not_json(self, text: str) -> ModelError:
+        """Something in the stream is no JSON."""
+        return ModelError(f"the stream of {self.model} holds what is not JSON: {_shown(text)} ({self._way_out})")
+
+    def no_answer(self, document: object) -> ModelError:
+        """A JSON document came that is neither an answer nor an error."""
+        return ModelError(f"what came from {self.model} is no answer: {_shown(document)} ({self._way_out})")
+
+    def nothing(self) -> ModelError:
+        """A stream came to its end without saying anything."""
+        return ModelError(f"the stream held no answer of {self.model} ({self._way_out})")
+
+    def broke_off(self, missing: str) -> ModelError:
+        """A stream ended before its answer did; `missing` is the mark that would have ended it."""
+        return ModelError(f"the answer of {self.model} broke off before its end: {missing} came", passing=True)
+
+    def gave_up(self, reason: str) -> ModelError:
+        """The endpoint itself ended the answer because of a fault."""
+        return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", passing=True)
+
+    @property
+    def _way_out(self) -> str:
+        return f"is {self.base_url} the base URL of the {self.api} API?"
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…")

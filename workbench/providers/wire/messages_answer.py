@@ -1,0 +1,167 @@
+"""Anthropic's Messages API: the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.providers.model import AnswerFinished
+from workbench.providers.wire.assembly import CallAssembly, OpenCall
+from workbench.providers.wire.carry import Part, carried
+from workbench.providers.wire.errors import Faults, reports_error
+from workbench.providers.wire.halves import TextPieces
+from workbench.providers.wire.usage import UsageCount
+from workbench.providers.wire.wire import SseEvent
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.messages import JsonValue
+
+WIRE = "anthropic"
+
+_TRUNCATED = {"max_tokens", "model_context_window_exceeded", "pause_turn"}
+
+
+@dataclass(slots=True)
+class _Block:
+    """One block of the answer: text, a call, or one that goes back as it is."""
+
+    kind: str
+    pieces: list[str] = field(default_factory=list)
+    """Of a text or of thinking."""
+    call: OpenCall | None = None
+    rest: dict[str, Any] = field(default_factory=dict)
+    """What else belongs to thinking: its signature, or its encrypted data."""
+
+    def part(self) -> Part | None:
+        text = "".join(self.pieces)
+        if self.kind == "thinking":
+            return {"block": {"type": self.kind, "thinking": text, **self.rest}}
+        if self.kind == "redacted_thinking":
+            return {"block": {"type": self.kind, **self.rest}}
+        if self.call is not None:
+            return {"call": self.call.id}
+        return {"text": text} if text else None
+
+
+class MessagesReader:
+    """Reads one answer."""
+
+    def __init__(self, round_number: int, calls: CallAssembly, faults: Faults) -> None:
+        self._round = round_number
+        self._calls = calls
+        self._faults = faults
+        self._usage = UsageCount()
+        self._pieces = TextPieces()
+        self._blocks: list[_Block] = []
+        self._by_index: dict[int | None, _Block] = {}
+        self._began = self._stopped = False
+        self._reason: str | None = None
+
+    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
+        """What an event says; raises ModelError for an error and for what is not JSON."""
+        document = self._faults.document(event)
+        if document is None:
+            return
+        kind = document.get("type") or event.event
+        index = document.get("index")
+        index = index if isinstance(index, int) else None
+        if kind == "content_block_delta":
+            yield from self._delta(index, _dict(document.get("delta")))
+        elif kind == "content_block_start":
+            yield from self._start(index, _dict(document.get("content_block")))
+        elif kind == "content_block_stop":
+            yield from self._stop(index)
+        elif kind == "message_start":
+            self._began = True
+            self._end(_dict(document.get("message")))
+        elif kind == "message_delta":
+            self._end({**_dict(document.get("delta")), "usage": document.get("usage")})
+        elif kind == "message_stop":
+            self._stopped = True
+
+    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+        """An answer that came as one document; raises ModelError when it is an error or no answer."""
+        if reports_error(document):
+            raise self._faults.reported(document)
+        if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
+            raise self._faults.no_answer(document)
+        for index, block in enumerate(content):
+            yield from self._start(index, _dict(block))
+            yield from self._stop(index)
+        self._end(document)
+        self._began = self._stopped = True
+
+    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
+        """The calls that are still open, and the end; raises ModelError when that did not come."""
+        if not self._began:
+            raise self._faults.nothing()
+        if self._reason is None and not self._stopped:
+            raise self._faults.broke_off("neither stop_reason nor message_stop")
+        yield from self._calls.finish_all()
+        parts = [part for block in self._blocks if (part := block.part()) is not None]
+        carry = self._faults.wanted_back(carried(WIRE, parts))
+        yield AnswerFinished(self._stop_reason(), self._usage.messages(), carry)
+
+    def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
+        self._began = True
+        kind = str(given.get("type"))
+        block = self._by_index[index] = _Block(kind)
+        self._blocks.append(block)
+        if kind == "tool_use":
+            block.call = self._calls.begin(given.get("id"))
+            yield from self._calls.name(block.call, given.get("name"))
+            yield from self._calls.start(block.call)
+            block.rest["input"] = given.get("input")
+        elif kind in ("text", "thinking"):
+            yield from self._say(block, given.get(kind))
+        if kind in ("thinking", "redacted_thinking"):
+            block.rest = {name: value for name, value in given.items() if name not in ("type", "thinking")}
+
+    def _delta(self, index: int | None, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+        block = self._by_index.get(index)
+        kind = delta.get("type")
+        if block is None:
+            if kind not in ("text_delta", "thinking_delta"):
+                return
+            block = self._by_index[index] = _Block(str(kind).removesuffix("_delta"))  # a block without its beginning
+            self._blocks.append(block)
+            self._began = True
+        if kind == "text_delta":
+            yield from self._say(block, delta.get("text"))
+        elif kind == "thinking_delta":
+            yield from self._say(block, delta.get("thinking"))
+        elif kind == "input_json_delta" and block.call is not None:
+            yield from self._calls.add(block.call, delta.get("partial_json"))
+        elif kind == "signature_delta":
+            block.rest["signature"] = delta.get("signature")
+
+    def _say(self, block: _Block, text: object) -> Iterator[ModelEvent]:
+        if isinstance(text, str) and text and block.kind == "thinking":
+            block.pieces.append(text)
+            yield ReasoningDelta(self._round, text)
+        elif isinstance(text, str) and text and (text := self._pieces.next(text)):
+            block.pieces.append(text)
+            yield TextDelta(self._round, text)
+
+    def _stop(self, index: int | None) -> Iterator[ModelEvent]:
+        block = self._by_index.get(index)
+        if block is not None and block.call is not None:
+            if not block.call.pieces and block.rest["input"]:
+                yield from self._calls.add(block.call, block.rest["input"])  # whole from the start, as gateways do
+            yield from self._calls.finish(block.call)
+
+    def _end(self, document: dict[str, Any]) -> None:
+        self._usage.update(document.get("usage"))
+        if reason := document.get("stop_reason"):
+            self._reason = str(reason)
+
+    def _stop_reason(self) -> StopReason:
+        if self._reason == "refusal":
+            return "refused"
+        if self._reason in _TRUNCATED:
+            return "truncated"
+        return "tool calls" if self._calls.calls else "answered"
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

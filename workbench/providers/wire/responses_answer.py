@@ -1,0 +1,201 @@
+"""OpenAI's Responses API: the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.providers.model import AnswerFinished
+from workbench.providers.wire.assembly import CallAssembly, OpenCall
+from workbench.providers.wire.carry import Part, carried
+from workbench.providers.wire.errors import Faults, reports_error
+from workbench.providers.wire.halves import TextPieces
+from workbench.providers.wire.usage import UsageCount
+from workbench.providers.wire.wire import SseEvent
+from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
+from workbench.trajectory.messages import JsonValue
+
+WIRE = "openai-responses"
+
+_CALL = "function_call"
+_TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+
+
+@dataclass(slots=True)
+class _Item:
+    """One output item: a call, a message or reasoning."""
+
+    kind: str
+    call: OpenCall | None = None
+    pieces: list[str] = field(default_factory=list)
+    """What was shown of a message's text."""
+    phase: str | None = None
+    reasoned: bool = False
+    """Whether its reasoning was shown as it came."""
+    block: dict[str, Any] | None = None
+    done: bool = False
+
+
+class ResponsesReader:
+    """Reads one answer. Items are told apart by `output_index`; `stored`: the API keeps what it says."""
+
+    def __init__(self, round_number: int, calls: CallAssembly, faults: Faults, *, stored: bool = False) -> None:
+        self._round = round_number
+        self._calls = calls
+        self._faults = faults
+        self._stored = stored
+        self._usage = UsageCount()
+        self._pieces = TextPieces()
+        self._items: list[_Item] = []
+        self._by_key: dict[int | str, _Item] = {}
+        self._began = self._refused = False
+        self._status: str | None = None
+        self._why_incomplete: object = None
+
+    def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
+        """What an event says; raises ModelError for an error and for what is not JSON."""
+        document = self._faults.document(event)
+        if document is None:
+            return
+        kind = str(document.get("type") or event.event)
+        delta = document.get("delta")
+        if kind == "response.output_text.delta":
+            yield from self._text(self._item(document, "message"), delta)
+        elif kind == "response.refusal.delta":
+            self._refused = True
+            yield from self._text(self._item(document, "message"), delta)
+        elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            yield from self._reasoning(self._item(document, "reasoning"), delta)
+        elif kind == "response.reasoning_summary_part.added" and document.get("summary_index"):
+            yield ReasoningDelta(self._round, "\n\n")
+        elif kind == "response.function_call_arguments.delta":
+            yield from self._calls.add(self._call(self._item(document, _CALL)), delta)
+        elif kind == "response.output_item.added" and isinstance(item := document.get("item"), dict):
+            yield from self._add(self._item({**item, **document}, item.get("type"), new=True), item)
+        elif kind == "response.output_item.done" and isinstance(item := document.get("item"), dict):
+            yield from self._complete(self._item({**item, **document}, item.get("type")), item)
+        elif kind in _TERMINAL:
+            yield from self._end(document.get("response"), kind.removeprefix("response."))
+        self._began = self._began or kind.startswith("response.")
+
+    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+        """An answer that came as one document; raises ModelError when it is an error or no answer."""
+        if reports_error(document):
+            raise self._faults.reported(document)
+        if not isinstance(document, dict) or not isinstance(document.get("output"), list):
+            raise self._faults.no_answer(document)
+        self._began = True
+        yield from self._end(document, "completed")
+
+    def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
+        """The calls that are still open, and the end; raises ModelError when that did not come."""
+        if not self._began:
+            raise self._faults.nothing()
+        if self._status not in ("completed", "incomplete"):
+            raise self._faults.broke_off("neither response.completed nor response.incomplete")
+        yield from self._calls.finish_all()
+        carry = self._faults.wanted_back(carried(WIRE, list(self._parts())))
+        yield AnswerFinished(self._stop_reason(), self._usage.responses(), carry)
+
+    def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
+        """The item of which an event speaks; one that was not announced is a new one."""
+        key = document.get("output_index")
+        if not isinstance(key, int):
+            key = str(document.get("item_id") or document.get("id") or kind)
+        kind = str(kind)
+        item = self._by_key.get(key)
+        if item is None or (new and item.done) or item.kind != kind:
+            item = self._by_key[key] = _Item(kind)
+            self._items.append(item)
+        return item
+
+    def _call(self, item: _Item, given_id: object = None) -> OpenCall:
+        if item.call is None:
+            item.call = self._calls.begin(given_id)
+        return item.call
+
+    def _add(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
+        if item.kind == _CALL:
+            call = self._call(item, document.get("call_id"))
+            yield from self._calls.name(call, document.get("name"))
+
+    def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
+        """The item as it stands in the end; what of it did not come piece by piece comes now."""
+        if item.done:
+            return
+        item.done = True
+        if item.kind == _CALL:
+            yield from self._add(item, document)
+            yield from self._calls.finish(self._call(item), document.get("arguments"))
+        elif item.kind == "message":
+            phase = document.get("phase")
+            item.phase = phase if isinstance(phase, str) else None
+            if not item.pieces:
+                for part in _dicts(document.get("content")):
+                    self._refused = self._refused or bool(part.get("refusal"))
+                    yield from self._text(item, part.get("text") or part.get("refusal"))
+        elif item.kind == "reasoning":
+            if document.get("encrypted_content") or document.get("content") or self._stored:
+                item.block = {name: value for name, value in document.items() if value is not None}
+            if not item.reasoned:
+                for part in [*_dicts(document.get("summary")), *_dicts(document.get("content"))]:
+                    yield from self._reasoning(item, part.get("text"))
+
+    def _end(self, response: object, status: str) -> Iterator[ModelEvent]:
+        response = response if isinstance(response, dict) else {}
+        self._status = str(response.get("status") or status)
+        if "failed" in (status, self._status):
+            raise self._faults.reported(response)
+        if self._status == "cancelled":
+            raise self._faults.gave_up("the response was cancelled")
+        details = response.get("incomplete_details")
+        self._why_incomplete = details.get("reason") if isinstance(details, dict) else None
+        self._usage.update(response.get("usage"))
+        for document in self._missed(_dicts(response.get("output"))):
+            item = _Item(str(document.get("type")))
+            self._items.append(item)
+            yield from self._complete(item, document)
+
+    def _missed(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The items of the whole response that were not in the stream: those of a kind that was not, and calls of an
+        id that was not."""
+        kinds = {item.kind for item in self._items}
+        ids = {call.given_id for call in self._calls.calls}
+        missed = []
+        for document in output:
+            kind, call_id = document.get("type"), document.get("call_id")
+            known_id = not isinstance(call_id, str) or call_id in ids
+            if str(kind) not in kinds or (kind == _CALL and not known_id):
+                missed.append(document)
+        return missed
+
+    def _text(self, item: _Item, text: object) -> Iterator[ModelEvent]:
+        if isinstance(text, str) and text and (text := self._pieces.next(text)):
+            item.pieces.append(text)
+            yield TextDelta(self._round, text)
+
+    def _reasoning(self, item: _Item, text: object) -> Iterator[ModelEvent]:
+        if isinstance(text, str) and text:
+            item.reasoned = True
+            yield ReasoningDelta(self._round, text)
+
+    def _parts(self) -> Iterator[Part]:
+        for item in self._items:
+            if item.block is not None:
+                yield {"block": item.block}
+            elif item.call is not None:
+                yield {"call": item.call.id}
+            elif item.pieces:
+                yield {"text": "".join(item.pieces), **({"phase": item.phase} if item.phase else {})}
+
+    def _stop_reason(self) -> StopReason:
+        if self._refused or self._why_incomplete == "content_filter":
+            return "refused"
+        if self._status == "incomplete":
+            return "truncated"
+        return "tool calls" if self._calls.calls else "answered"
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,58 @@
+"""Names as model APIs accept them: ASCII letters, digits, `_` and `-`, at most 64 characters for a tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+LONGEST_TOOL_NAME = 64
+_ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
+    """Each name with an accepted one, unique among them; the same names in the same order give the same. Accepted
+    names stay as they are."""
+    wanted = list(dict.fromkeys(names))
+    given = {name: name for name in wanted if accepted_name(name, longest) == name}
+    taken = set(given)
+    for name in wanted:
+        if name in given:
+            continue
+        base = candidate = accepted_name(name, longest)
+        number = 1
+        while candidate in taken:
+            number += 1
+            ending = f"_{number}"
+            candidate = (base if longest is None else base[: longest - len(ending)]) + ending
+        taken.add(candidate)
+        given[name] = candidate
+    return given
+
+
+def accepted_name(name: str, longest: int | None = None) -> str:
+    """The name with `_` in place of every character that is not accepted, cut to `longest`; itself if it is fine."""
+    if _ACCEPTED.fullmatch(name) and (longest is None or len(name) <= longest):
+        return name
+    return _REFUSED.sub("_", name)[:longest] or "unnamed"
+
+
+class ToolNames:
+    """The names of the offered tools as an API accepts them, and back."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._accepted = accepted_names(names, LONGEST_TOOL_NAME)
+        self._ours = {accepted: name for name, accepted in self._accepted.items()}
+
+    def accepted(self, name: str) -> str:
+        """What the API calls the tool; a tool that is not offered (an invented one, an earlier one) gets an accepted
+        name too."""
+        return self._accepted.get(name) or accepted_name(name, LONGEST_TOOL_NAME)
+
+    def ours(self, accepted: str) -> str:
+        """What we call the tool of that accepted name; a name that the model invented is itself."""
+        return self._ours.get(accepted, accepted)
+
+    def offers(self, accepted: str) -> bool:
+        """Whether a tool of that accepted name is offered."""
+        return accepted in self._ours

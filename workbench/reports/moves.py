@@ -1,0 +1,69 @@
+"""What moved between a recorded grade and the grade of today, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from workbench.grading.grade import RunResult, Status
+from workbench.reports.json_report import Finite, Report, ReportModel
+from workbench.reports.paint import Paint
+from workbench.reports.values import score_text
+from workbench.reports.visible import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Regraded:
+    """A recording's file with what was recorded, if anything, and what it comes to now."""
+
+    recording: str
+    before: RunResult | None
+    after: RunResult
+
+    @property
+    def moved(self) -> bool:
+        """Whether status or score are other ones."""
+        return self.before is None or (self.before.status, self.before.score) != (self.after.status, self.after.score)
+
+
+def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
+    """A line for each recording whose status or score is another one now, or one that says that there is none."""
+    moved = [each for each in regraded if each.moved]
+    for each in moved:
+        before = _said(each.before) if each.before is not None else "not graded"
+        yield f"{one_line(each.recording)}: {before} → {paint(_said(each.after), each.after.status)}"
+    if not moved:
+        yield "nothing moved against the recorded grades"
+
+
+def _said(result: RunResult) -> str:
+    return f"{result.status} {score_text(result.score)}" if result.grades else result.status
+
+
+class VerdictReport(ReportModel):
+    """Status and score of a run."""
+
+    status: Status
+    score: Finite | None
+
+
+class RegradedReport(ReportModel):
+    """A recording, what it was graded when it was made, and what it comes to now."""
+
+    recording: str
+    before: VerdictReport | None
+    after: VerdictReport
+    moved: bool
+
+
+class RegradeReport(Report):
+    """The report of `workbench grade`: that of a batch, and for each of its runs the recording."""
+
+    regraded: tuple[RegradedReport, ...]
+
+
+def regrade_report(report: Report, regraded: Iterable[Regraded]) -> RegradeReport:
+    """Put the report of the runs and their recordings together."""
+    return RegradeReport.model_validate(
+        {**dict(report), "regraded": tuple(RegradedReport.model_validate(each) for each in regraded)}
+    )

@@ -1,0 +1,34 @@
+"""What servers say made fit to keep: without secrets, and without characters that no text file or request can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from workbench.config.secrets import Secrets
+from workbench.trajectory.messages import JsonValue
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+
+
+def clean_text(text: str, secrets: Secrets) -> str:
+    """The text with names in place of secrets, and � in place of NUL and of half characters."""
+    return _UNFIT.sub(REPLACEMENT, secrets.redact(text))
+
+
+def clean_json(value: JsonValue, secrets: Secrets) -> JsonValue:
+    """A value all of whose texts are clean, the names in its objects too."""
+    if isinstance(value, str):
+        return clean_text(value, secrets)
+    if isinstance(value, dict):
+        return clean_object(value, secrets)
+    if isinstance(value, list):
+        return [clean_json(item, secrets) for item in value]
+    return value
+
+
+def clean_object(value: Mapping[str, JsonValue], secrets: Secrets) -> dict[str, JsonValue]:
+    """An object all of whose texts are clean."""
+    return {clean_text(name, secrets): clean_json(item, secrets) for name, item in value.items()}

@@ -1,0 +1,227 @@
+"""A server object in a Python module of the suite: run in this process, in a thread of its own.
+
+The thread has its own event loop, so that a tool that blocks holds up nobody but its own server; one that never ends
+is left behind with its thread, which cannot keep the program from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from workbench.tools.connection import first_line, innermost
+from workbench.tools.errors import PythonReferenceError, ToolsError
+from workbench.tools.limits import TimeLimits
+from workbench.tools.python_reference import PythonFunctions
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.server import Server
+    from mcp.shared.message import SessionMessage
+
+
+class ModuleConnection:
+    """A `Connection` to the object that a module in the suite's folder holds under a name. The module is loaded anew
+    for each connection, as a command would be started."""
+
+    def __init__(self, module: str, name: str, folder: Path, limits: TimeLimits) -> None:
+        self._module = module
+        self._name = name
+        self._folder = folder
+        self._limits = limits
+        self._closing = False
+        self._error: BaseException | None = None
+        self._serving: _Serving | None = None
+
+    @property
+    def where(self) -> str:
+        return f"module: {self._module}:{self._name} in {self._folder}"
+
+    @property
+    def pid(self) -> int | None:
+        return None
+
+    @property
+    def closed(self) -> bool:
+        return self._closing or self._over.done()
+
+    @property
+    def lost(self) -> asyncio.Future[None]:
+        return self._over
+
+    async def __aenter__(self) -> TransportStreams:
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        ready: asyncio.Future[None] = self._loop.create_future()
+        self._to_client, client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
+        threading.Thread(target=self._run, args=(ready,), name=f"server {self._module}", daemon=True).start()
+        try:
+            await asyncio.wait({ready, self._over}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._closing = True
+            raise
+        if self._serving is None:
+            raise ConnectionError("the server ended before it could be reached")
+        self._writer = asyncio.create_task(self._write(from_client, self._serving))
+        return client_reads, client_writes
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._serving is not None
+        self._closing = True
+        try:
+            self._serving.soon(self._serving.to_server.close)
+            await asyncio.wait({self._over}, timeout=self._limits.polite_s)
+            if not self._over.done():
+                self.kill()
+                await asyncio.wait({self._over}, timeout=self._limits.terminate_s)
+        finally:
+            self._writer.cancel()
+
+    def kill(self) -> None:
+        if self._serving is not None:
+            self._serving.soon(self._serving.task.cancel)
+
+    def why_not_started(self, error: BaseException | None) -> str:
+        if self._error is not None:
+            return f"cannot be started: {self._error_in_words()}"
+        return f"does not speak MCP as expected: {first_line(error)}"
+
+    def hint(self) -> str:
+        return ""
+
+    def why_lost(self, error: BaseException | None) -> str:
+        return f"ended: {self._error_in_words()}" if self._error is not None else "ended"
+
+    def why_unanswered(self, error: Exception) -> str | None:
+        return None
+
+    def _error_in_words(self) -> str:
+        error = innermost(self._error) if self._error is not None else None
+        return str(error) if isinstance(error, ToolsError) else f"{type(error).__name__}: {first_line(error)}"
+
+    def _run(self, ready: asyncio.Future[None]) -> None:
+        """The life of the server's thread."""
+        try:
+            server = _server_in(self._module, self._name, self._folder)
+            asyncio.run(self._serve(server, ready))
+        except BaseException as error:  # noqa: BLE001 (a stranger's code; kept, and put into words by whoever waits)
+            self._error = error
+        finally:
+            with suppress(RuntimeError):  # the engine's loop is gone
+                self._loop.call_soon_threadsafe(self._end)
+
+    async def _serve(self, server: Server[Any], ready: asyncio.Future[None]) -> None:
+        import anyio
+        from mcp.shared.message import SessionMessage
+
+        to_server, server_reads = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        server_writes, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        task = asyncio.current_task()
+        assert task is not None
+        if self._closing:
+            return
+        self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
+        self._loop.call_soon_threadsafe(_resolve, ready)
+        reading = asyncio.create_task(self._read(from_server))
+        await server.run(server_reads, server_writes, server.create_initialization_options())
+        await reading
+
+    async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        """Pass messages on to the client, on the server's loop; each waits for its turn, so that no flood piles up."""
+        import anyio
+
+        async with from_server:
+            async for message in from_server:
+                passed = asyncio.run_coroutine_threadsafe(self._to_client.send(message), self._loop)
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await asyncio.wrap_future(passed)
+
+    async def _write(self, from_client: MemoryObjectReceiveStream[SessionMessage], serving: _Serving) -> None:
+        """Pass messages on to the server, on the engine's loop."""
+        async with from_client:
+            async for message in from_client:
+                serving.soon(serving.to_server.send_nowait, message)
+
+    def _end(self) -> None:
+        self._to_client.close()
+        _resolve(self._over)
+
+
+@dataclass(frozen=True)
+class _Serving:
+    """A server that runs: its thread's loop and task, and the stream to it, which belongs to that loop."""
+
+    loop: asyncio.AbstractEventLoop
+    task: asyncio.Task[None]
+    to_server: MemoryObjectSendStream[SessionMessage | Exception]
+
+    def soon(self, what: Callable[..., object], *arguments: object) -> None:
+        """Have something done on the server's loop; nothing happens when the server has ended."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(what, *arguments)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _server_in(module: str, name: str, folder: Path) -> Server[Any]:
+    """Load the module and find the server in it; raises PythonReferenceError."""
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    with _console_handlers_removed():
+        value = PythonFunctions(folder, trusted=True).value(module, name)
+    if isinstance(value, MCPServer):
+        return value._lowlevel_server
+    if isinstance(value, Server):
+        return value
+    inner = getattr(value, "_mcp_server", None)  # a FastMCP, which is no dependency of ours
+    if isinstance(inner, Server):
+        return inner
+    found = f"is no MCP server but of type {type(value).__name__}" if value is not None else "does not exist"
+    raise PythonReferenceError(
+        f"{module}:{name} {found}: name an MCPServer, a Server or a FastMCP with the key `object`"
+    )
+
+
+@contextmanager
+def _console_handlers_removed() -> Iterator[None]:
+    """Take away what a module that is loaded meanwhile installs to log on the terminal: the SDK and fastmcp do so by
+    themselves. Their log lines go to the program's log."""
+    from rich.logging import RichHandler
+
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())
+    before = {id(handler) for logger in _loggers() for handler in logger.handlers}
+    try:
+        yield
+    finally:
+        for logger in _loggers():
+            for handler in tuple(logger.handlers):
+                on_console = isinstance(handler, RichHandler) or type(handler) is logging.StreamHandler
+                if on_console and id(handler) not in before:
+                    logger.removeHandler(handler)
+                    logger.propagate = True
+
+
+def _loggers() -> list[logging.Logger]:
+    known = logging.getLogger().manager.loggerDict.values()
+    return [logging.getLogger(), *(logger for logger in tuple(known) if isinstance(logger, logging.Logger))]

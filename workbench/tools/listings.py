@@ -1,0 +1,129 @@
+"""The tools that servers listed when they last ran, remembered so that a suite can be used while they do not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.suite.model import Server, Suite
+from workbench.suite.trust import write_atomically
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.messages import ToolDefinition
+
+LISTING_FORMAT = 1
+
+_Kind = TypeVar("_Kind")
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A server's tools, names prefixed, and when it listed them."""
+
+    tools: tuple[ToolDefinition, ...]
+    listed_at: datetime
+
+
+class DamagedListingError(Exception):
+    """A remembered listing cannot be read; the message names its file."""
+
+
+class Listings:
+    """Listings in a folder, one file for each suite file and definition of a server. `now` is the time of day, with its
+    zone. A definition that has changed is another server, whose tools are not known."""
+
+    def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
+        self._folder = folder
+        self._now = now
+
+    def remember(self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...]) -> None:
+        """Write down what a server has just listed; where that is impossible, the program's log says so."""
+        document = {
+            "format": LISTING_FORMAT,
+            "suite": str(suite_file),
+            "server": server.name,
+            "listed_at": self._now().isoformat(timespec="seconds"),
+            "tools": [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "annotations": tool.annotations,
+                }
+                for tool in tools
+            ],
+        }
+        try:
+            content = json_text(document, indent=1).encode()
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(self._file(suite_file, server), content)
+        except (OSError, ValueError) as error:
+            _logger.warning("the tools of server %r cannot be remembered: %s", server.name, error)
+
+    def recall(self, suite_file: Path, server: Server) -> Listing | None:
+        """What a server last listed, `None` when it never did. Raises DamagedListingError."""
+        file = self._file(suite_file, server)
+        try:
+            return _listing_in(json.loads(file.read_text(encoding="utf-8")), server)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DamagedListingError(f"{file} is damaged and was ignored") from error
+
+    def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
+        """What is remembered of a suite's servers, by their names; damaged listings are left out."""
+        found: dict[str, Listing] = {}
+        for server in suite.servers:
+            try:
+                listing = self.recall(suite_file, server)
+            except DamagedListingError:
+                continue
+            if listing is not None:
+                found[server.name] = listing
+        return found
+
+    def _file(self, suite_file: Path, server: Server) -> Path:
+        folder = suite_file.absolute().parent.resolve()
+        known_as = digest(f"{folder / suite_file.name}\0{server.model_dump_json()}")
+        return self._folder / f"{readable_name(suite_file, server)}-{known_as}.json"
+
+
+def readable_name(suite_file: Path, server: Server) -> str:
+    """The beginning of the name of a file about a server."""
+    return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:80]
+
+
+def digest(text: str) -> str:
+    """What tells file names apart that begin alike."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _listing_in(document: Any, server: Server) -> Listing:
+    """The listing of a document; raises ValueError, KeyError or TypeError when it is none."""
+    if document["format"] != LISTING_FORMAT:
+        raise ValueError("a listing of another format")
+    tools = tuple(
+        ToolDefinition(
+            name=_a(str, tool["name"]),
+            description=_a(str, tool["description"]),
+            parameters=_a(dict, tool["parameters"]),
+            annotations=_a(dict, tool["annotations"]),
+            server=server.name,
+        )
+        for tool in _a(list, document["tools"])
+    )
+    return Listing(tools, datetime.fromisoformat(_a(str, document["listed_at"])))
+
+
+def _a(kind: type[_Kind], value: object) -> _Kind:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value

@@ -1,0 +1,191 @@
+"""The servers that many runs share: started when first needed, kept, and closed together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.suite.model import Case, Server, Suite
+from workbench.tools.command import CommandConnection
+from workbench.tools.connection import Connection
+from workbench.tools.errors import ServerError, UntrustedError
+from workbench.tools.in_memory import ModuleConnection
+from workbench.tools.limits import TimeLimits
+from workbench.tools.listings import DamagedListingError, Listing, Listings, digest, readable_name
+from workbench.tools.mocks import Mocks
+from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.servers import McpServer
+from workbench.tools.toolbox import Toolbox, definition_of, offered
+from workbench.tools.url import UrlConnection
+from workbench.trajectory.messages import ToolDefinition
+
+
+@dataclass(frozen=True)
+class _Started:
+    server: McpServer
+    start: asyncio.Task[None]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A server's tools; `server` is `None` when they are only remembered, and `notice` then says why."""
+
+    tools: tuple[ToolDefinition, ...]
+    server: McpServer | None = None
+    notice: str | None = None
+
+
+class ServerPool:
+    """The servers of suites, kept until the pool is closed.
+
+    A server is known by its suite file and its definition, and is shared by all runs. The program gives the folders for
+    logs and listings, and what `$NAME` refers to. `now` is the time of day. To be used on one event loop.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        limits: TimeLimits | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
+        self._program = program
+        self._limits = limits or TimeLimits()
+        self._listings = Listings(program.folders.listings, now)
+        self._servers: dict[tuple[Path, str], _Started] = {}
+        self._functions: dict[tuple[Path, bool], PythonFunctions] = {}
+        self._closed = False
+
+    async def open_toolbox(
+        self, suite: Suite, case: Case, suite_file: Path, *, execute: bool, trusted: bool
+    ) -> Toolbox:
+        """The tools of one run of a case. Servers are started when the suite is trusted; where one is not or does not
+        start, and nothing is to be executed, the tools that it last listed are used and the toolbox says so.
+
+        Raises UntrustedError and ServerError when a server's tools cannot be had, and ToolsError when two tools have
+        one name or the case offers a tool that does not exist.
+        """
+        listed = await asyncio.gather(
+            *(self._listed(suite_file, server, execute=execute, trusted=trusted) for server in suite.servers)
+        )
+        definitions = [definition_of(tool) for tool in suite.tools]
+        for each in listed:
+            definitions.extend(each.tools)
+        folder = suite_file.parent
+        functions = self._functions.setdefault((folder, trusted), PythonFunctions(folder, trusted=trusted))
+        return Toolbox(
+            offered(definitions, case),
+            Mocks(case.mocks, suite.mocks, functions),
+            {tool.name: each.server for each in listed if each.server for tool in each.tools} if execute else {},
+            functions.answer,
+            tuple(each.notice for each in listed if each.notice is not None),
+        )
+
+    async def started(self, suite_file: Path, server: Server) -> McpServer:
+        """A server of a suite that the caller knows to be trusted, started if it is not.
+
+        Raises ServerError when it does not start, or died since; `stop` or `renew` lets it be started again.
+        """
+        if self._closed:
+            raise ServerError(f"server {server.name!r} is not started: the program is ending")
+        key = _key(suite_file, server)
+        if key not in self._servers:
+            self._servers[key] = self._begin(suite_file, server)
+        started = self._servers[key]
+        # A run that is stopped while it waits must not take the server from the others.
+        await asyncio.shield(started.start)
+        return started.server
+
+    async def stop(self, suite_file: Path, server: Server) -> None:
+        """Close a server and forget it, whatever became of it; whoever needs it next starts it again."""
+        started = self._servers.pop(_key(suite_file, server), None)
+        if started is not None:
+            await started.server.close()
+
+    async def renew(self) -> None:
+        """Forget the servers that failed to start or died, so that the next batch that needs one starts it again.
+
+        Within a batch a dead server stays down: one that dies of every call would be started without end.
+        """
+        dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
+        for key in dead:
+            del self._servers[key]
+        await asyncio.gather(*(started.server.close() for started in dead.values()))
+
+    async def close(self) -> None:
+        """Close all servers at the same time, within their limits. May be called more than once."""
+        self._closed = True
+        await asyncio.gather(*(started.server.close() for started in self._servers.values()))
+
+    def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
+        """What the servers of a suite last listed, by their names. A suite whose servers are all in it can be run with
+        mocks without starting any."""
+        return self._listings.of(suite, suite_file)
+
+    async def _listed(self, suite_file: Path, server: Server, *, execute: bool, trusted: bool) -> _Listed:
+        try:
+            if not trusted:
+                raise UntrustedError(
+                    f"{suite_file} is not trusted, so its server {server.name!r} is not started, and no earlier run "
+                    "has listed its tools: trust the suite, with --trust for one"
+                )
+            started = await self.started(suite_file, server)
+        except (ServerError, UntrustedError) as error:
+            if execute or self._closed:
+                raise
+            why = str(error) if trusted else "the suite is not trusted"
+            return self._recalled(suite_file, server, why, error)
+        return _Listed(started.tools, started)
+
+    def _recalled(self, suite_file: Path, server: Server, why: str, error: ServerError | UntrustedError) -> _Listed:
+        try:
+            listing = self._listings.recall(suite_file, server)
+        except DamagedListingError as damage:
+            raise type(error)(f"{error}; {damage}") from error
+        if listing is None:
+            raise error
+        moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
+        return _Listed(listing.tools, notice=f"tools of server {server.name!r} as listed on {moment}: {why}")
+
+    def _begin(self, suite_file: Path, definition: Server) -> _Started:
+        server = McpServer(definition, self._connection(suite_file, definition), self._program.secrets, self._limits)
+        start = asyncio.create_task(self._start(suite_file, definition, server))
+        start.add_done_callback(_look_at)
+        return _Started(server, start)
+
+    async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
+        await server.start()
+        await asyncio.to_thread(self._listings.remember, suite_file, definition, server.tools)
+
+    def _connection(self, suite_file: Path, server: Server) -> Connection:
+        folder, secrets = suite_file.parent, self._program.secrets
+        if server.module is not None:
+            return ModuleConnection(server.module, server.object or "mcp", folder, self._limits)
+        try:
+            environment = self._program.environment.of(folder)
+        except ConfigError as error:
+            raise ServerError(f"server {server.name!r} is not started: {error}") from error
+        if server.url is not None:
+            return UrlConnection(server, server.url, environment, secrets, self._limits)
+        if server.command is not None:
+            log_file = self._log_file(suite_file, server)
+            return CommandConnection(server, server.command, folder, log_file, environment, secrets, self._limits)
+        raise ServerError(f"server {server.name!r} has neither a command nor a url nor a module")
+
+    def _log_file(self, suite_file: Path, server: Server) -> Path:
+        name = f"{readable_name(suite_file, server)}-{digest(str(suite_file))[:8]}.log"
+        return self._program.folders.server_logs / name
+
+
+def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
+    return suite_file, server.model_dump_json()
+
+
+def _look_at(start: asyncio.Task[None]) -> None:
+    """Take note of a failure that nobody may be waiting for any more, or asyncio would complain on the terminal."""
+    if not start.cancelled():
+        start.exception()

@@ -1,0 +1,96 @@
+"""The log of a server that runs as a process: what it writes to standard error, without secrets and within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import re
+from pathlib import Path
+from typing import BinaryIO
+
+from workbench.config.secrets import Secrets
+
+MAX_LOG_BYTES = 1024 * 1024
+"""What is kept of one start. A log that has grown beyond this is begun anew when its server starts."""
+
+_DROPPED = "[workbench] the rest of what the server says until it starts again is not kept\n"
+_CHUNK_BYTES = 65_536
+
+
+class ServerLog:
+    """Appends to a file that only its owner may read. Where none can be written, what is written is dropped."""
+
+    def __init__(self, file: Path, title: str, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._left = MAX_LOG_BYTES
+        self.problem: str | None = None
+        """Why there is no log file, if there is none."""
+        try:
+            self._file: BinaryIO | None = _open(file)
+        except OSError as error:
+            self.problem = f"{file} cannot be written, {error.strerror}"
+            self._file = None
+        self._append(f"== {title}\n")
+
+    def write_line(self, beginning: str, text: str, limit: int) -> None:
+        """Append a line, its text cut to so many characters."""
+        self._append(f"{beginning}{self._secrets.redact(text.rstrip())[:limit]}\n")
+
+    async def follow(self, stream: asyncio.StreamReader) -> None:
+        """Append all that comes, until the stream ends. It is read to its end even when no more of it is kept, so that
+        the server is never kept waiting. May be cancelled."""
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        waiting = ""
+        try:
+            while chunk := await stream.read(_CHUNK_BYTES):
+                if self._file is not None and self._left > 0:
+                    waiting += decoder.decode(chunk)
+                    cut = len(waiting) - begun_secret(waiting, self._secrets)
+                    self._append(self._secrets.redact(waiting[:cut]))
+                    waiting = waiting[cut:]
+        finally:
+            self._append(self._secrets.redact(waiting))
+
+    def close(self) -> None:
+        """Close the file; what is written afterwards is dropped."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, text: str) -> None:
+        if self._file is None or self._left <= 0 or not text:
+            return
+        data = text.encode("utf-8", "backslashreplace")
+        try:
+            self._file.write(data[: self._left])
+            if len(data) >= self._left:
+                self._file.write(f"\n{_DROPPED}".encode())
+        except OSError as error:
+            self.problem = f"{error.strerror} after its beginning"
+            data = bytes(self._left)
+        self._left -= len(data)
+
+
+def begun_secret(text: str, secrets: Secrets) -> int:
+    """How many characters at the end of a text may be the beginning of a secret whose rest is still to come."""
+    values = [value for _, value in secrets.values]
+    begun = (
+        length
+        for value in values
+        for length in range(min(len(value) - 1, len(text)), 0, -1)
+        if text.endswith(value[:length])
+    )
+    cut = len(text) - max(begun, default=0)
+    # A secret that is there as a whole must not be cut in two because another one begins within it.
+    whole = re.finditer("|".join(map(re.escape, values)), text) if values else ()
+    return len(text) - min((match.start() for match in whole if match.start() < cut < match.end()), default=cut)
+
+
+def _open(path: Path) -> BinaryIO:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    too_long = path.exists() and path.stat().st_size > MAX_LOG_BYTES
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if too_long else 0)
+    opened = os.fdopen(os.open(path, flags, mode=0o600), "ab", buffering=0)
+    path.chmod(0o600)
+    return opened

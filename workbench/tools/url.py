@@ -1,0 +1,326 @@
+"""A server behind a URL, over streamable HTTP or the older SSE: its headers, and what there is to say when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ipaddress
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from workbench.config.secrets import Secrets
+from workbench.suite.model import Server
+from workbench.tools.connection import first_line
+from workbench.tools.environment import filled
+from workbench.tools.errors import ServerError
+from workbench.tools.limits import MAX_MESSAGE_BYTES, TimeLimits
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import ReadStream, TransportStreams
+    from mcp.shared.message import SessionMessage
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
+
+_KEEP_ALIVE_S = 2.0
+"""Shorter than any server's, or a request could meet a connection that is being closed."""
+
+_NOT_FOUND = "Not Found"
+_REFUSED = ("Server returned an error response", _NOT_FOUND)
+"""What the SDK makes of an HTTP error. Its status is lost with that, so we note it ourselves."""
+
+_NO_ANSWER = (
+    "server answered a request with 202",
+    "Redirect to http",
+    "Unexpected content type: ",
+    "Failed to parse JSON response: ",
+    "Failed to parse SSE message: ",
+    "SSE stream ended ",
+    "SSE stream failed: ",
+)
+"""How the errors begin that the SDK makes up where a server has not answered as MCP would have it."""
+
+
+class TooLongError(Exception):
+    """A server's answer is longer than what is read."""
+
+
+class UrlConnection:
+    """A `Connection` over HTTP. Redirects are followed only within the server's own origin, so that no other host is
+    sent the headers; proxies of the environment are not used for this machine's own addresses."""
+
+    def __init__(
+        self, server: Server, url: str, environment: Mapping[str, str], secrets: Secrets, limits: TimeLimits
+    ) -> None:
+        self._server = server
+        self._url = url
+        self._environment = environment
+        self._secrets = secrets
+        self._limits = limits
+        self._exits = AsyncExitStack()
+        self._refusal: str | None = None
+        """The last status by which a request was refused: `401 Unauthorized`."""
+        self._session_gone = False
+        self._lost: asyncio.Future[None] | None = None
+        self._reading: _Watched | None = None
+
+    @property
+    def where(self) -> str:
+        parts = urlsplit(self._url)
+        return f"url: {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @property
+    def pid(self) -> int | None:
+        return None
+
+    @property
+    def closed(self) -> bool:
+        return self._reading is None or self._reading.ended or self.lost.done()
+
+    @property
+    def lost(self) -> asyncio.Future[None]:
+        assert self._lost is not None
+        return self._lost
+
+    async def __aenter__(self) -> TransportStreams:
+        from mcp.client.sse import sse_client
+        from mcp.client.streamable_http import streamable_http_client
+
+        headers = {name: self._header(name, value) for name, value in self._server.headers.items()}
+        self._lost = asyncio.get_running_loop().create_future()
+        async with AsyncExitStack() as exits:
+            # In a thread, because reading the certificates that this machine knows takes its time.
+            client = await asyncio.to_thread(self._client, headers)
+            if self._server.transport == "sse":
+                transport = sse_client(self._url, httpx_client_factory=_Given(client))
+            else:
+                await exits.enter_async_context(client)
+                transport = streamable_http_client(self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
+            read_stream, write_stream = await exits.enter_async_context(transport)
+            self._reading = _Watched(read_stream, self._lose)
+            self._exits = exits.pop_all()
+            return self._reading, write_stream
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._exits.__aexit__(kind, error, traceback)
+
+    def kill(self) -> None:
+        """There is nothing of the server's on this machine."""
+
+    def why_not_started(self, error: BaseException | None) -> str:
+        said = first_line(error)
+        if self._refusal is not None and said in _REFUSED:
+            return f"answers with {self._refusal}{self._advice(self._refusal)}"
+        return self._in_words(error) or f"does not speak MCP as expected: {said}"
+
+    def hint(self) -> str:
+        if self._refusal is not None:
+            return f"; it answered with {self._refusal}"
+        return "; look whether its transport is the one that the suite gives it"
+
+    def why_lost(self, error: BaseException | None) -> str:
+        if self._session_gone:
+            return "has forgotten the session: it was probably started anew"
+        if error is None and self._refusal is not None:
+            return f"answered with {self._refusal}"
+        return self._in_words(error) or "ended the connection"
+
+    def why_unanswered(self, error: Exception) -> str | None:
+        said = first_line(error)
+        if said == _NOT_FOUND and not (self._refusal or "").startswith("404"):
+            return None  # a word that a server may use itself
+        if said in _REFUSED:
+            return f"it answered with {self._refusal or 'an HTTP error'}"
+        return said if said.startswith(_NO_ANSWER) else None
+
+    def _client(self, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+        import httpx2
+
+        host = urlsplit(self._url).hostname or ""
+        shown_host = f"[{host}]" if ":" in host else host
+        return httpx2.AsyncClient(
+            # Whole answers are kept in memory, and what is compressed has no known length.
+            headers={"Accept-Encoding": "identity", **headers},
+            timeout=httpx2.Timeout(self._limits.start_s, read=None),
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
+            mounts={f"all://{shown_host}": None} if _is_loopback(host) else None,
+            event_hooks={"response": [self._look_at]},
+        )
+
+    async def _look_at(self, response: httpx2.Response) -> None:
+        if response.status_code >= 400:
+            self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
+            sent = response.request
+            self._session_gone |= response.status_code == 404 and "mcp-session-id" in sent.headers
+            # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
+            if self._session_gone or (self._server.transport == "sse" and sent.method == "POST"):
+                self._lose()
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _bounded_type()(response.stream)
+
+    def _lose(self) -> None:
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    def _header(self, name: str, written: str) -> str:
+        value = filled(written, self._environment, self._secrets)
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            where = f"server {self._server.name!r}: the header {name!r}"
+            raise ServerError(
+                f"{where} holds what a header cannot hold, such as a line break, a blank at its end or a letter beyond "
+                f"ASCII: look at {written!r} and the variables in it ({self.where})"
+            )
+        return value
+
+    def _advice(self, refusal: str) -> str:
+        match refusal[:3]:
+            case "401" | "403":
+                return ": look at its headers and the token in them"
+            case "404":
+                return ": look at the path of its address"
+            case "405" if self._server.transport != "sse":
+                return ': look at its address, or give it transport = "sse"'
+        return ""
+
+    def _in_words(self, error: BaseException | None) -> str | None:
+        """What happened to a connection, `None` for errors of another kind."""
+        import httpx2
+
+        causes = list(_causes(error))
+        for cause in causes:
+            match cause:
+                case httpx2.SSEError() if "limit" in str(cause):
+                    return f"sent a message that is too long: {first_line(cause)}"
+                case TooLongError():
+                    return f"sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
+                case ssl.SSLCertVerificationError():
+                    return f"cannot be reached: its TLS certificate is not accepted ({cause.verify_message})"
+                case ssl.SSLError():
+                    return f"cannot be reached: no TLS connection comes about ({cause.reason or cause})"
+                case socket.gaierror():
+                    return f"cannot be reached: there is no host {urlsplit(self._url).hostname!r}"
+                case ConnectionRefusedError():
+                    return "cannot be reached: nothing listens at its address (connection refused)"
+        for cause in causes:
+            match cause:
+                case httpx2.HTTPStatusError(response=response):
+                    refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
+                    moved = response.headers.get("location")
+                    return f"answers with {refusal}{self._advice(refusal) if moved is None else f' to {moved}'}"
+                case httpx2.ProxyError():
+                    return f"cannot be reached through the proxy of the environment: {first_line(cause)}"
+                case httpx2.TimeoutException():
+                    return f"cannot be reached within {self._limits.start_s:g} s"
+                case httpx2.ConnectError():
+                    return f"cannot be reached: {first_line(cause)}"
+                case httpx2.SSEError():
+                    return f"sent what is no stream of events: {first_line(cause)}"
+                case httpx2.TransportError():
+                    return f"broke the connection ({first_line(cause)})"
+        return None
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Gives the HTTP client that there is to whoever would make one."""
+
+    client: httpx2.AsyncClient
+
+    def __call__(self, headers: object = None, timeout: object = None, auth: object = None) -> httpx2.AsyncClient:
+        return self.client
+
+
+class _Watched:
+    """A stream of messages that says when it has ended."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._on_end = on_end
+        self.ended = False
+
+    @property
+    def last_context(self) -> Any:
+        """The SDK's: the context in which the last message was sent."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            return await self._stream.receive()
+        except BaseException:
+            self._end()
+            raise
+
+    def __aiter__(self) -> _Watched:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self._stream.__anext__()
+        except BaseException:
+            self._end()
+            raise
+
+    async def aclose(self) -> None:
+        self._end()
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> _Watched:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        self._end()
+        return await self._stream.__aexit__(kind, error, traceback)
+
+    def _end(self) -> None:
+        self.ended = True
+        self._on_end()
+
+
+@functools.cache
+def _bounded_type() -> type[Any]:
+    """A type for the bytes of an answer, which end in TooLongError when there are too many."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in self._stream:
+                size += len(chunk)
+                if size > MAX_MESSAGE_BYTES:
+                    raise TooLongError
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    return Bounded
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what led to it, innermost last."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

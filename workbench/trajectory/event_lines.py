@@ -1,0 +1,126 @@
+"""Events as JSON lines, and back: what is written re-reads as equal events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from json.encoder import encode_basestring
+from typing import Any
+
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    ExecutionProgress,
+    ExecutionStarted,
+    Happening,
+    Paused,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.json_text import escape_lone_surrogates
+from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
+
+EVENT_NAMES: dict[type[Happening], str] = {
+    RunStarted: "run_started",
+    RequestStarted: "request_started",
+    RequestFailed: "request_failed",
+    RetryScheduled: "retry_scheduled",
+    TextDelta: "text_delta",
+    ReasoningDelta: "reasoning_delta",
+    CallStarted: "call_started",
+    CallArgumentsDelta: "call_arguments_delta",
+    CallFinished: "call_finished",
+    ResponseFinished: "response_finished",
+    Paused: "paused",
+    Resumed: "resumed",
+    ExecutionStarted: "execution_started",
+    ExecutionProgress: "execution_progress",
+    ResultReceived: "result_received",
+    RunFinished: "run_finished",
+}
+"""What each event is called in a line."""
+
+_CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
+_FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in EVENT_NAMES}
+
+
+class EventLineError(ValueError):
+    """A line that is not an event of this version; the message says why, without the line."""
+
+
+def event_to_line(event: Event) -> str:
+    """One event as one line of compact JSON, without the line end.
+
+    Raises TypeError, ValueError or RecursionError when it holds what JSON cannot say.
+    """
+    what = event.what
+    cls = type(what)
+    if cls in _DELTAS:
+        # Most events are pieces of an answer: a general encoder would cost five times as much.
+        return (
+            f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},'
+            f'"ms":{event.time_ms!r},{_DELTAS[cls](what)}}}'
+        )
+    line: dict[str, Any] = {
+        "event": EVENT_NAMES[cls],
+        "run": event.run_id,
+        "seq": event.sequence,
+        "ms": event.time_ms,
+    }
+    for name in _FIELDS[cls]:
+        line[name] = getattr(what, name)
+    return compact_json(line)
+
+
+def event_from_line(line: str) -> Event:
+    """Read what `event_to_line` wrote; raises EventLineError when the line is not an event."""
+    try:
+        data = parsed_json(line)
+    except ValueError as error:
+        raise EventLineError(f"not JSON ({error})") from error
+    return event_from_json(data)
+
+
+def event_from_json(data: object) -> Event:
+    """The event of a line that has been parsed; raises EventLineError when it is none."""
+    if not isinstance(data, dict) or "event" not in data:
+        raise EventLineError("not an event: it must be a JSON object with the key 'event'")
+    name = data["event"]
+    cls = _CLASSES.get(name) if isinstance(name, str) else None
+    if cls is None:
+        raise EventLineError(f"this version knows no event {name!r:.80}")
+    try:
+        what = reader_of(cls)(data)
+        return Event(_RUN(data.get("run")), _SEQ(data.get("seq")), _MS(data.get("ms")), what)
+    except ValueError as error:
+        raise EventLineError(f"no whole {name}: {error}") from error
+
+
+def _quoted(text: str) -> str:
+    return escape_lone_surrogates(encode_basestring(text))
+
+
+def _answer_delta(what: Any) -> str:
+    return f'"round":{what.round},"text":{_quoted(what.text)}'
+
+
+def _arguments_delta(what: Any) -> str:
+    return f'"call_id":{_quoted(what.call_id)},"fragment":{_quoted(what.fragment)}'
+
+
+_DELTAS: dict[type[Happening], Callable[[Any], str]] = {
+    TextDelta: _answer_delta,
+    ReasoningDelta: _answer_delta,
+    CallArgumentsDelta: _arguments_delta,
+}
+_RUN, _SEQ, _MS = reader_of(str), reader_of(int), reader_of(float)

@@ -1,0 +1,143 @@
+"""Data classes as JSON, and back with the type of every field checked, because a file can hold anything."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from workbench.trajectory.json_text import escape_lone_surrogates
+
+Reader = Callable[[Any], Any]
+
+
+def compact_json(value: Any) -> str:
+    """`value`, which may hold data classes, as JSON on one line. Lone surrogates are escaped.
+
+    Raises TypeError, ValueError or RecursionError for what JSON cannot say, NaN and the infinities among it.
+    """
+    return escape_lone_surrogates(_ENCODER.encode(value))
+
+
+def parsed_json(text: str) -> Any:
+    """The value of a JSON text; raises ValueError for what is none, numbers that are not finite among it."""
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def reader_of(hint: Any) -> Reader:
+    """What turns a JSON value into a value of that type: a data class, `str`, `int`, `float`, `bool`, a `Literal`, a
+    homogeneous tuple, a mapping from names to any JSON value, any JSON value, or one of these or `None`.
+
+    The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
+    """
+    return _reader_of(hint)
+
+
+@cache
+def _reader_of(hint: Any) -> Reader:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        return _data_class(hint)
+    if origin is Literal:
+        return _one_of(arguments)
+    if origin is tuple:
+        return _sequence(reader_of(arguments[0]))
+    if origin in (Union, UnionType):
+        inner = [argument for argument in arguments if argument is not NoneType]
+        # A union of many is any JSON value, there is no other.
+        return _optional(reader_of(inner[0])) if len(inner) == 1 else lambda value: value
+    return _of_type(_TYPES[origin or hint])
+
+
+_TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a text"),
+    int: ((int,), "a whole number"),
+    float: ((float, int), "a number"),
+    bool: ((bool,), "true or false"),
+    Mapping: ((dict,), "an object"),
+}
+
+
+def _of_type(wanted: tuple[tuple[type, ...], str]) -> Reader:
+    types, said = wanted
+
+    def read(value: Any) -> Any:
+        if type(value) not in types:
+            raise ValueError(f"must be {said}")
+        return value
+
+    return read
+
+
+def _one_of(words: tuple[Any, ...]) -> Reader:
+    def read(value: Any) -> Any:
+        if value not in words:
+            raise ValueError(f"must be one of {', '.join(map(repr, words))}")
+        return value
+
+    return read
+
+
+def _optional(inner: Reader) -> Reader:
+    return lambda value: None if value is None else inner(value)
+
+
+def _sequence(inner: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) is not list:
+            raise ValueError("must be a list")
+        return tuple(map(inner, value))
+
+    return read
+
+
+def _data_class(cls: Any) -> Reader:
+    hints = get_type_hints(cls)
+    readers = [(field.name, reader_of(hints[field.name])) for field in fields(cls)]
+    needed = {field.name for field in fields(cls) if field.default is field.default_factory is MISSING}
+
+    def read(value: Any) -> Any:
+        if type(value) is not dict:
+            raise ValueError("must be an object")
+        found = {}
+        for name, inner in readers:
+            if name in value:
+                try:
+                    found[name] = inner(value[name])
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+            elif name in needed:
+                raise ValueError(f"{name} is missing")
+        return cls(**found)
+
+    return read
+
+
+def _plain(value: object) -> dict[str, Any]:
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        _no_number(text)
+    return number
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

@@ -1,0 +1,91 @@
+"""Asks before a tool that may change something is really executed, showing exactly what would be called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+
+from workbench.reports.visible import one_line, visible
+from workbench.trajectory.messages import JsonValue
+from workbench.tui.highlight import json_line
+from workbench.tui.screens.asking import AskScreen
+from workbench.tui.state.runs import Question
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap, wrap_line
+from workbench.tui.state.status import model_label
+from workbench.tui.widgets.dialogs import Option
+
+ExecutionAnswer = Literal["yes", "no"]
+
+_LABEL_WIDTH = 8
+
+_HINTS: Mapping[str, tuple[str, str]] = {
+    "readOnlyHint": ("only reads", "may change things"),
+    "destructiveHint": ("may destroy things", "only adds"),
+    "idempotentHint": ("repeating it changes nothing more", "each call counts"),
+    "openWorldHint": ("reaches beyond its server", "stays within its server"),
+}
+"""What a server's hints about a tool mean, when they are true and when they are false."""
+
+
+class ExecutionScreen(AskScreen[ExecutionAnswer]):
+    """Yes for this tool and run, or no, which ends the run. Answers with `None` when nobody waits any more."""
+
+    TITLE_LINE = "A run wants to execute a tool for real"
+    REST_S = 0.4
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "answer('yes')", show=False),
+        Binding("n", "answer('no')", show=False),
+    ]
+
+    def __init__(self, question: Question) -> None:
+        tool = one_line(question.asked.tool.name)
+        super().__init__(
+            lambda width: execution_lines(question, width),
+            [
+                ("yes", Option("once", f"allow {tool} until this run ends", key="o")),
+                ("no", Option("no", "the run ends as an error", key="n")),
+            ],
+            leaving="no",
+        )
+        self.question = question
+
+
+def execution_lines(question: Question, width: int) -> list[Line]:
+    """What would be called, word for word."""
+    run, call, tool = question.run, question.asked.call, question.asked.tool
+    room = max(width - _LABEL_WIDTH - 4, 10)
+    lines: list[Line] = [EMPTY]
+    repeat = f" #{run.repeat + 1}" if run.repeat else ""
+    lines += _labelled("case", f"{run.path.stem} › {run.case_name}{repeat}, on {model_label(run.model)}", room, "text")
+    lines += _labelled("server", tool.server or "", room, "strong")
+    lines += _labelled("tool", tool.name, room, "warned")
+    lines += _labelled("says", tool.description or "nothing about itself", room, "muted")
+    lines += _labelled("marked", _hints(tool.annotations) or "in no way, so it may do anything", room, "text")
+    lines.append(EMPTY)
+    if not call.arguments:
+        return [*lines, (Span("  without arguments", "muted"),), EMPTY]
+    written = json.dumps(dict(call.arguments), ensure_ascii=False, indent=2)
+    for text in written.split("\n"):
+        hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
+        lines += [(Span("  "), *row) for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang)]
+    return [*lines, EMPTY]
+
+
+def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
+    rows = wrap(one_line(text), room)
+    lead = f"  {label:<{_LABEL_WIDTH}}"
+    return [(Span(lead if at == 0 else " " * len(lead), "muted"), Span(row, role)) for at, row in enumerate(rows)]
+
+
+def _hints(annotations: Mapping[str, JsonValue]) -> str:
+    """Every annotation, those that are known in words."""
+    said = []
+    for name, value in annotations.items():
+        if name in _HINTS and isinstance(value, bool):
+            said.append(_HINTS[name][0 if value else 1])
+        else:
+            said.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
+    return "; ".join(said)

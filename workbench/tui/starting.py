@@ -1,0 +1,94 @@
+"""Starting runs: suites that changed are read again, trust is asked for where it is needed, what may run is planned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
+from workbench.config.resources import bundled
+from workbench.suite.loading import SuiteFile
+from workbench.suite.trust import TrustError, TrustStore
+from workbench.tools.listings import Listings
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.screens.trust import TrustAnswer, TrustScreen
+from workbench.tui.workspace import is_stale, read_again, trouble
+
+if TYPE_CHECKING:
+    from workbench.tui.workbench import Workbench
+
+Cases = Sequence[tuple[SuiteFile, tuple[str, ...]]]
+"""Ids of cases by suite."""
+
+
+class Starter:
+    """Starts cases, and remembers what was trusted until the program ends. With `trust_all` nothing is asked."""
+
+    def __init__(self, app: Workbench, *, trust_all: bool) -> None:
+        self._app = app
+        self._trust_all = trust_all
+        self._trusted_once: set[tuple[Path, str]] = set()
+        self._store = TrustStore(app.program.folders.trust_file, bundled_folder=bundled("sample_suites"))
+
+    def is_bundled(self, suite: Path) -> bool:
+        """Whether a suite came with the program."""
+        return self._store.is_bundled(suite)
+
+    async def run(self, cases: Cases) -> None:
+        """Run cases, or say why none was."""
+        main = self._app.main
+        wanted = [file.path for file, _ in cases]
+        stale = await asyncio.to_thread(lambda: any(is_stale(file) for file, _ in cases))
+        if stale:
+            main.open(await asyncio.to_thread(read_again, main.workspace))
+            fresh = {file.path: file for file in main.workspace.files}
+            cases = [(fresh[file.path], case_ids) for file, case_ids in cases if file.path in fresh]
+        runs: list[PlannedRun] = []
+        trusted: set[Path] = set()
+        lost: Path | None = None
+        for file, case_ids in cases:
+            planned = plan_runs([file], models=main.models, case_ids=case_ids)
+            if file.suite is not None and not planned:
+                lost = lost or file.path
+            elif planned and self._is_trusted(file):
+                trusted.add(file.path)
+            elif planned and must_ask(needs_of(file, self._app.program.models), planned, self._app.program.models):
+                answer = await self._asked(file, planned)
+                if answer == "no":
+                    continue
+                if answer != "mocks":
+                    trusted.add(file.path)
+            runs += planned
+        if runs:
+            main.bring("run")
+            await self._app.runner.start(runs, frozenset(trusted), self.is_bundled)
+            return
+        why = await asyncio.to_thread(self._why_none, wanted)
+        if why is None and lost is not None:
+            why = f"what was to run is no longer in {lost.name}"
+        main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+
+    def _why_none(self, paths: Sequence[Path]) -> str | None:
+        return next(filter(None, (trouble(self._app.main.workspace, path) for path in paths)), None)
+
+    def _is_trusted(self, file: SuiteFile) -> bool:
+        needs = needs_of(file, self._app.program.models)
+        known = (file.path, needs.fingerprint) in self._trusted_once
+        return self._trust_all or known or self._store.is_trusted(file.path, needs)
+
+    async def _asked(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> TrustAnswer:
+        program = self._app.program
+        needs = needs_of(file, program.models)
+        mocks = can_do_with_mocks(file, planned, program.models, Listings(program.folders.listings))
+        answer = await self._app.push_screen_wait(TrustScreen(file.path, needs, mocks=mocks)) or "no"
+        if answer == "always":
+            try:
+                self._store.trust(file.path, needs)
+            except TrustError as error:
+                self._app.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
+        if answer in ("once", "always"):
+            self._trusted_once.add((file.path, needs.fingerprint))
+        return answer
