@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import queue
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +26,7 @@ from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.session import Session
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile, parse_suite
 
 if TYPE_CHECKING:
@@ -87,21 +88,27 @@ def server(calls: int) -> Iterator[str]:
 @contextmanager
 def engine(base_url: str, file: SuiteFile, folder: Path) -> Iterator[Callable[[], None]]:
     """Makes all runs of the suite, each time it is called."""
-    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    results: list[RunResult] = []
+    over = threading.Event()
+
+    def listen(event: BatchEvent) -> None:
+        if isinstance(event, RunDone):
+            results.append(event.result)
+        elif isinstance(event, BatchDone):
+            over.set()
+
     program = program_in(Folders(state=folder, log=folder, config=folder), {})
-    session = Session(events.put, program)
+    session = Session(listen, program)
 
     def make_all() -> None:
         runs = plan_runs([file], models=[f"openai:test-model@{base_url}"])
         recordings = Recordings(folder / "recordings", RecordingLines(program.secrets, lambda: "2026-01-01T00:00:00Z"))
         (folder / "recordings").mkdir(exist_ok=True)
+        results.clear()
+        over.clear()
         session.start(runs, concurrency=CONCURRENCY, trusted=lambda _path: False, record=recordings)
-        passed = 0
-        while not isinstance(event := events.get(timeout=120), BatchDone):
-            if isinstance(event, RunDone):
-                assert event.result.status == "passed", event.result
-                passed += 1
-        assert passed == CASES
+        assert over.wait(120)
+        assert [result.status for result in results] == ["passed"] * CASES
         assert recordings.problem is None
 
     yield make_all

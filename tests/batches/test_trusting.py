@@ -10,7 +10,9 @@ from tests.programs import folders_in, program_of
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.specs import Specs
 from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
+from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook, ModelOptions
+from workbench.config.secrets import Secrets
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed, Needs, TrustStore, needs_trust
 from workbench.tools.listings import Listings
@@ -113,11 +115,11 @@ def test_a_suite_that_starts_something_is_asked_about_on_any_model(folder: Path,
 def test_what_changes_on_disk_during_a_batch_leads_none_of_its_runs_elsewhere(folder: Path, book: ModelBook) -> None:
     settings(folder, LOCAL)
     first, second = (planned(suite(folder, 'models = ["local"]'))[0] for _ in range(2))
-    specs = Specs(book)
+    specs = Specs(book, Environment({}, Secrets()))
     before = specs.of(first)
     settings(folder, LOCAL.replace("localhost:1", "elsewhere.test:1234"))
     assert specs.of(second) == before
-    assert Specs(book).of(second) != before
+    assert Specs(book, Environment({}, Secrets())).of(second) != before
 
 
 def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, book: ModelBook) -> None:

@@ -42,6 +42,8 @@ UNFINISHED = ".part"
 _WORTH_A_WRITE = (RunStarted, ResponseFinished, Paused, ResultReceived, RunFinished)
 """Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
 
+_NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
+
 _NAME_PARTS_BYTES = (30, 50, 36)
 """How long suite, case and model may be in a file's name, so that the name fits every file system."""
 
@@ -95,7 +97,8 @@ class Recordings:
         self._lines = lines
         self._only_failed = only_failed
         self._open: dict[str, _RunFile] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] | None = None
+        """For each stem the highest number in the folder, looked up once: a folder may hold thousands."""
 
     def before(self, listener: BatchListener, runs: Iterable[PlannedRun]) -> BatchListener:
         """A listener that records what is said of these runs, and passes it on."""
@@ -116,7 +119,7 @@ class Recordings:
         try:
             if isinstance(event.what, RunStarted):
                 run = planned[run_id]
-                self._open[run_id] = _RunFile(self._folder, _stem(run), self._numbers)
+                self._open[run_id] = self._new_file(run)
                 self._open[run_id].write(self._lines.header(run))
             file = self._open.get(run_id)
             if file is not None:
@@ -125,6 +128,14 @@ class Recordings:
                     file.flush()
         except (OSError, ValueError, TypeError, RecursionError) as error:
             self._give_up(run_id, error)
+
+    def _new_file(self, run: PlannedRun) -> _RunFile:
+        if self._numbers is None:
+            self._numbers = _numbers_in(self._folder)
+        stem = _stem(run)
+        file = _RunFile(self._folder, stem, self._numbers.get(stem, 0) + 1)
+        self._numbers[stem] = file.number
+        return file
 
     def _finish(self, result: RunResult) -> None:
         file = self._open.get(result.run_id)
@@ -165,7 +176,7 @@ def save_recording(
     lines = RecordingLines(secrets, lambda: started_at)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = _RunFile(folder, _stem(planned), {})
+        file = _RunFile(folder, _stem(planned), 1)
         try:
             for line in (lines.header(planned), *map(lines.event, events), lines.result(result)):
                 file.write(line)
@@ -218,13 +229,13 @@ _CUT: dict[str, JsonValue] = {
 class _RunFile:
     """The file of one run, new and readable by its owner only. It has an unfinished name until it is finished.
 
-    `numbers` remembers for each stem the number to try next. Everything raises OSError.
+    `first` is the number to try first; `number` the one that was free. Everything raises OSError.
     """
 
-    def __init__(self, folder: Path, stem: str, numbers: dict[str, int]) -> None:
-        for number in count(numbers.get(stem, 1)):
+    def __init__(self, folder: Path, stem: str, first: int) -> None:
+        for number in count(first):
             self._path = folder / f"{stem}.{number}{SUFFIX}"
-            self._unfinished = self._path.with_name(self._path.name + UNFINISHED)
+            self._unfinished = folder / f"{stem}.{number}{SUFFIX}{UNFINISHED}"
             try:
                 descriptor = os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
@@ -234,7 +245,7 @@ class _RunFile:
             if not os.path.lexists(self._path):
                 break
             self.remove()
-        numbers[stem] = number + 1
+        self.number = number
 
     def write(self, line: str) -> None:
         self._file.write(line + "\n")
@@ -256,6 +267,14 @@ class _RunFile:
         """Close the file and leave it as it is."""
         with suppress(OSError):
             self._file.close()
+
+
+def _numbers_in(folder: Path) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for name in (path.name for path in folder.iterdir()):
+        if found := _NUMBERED.fullmatch(name):
+            numbers[found[1]] = max(numbers.get(found[1], 0), int(found[2]))
+    return numbers
 
 
 def _stem(planned: PlannedRun) -> str:

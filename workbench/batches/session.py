@@ -84,7 +84,7 @@ class Session:
         `record` is where they are recorded.
         """
         name = f"batch-{next(self._batch_numbers)}"
-        specs = Specs(self._program.models)
+        specs = Specs(self._program.models, self._program.environment)
         listener = self._listener if record is None else record.before(self._listener, runs)
         surroundings = Surroundings(
             without_secrets(listener, self._program.secrets),
@@ -174,7 +174,7 @@ class Session:
         name = planned.model
         try:
             # For every model: what is secret in a `.env` must be known before anything is said.
-            environment = self._program.environment.of(planned.file.path.parent)
+            environment = specs.environment_of(planned)
             spec = specs.of(planned)
         except ConfigError as error:
             raise ModelError(str(error)) from error

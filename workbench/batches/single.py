@@ -23,6 +23,8 @@ from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run
 from workbench.providers.model import Model, ModelError
+from workbench.suite.checks import Pattern, PythonCheck, Similar
+from workbench.suite.model import Case
 from workbench.suite.unbuilt import unbuilt_parts
 from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.errors import ToolsError
@@ -35,6 +37,9 @@ _logger = logging.getLogger(__name__)
 
 GRADING_TIMEOUT_S = 30.0
 """A run's own time limit does not cover grading, and a suite's Python check may never end."""
+
+QUICK_CALLS = 10
+"""So many calls are paired with what was expected in well under a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +147,13 @@ async def graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallP
         return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
     if finish.reason == "stopped":
         return result_of(planned, "stopped", trajectory)
+
+    def grade() -> tuple[tuple[Grade, ...], Status]:
+        return grade_run(planned.suite, planned.case, trajectory, call_python=call_python)
+
     try:
-        # A thread, because a suite's own Python check may take its time.
         async with asyncio.timeout(GRADING_TIMEOUT_S):
-            grades, status = await in_thread(
-                lambda: grade_run(planned.suite, planned.case, trajectory, call_python=call_python)
-            )
+            grades, status = grade() if _is_quick(planned.case, trajectory) else await in_thread(grade)
     except asyncio.CancelledError:
         return result_of(planned, "stopped", trajectory)
     except TimeoutError:
@@ -160,6 +166,13 @@ async def graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallP
         unexpected = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
         return result_of(planned, "error", trajectory, error=unexpected)
     return result_of(planned, status, trajectory, grades)
+
+
+def _is_quick(case: Case, trajectory: Trajectory) -> bool:
+    """Whether grading is sure to take less than a thread would cost: few calls, no check of unforeseeable work."""
+    return len(trajectory.calls) <= QUICK_CALLS and not any(
+        isinstance(check, PythonCheck | Pattern | Similar) for check in case.written_checks()
+    )
 
 
 def result_of(

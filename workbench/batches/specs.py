@@ -1,11 +1,13 @@
-"""How the models of one batch are reached. It is found out once, so that what a run changes on disk sends no other run
-elsewhere than where the user was told."""
+"""How the models of one batch are reached, and in which environment. It is found out once, so that what a run changes
+on disk sends no other run elsewhere than where the user was told."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
+from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.providers.registry import is_built_in
@@ -14,9 +16,18 @@ from workbench.providers.registry import is_built_in
 class Specs:
     """The models of one batch."""
 
-    def __init__(self, models: ModelBook) -> None:
+    def __init__(self, models: ModelBook, environment: Environment) -> None:
         self._models = models
+        self._environment = environment
+        self._environments: dict[Path, Mapping[str, str]] = {}
         self._found: dict[tuple[str, Path, bool], ModelSpec | ConfigError] = {}
+
+    def environment_of(self, run: PlannedRun) -> Mapping[str, str]:
+        """The variables for the suite of a run; raises ConfigError when they cannot be read."""
+        folder = run.file.path.parent
+        if folder not in self._environments:
+            self._environments[folder] = self._environment.of(folder)
+        return self._environments[folder]
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
         """How the model of a run is reached, `None` for one that is built in; raises ConfigError when that is not

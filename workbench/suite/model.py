@@ -272,6 +272,13 @@ class Case(Frozen):
         yield from _placed(self.disallowed, ("disallowed",))
         yield from _placed(self.steps, ("steps",))
 
+    def written_checks(self) -> Iterator[Check]:
+        """Every check of the case: on arguments, and on the answer."""
+        for _, call in self.written_calls():
+            yield from (call.args or {}).values()
+        if self.response is not None:
+            yield self.response
+
     @property
     def expects_calls_or_none(self) -> bool:
         """Whether the case says anything about which calls must happen."""

@@ -156,10 +156,8 @@ def _python_references(suite: Suite) -> Iterator[str]:
     yield from _of_mocks(suite.mocks)
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
-        for _, call in case.written_calls():
-            yield from _of_checks(call.args)
-        if case.response is not None:
-            yield from _of_check(case.response)
+        for check in case.written_checks():
+            yield from _of_check(check)
 
 
 def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
