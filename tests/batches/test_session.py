@@ -95,7 +95,7 @@ def test_closing_stops_what_runs_and_every_run_still_has_its_end(watched: Watche
 
 
 def test_a_batch_that_is_stopped_at_once_still_begins_before_it_ends(watched: Watched) -> None:
-    watched.start(WEATHER + SLOW)
+    watched.start(SLOW_SUITE)
     watched.session.stop_all()
     said = watched.until(BatchDone)
     assert isinstance(said[0], BatchStarted)
