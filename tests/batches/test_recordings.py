@@ -83,6 +83,17 @@ def make(tmp_path: Path) -> Iterator[Maker]:
     maker.session.close()
 
 
+def test_a_recording_is_read_anew_for_every_batch_that_plays_it(make: Maker, tmp_path: Path) -> None:
+    file = tmp_path / "weather.right.offline.1.run.jsonl"
+    cities = []
+    for city in ("Oslo", "Bergen"):
+        file.unlink(missing_ok=True)
+        make(planned(WEATHER.replace("Oslo", city)), recordings(tmp_path))
+        (result,) = make(planned(WEATHER, models=[f"replay:{file}"]), None).results.values()
+        cities += [call.arguments["city"] for call in result.trajectory.calls]
+    assert cities == ["Oslo", "Bergen"]
+
+
 def test_each_run_is_a_file_that_reads_back_to_its_events_and_its_result(make: Maker, tmp_path: Path) -> None:
     runs = planned(WEATHER + WRONG)
     record = recordings(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -62,3 +63,32 @@ def test_execute_all_makes_a_suite_execute_that_does_not_say_so(program: Program
     assert audited(program) == []
     program.run("run", copy.name, "--trust", "--case", sending_case(), "--execute-all")
     assert [line["event"] for line in audited(program)] == ["started", "ended"]
+
+
+NOISY = """
+from contextlib import asynccontextmanager
+from mcp.server.mcpserver import MCPServer
+
+@asynccontextmanager
+async def lifespan(server):
+    print("begins")
+    yield {}
+    print("ends")
+
+mcp = MCPServer("noisy", lifespan=lifespan)
+
+@mcp.tool()
+def greet() -> str:
+    print("greets")
+    return "hello"
+"""
+
+
+def test_what_a_server_in_a_module_prints_spoils_no_report_not_even_at_its_end(program: Program) -> None:
+    program.write("noisy.py", NOISY)
+    server = '[[servers]]\nname = "noisy"\nmodule = "noisy"\n'
+    case = '[[cases]]\nname = "Greet"\nuser = "Greet"\nordered = [{ tool = "greet", args = {} }]\n'
+    program.write("noisy.toml", f'format = 1\nname = "Noisy"\n{server}{case}')
+    done = program.run("run", "noisy.toml", "--trust", "--execute-all", "--format", "json")
+    assert json.loads(done.stdout)["totals"]["executions"] == 1
+    assert [word for word in ("begins", "greets", "ends") if word in done.stderr] == ["begins", "greets", "ends"]

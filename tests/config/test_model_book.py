@@ -67,7 +67,7 @@ def test_who_names_a_model_is_remembered() -> None:
     assert resolved("openai:m", by_suite=False).origin == "command line"
 
 
-@pytest.mark.parametrize("name", ["openai:", "openai:@http://localhost/v1"])
+@pytest.mark.parametrize("name", ["openai", "openai:", "openai:@http://localhost/v1"])
 def test_a_provider_without_a_model_is_none(name: str) -> None:
     with pytest.raises(UnknownModelError, match="names no model"):
         resolved(name)
@@ -114,6 +114,11 @@ def test_a_named_model_has_everything_its_table_says(tmp_path: Path) -> None:
         origin="project",
         file=tmp_path / "workbench.toml",
     )
+
+
+def test_a_model_may_be_called_like_its_provider(tmp_path: Path) -> None:
+    folder = settings(tmp_path, '[models.openai]\nprovider = "openai"\nmodel = "gpt-4o-mini"\n')
+    assert resolved("openai", folder).model == "gpt-4o-mini"
 
 
 def test_what_a_table_leaves_out_is_the_vendors_own(tmp_path: Path) -> None:

@@ -16,6 +16,14 @@ def test_a_secret_is_replaced_by_its_variables_name() -> None:
     assert secrets.redact("Bearer sk-4711, sk-4711!") == "Bearer $API_KEY, $API_KEY!"
 
 
+def test_what_is_known_already_changes_nothing() -> None:
+    secrets = Secrets()
+    secrets.add("API_KEY", "sk-4711")
+    known = secrets.values
+    secrets.add("API_KEY", "sk-4711")
+    assert secrets.values is known
+
+
 def test_the_longest_secret_wins() -> None:
     secrets = Secrets()
     secrets.add("SHORT", "abc1")
@@ -27,6 +35,12 @@ def test_a_secret_is_found_as_json_writes_it_too() -> None:
     secrets = Secrets()
     secrets.add("PASS", 'qu"ote\\ü')
     assert secrets.redact(r'{"a": "qu\"ote\\ü", "b": "qu\"ote\\\u00fc"}') == '{"a": "$PASS", "b": "$PASS"}'
+
+
+def test_a_secret_is_found_as_python_writes_it_too() -> None:
+    secrets = Secrets()
+    secrets.add("PASS", 'qu"ote\\ü\x1b')
+    assert secrets.redact(repr({"a": 'qu"ote\\ü\x1b'})) == "{'a': '$PASS'}"
 
 
 @pytest.mark.parametrize(

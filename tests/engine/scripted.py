@@ -97,9 +97,6 @@ class ScriptedModel:
             self.hanging.set()
             await asyncio.Event().wait()
 
-    async def close(self) -> None:
-        pass
-
 
 def _said(answer: Say, request: ModelRequest) -> list[ModelEvent | AnswerFinished]:
     events: list[ModelEvent | AnswerFinished] = []

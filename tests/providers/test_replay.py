@@ -129,7 +129,6 @@ async def test_it_is_opened_by_name_relative_to_a_folder(tmp_path: Path) -> None
     model = open_built_in("replay:a.run.jsonl", tmp_path)
     async with model.turn():
         assert len([piece async for piece in model.stream(ModelRequest(1, None, (), ()))]) == 2
-    await model.close()
     assert (model.name, model.seed, model.notices) == ("replay:a.run.jsonl", None, ())
 
 

@@ -43,6 +43,12 @@ def test_what_is_remembered_is_recalled(listings: Listings, tmp_path: Path) -> N
     assert json.loads(file.read_text())["format"] == 1
 
 
+def test_long_names_of_any_script_are_remembered_too(listings: Listings) -> None:
+    file, server = FILE.with_name("宅" * 80 + ".toml"), HOME.model_copy(update={"name": "服" * 80})
+    listings.remember(file, server, TOOLS)
+    assert listings.recall(file, server) is not None
+
+
 def test_another_suite_and_another_definition_are_other_servers(listings: Listings) -> None:
     listings.remember(FILE, HOME, TOOLS)
     assert listings.recall(FILE.with_name("other.toml"), HOME) is None

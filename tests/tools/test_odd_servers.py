@@ -67,6 +67,12 @@ async def test_an_answer_that_is_no_message_is_hinted_at_when_the_call_is_given_
         await say(server, text("hello"))
 
 
+async def test_numbers_that_json_cannot_say_are_listed_as_null(open_server: OpenServer) -> None:
+    server = open_server("python", "antique.py", "nan")
+    await server.start()
+    assert server.tools[0].parameters == {"type": "object", "default": [None, None]}
+
+
 async def test_a_server_that_stops_listening_is_down_after_the_next_call(open_server: OpenServer) -> None:
     server = open_server("python", "antique.py", "deaf")
     await server.start()
@@ -138,3 +144,10 @@ async def test_a_server_that_does_not_read_holds_up_neither_a_stopped_call_nor_i
     async with asyncio.timeout(QUICK.close_s):
         await asyncio.wait([stuck])
         await server.close()
+
+
+async def test_a_server_that_says_why_not_at_length_is_quoted_in_part(open_server: OpenServer) -> None:
+    server = open_server("python", "antique.py", "windy")
+    with pytest.raises(ServerError, match="server 'bench' does not speak MCP as expected: no no ") as caught:
+        await server.start()
+    assert len(str(caught.value)) < 2000

@@ -137,6 +137,43 @@ async def test_a_server_that_has_forgotten_its_session_is_down_until_the_next_ba
             assert await (await start(pool, web.definition())).call("add", ADD) == ToolAnswer("3")
 
 
+@pytest.mark.parametrize("status", [404, 405])
+async def test_a_server_that_refuses_to_stream_serves_on(program: Program, status: int) -> None:
+    pool = ServerPool(program, replace(QUICK, call_s=0.3))
+    asked: list[str] = []
+
+    def answer(request: Request) -> Answer:
+        message: Mapping[str, Any] = request.json if request.body else {}
+        asked.append(message.get("method", request.method))
+        match asked[-1]:
+            case "GET":
+                return page("Cannot GET /mcp", status)
+            case "initialize":
+                about = {"serverInfo": {"name": "raw", "version": "1"}, "capabilities": {"tools": {}}}
+                result: dict[str, Any] = {"protocolVersion": "2025-06-18", **about}
+            case "tools/list":
+                result = {"tools": [{"name": "talk", "inputSchema": {"type": "object"}}]}
+            case "tools/call" if message["params"]["arguments"]:
+                result = {"content": []}
+            case "tools/call":
+                return Answer((HANG,))
+            case "server/discover":
+                return page("no session", 400)
+            case _:
+                return document({}, 202)
+        said = document({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        return replace(said, headers={**said.headers, "mcp-session-id": "one"})
+
+    with RawServer(answer) as raw:
+        server = await start(pool, Server(name="hosted", url=f"{raw.url}/mcp"))
+        await becomes_true(lambda: "GET" in asked)
+        with pytest.raises(ServerError, match=r"did not answer a call of talk within 0\.3 s") as caught:
+            await server.call("talk", {})
+        assert f"{status}" not in str(caught.value)
+        assert await server.call("talk", {"answer": True}) == ToolAnswer("")
+        await pool.close()
+
+
 async def test_a_server_can_be_stopped_and_is_started_anew_when_it_is_needed(pool: ServerPool, shared: Shared) -> None:
     web = shared("workshop", "old")
     server = await start(pool, web.definition())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+
+import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.batches.plan import PlannedRun
@@ -15,6 +18,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
+from workbench.tui import starting
 from workbench.tui.screens.execution import ExecutionScreen
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.widgets.dialogs import ReadLines
@@ -171,3 +175,29 @@ async def test_only_the_suites_that_came_with_the_program_are_exempt(tmp_path: P
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.run("r")
         assert app.session.exempt == [False]
+
+
+async def test_no_question_comes_up_while_a_run_begins_that_may_itself_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = threading.Event()
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        (run,) = await app.run("r")
+        monkeypatch.setattr(starting, "is_stale", lambda _: not read.wait(20))
+        await app.press("down")
+        await app.press("r")
+        app.session.ask(run, SEND)
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen)
+        read.set()
+        await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
+        assert len(app.session.runs) == 2
+
+
+async def test_secrets_in_the_arguments_are_not_shown(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        app.app.program.secrets.add("MAIL_KEY", "sk-planted-7c1d90")
+        (run,) = await app.run("r")
+        await asked(app, run, key="sk-planted-7c1d90")
+        assert '"key": "$MAIL_KEY"' in app.screen
+        assert '"key": "sk-' not in app.screen

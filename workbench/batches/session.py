@@ -10,6 +10,7 @@ import concurrent.futures
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 
@@ -62,7 +63,6 @@ class Session:
         self._retries = retries
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
-        self._built_in: dict[tuple[str, Path], Model] = {}
         self._endpoints = Endpoints(program.secrets)
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
@@ -85,11 +85,12 @@ class Session:
         """
         name = f"batch-{next(self._batch_numbers)}"
         specs = Specs(self._program.models, self._program.environment)
+        built_in = cache(partial(open_built_in, pace_ms=self._pace_ms, own_pace=self._own_pace))
         listener = self._listener if record is None else record.before(self._listener, runs)
         surroundings = Surroundings(
             without_secrets(listener, self._program.secrets),
             self._servers,
-            lambda planned: self._open_model(planned, specs, trusted, concurrency),
+            lambda planned: self._open_model(planned, specs, built_in, trusted, concurrency),
             trusted,
             execution,
             self._ask,
@@ -119,8 +120,8 @@ class Session:
             self._engine.submit(self._stop(run_id))
 
     def close(self) -> None:
-        """Stop all runs, close all servers and models, end the thread. Blocks, for at most about eight seconds; may be
-        called more than once, and nothing can be started afterwards."""
+        """Stop all runs, close all servers and connections, end the thread. Blocks, for at most about eight seconds;
+        may be called more than once, and nothing can be started afterwards."""
         if not self._engine.alive:
             return
         try:
@@ -151,8 +152,6 @@ class Session:
         await asyncio.gather(*self._batches.values())
         await self._servers.close()
         await self._endpoints.close()
-        for model in self._built_in.values():
-            await model.close()
 
     async def _asked(self, question: ExecutionQuestion) -> bool:
         key = (question.run_id, question.call.id)
@@ -169,9 +168,13 @@ class Session:
             answer.set_result(allowed)
 
     def _open_model(
-        self, planned: PlannedRun, specs: Specs, trusted: Callable[[Path], bool], concurrency: int
+        self,
+        planned: PlannedRun,
+        specs: Specs,
+        built_in: Callable[[str, Path], Model],
+        trusted: Callable[[Path], bool],
+        concurrency: int,
     ) -> Model:
-        name = planned.model
         try:
             # For every model: what is secret in a `.env` must be known before anything is said.
             environment = specs.environment_of(planned)
@@ -179,12 +182,7 @@ class Session:
         except ConfigError as error:
             raise ModelError(str(error)) from error
         if spec is None:
-            folder = planned.file.path.parent if planned.model_of_suite else Path()
-            if (name, folder) not in self._built_in:
-                self._built_in[name, folder] = open_built_in(
-                    name, folder, pace_ms=self._pace_ms, own_pace=self._own_pace
-                )
-            return self._built_in[name, folder]
+            return built_in(planned.model, planned.file.path.parent if planned.model_of_suite else Path())
         if needs_asking(spec) and not trusted(planned.file.path):
             raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
         return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment)

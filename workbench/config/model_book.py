@@ -125,10 +125,10 @@ class ModelBook:
 
 def described(name: str, origin: Origin) -> ModelSpec | None:
     """The model that a text like `anthropic:claude-sonnet-5` or `openai:llama@http://localhost:1234/v1` describes;
-    `None` when it begins with no provider. Raises ConfigError when the rest describes none."""
-    prefix, _, rest = name.partition(":")
+    `None` when it begins with no provider and `:`. Raises ConfigError when the rest describes none."""
+    prefix, colon, rest = name.partition(":")
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
-    if provider is None:
+    if provider is None or not colon:
         return None
     found = _WITH_URL.fullmatch(rest)
     try:
@@ -137,9 +137,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
         # Without the name, in which a password may stand.
         raise ConfigError(f"the address behind '@' in the name of a model of {provider} {error}") from None
     if not model or model.startswith("@http"):
-        raise UnknownModelError(
-            f"{provider}: names no model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
-        )
+        raise UnknownModelError(_nameless(provider))
     return ModelSpec(name, provider, model, base_url, api_key_env=usual_key_variable(base_url), origin=origin)
 
 
@@ -156,7 +154,13 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
     return spec
 
 
+def _nameless(provider: str) -> str:
+    return f"{provider}: names no model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
+
+
 def _unknown(name: str, named: Mapping[str, ModelSpec]) -> str:
+    if name in PROVIDERS:
+        return _nameless(name)
     known = ["offline", *named]
     near = difflib.get_close_matches(name, known, n=1)
     some = ", ".join(known[:KNOWN_SHOWN_MAX]) + (", …" if len(known) > KNOWN_SHOWN_MAX else "")

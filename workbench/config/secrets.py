@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -43,22 +44,25 @@ class Secrets:
     """
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._values: tuple[tuple[str, str], ...] = ()
         """Name and value, longest value first, so that a secret that holds another is hidden whole."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of each, longest value first. A value that JSON would write differently stands there in that
-        form too."""
+        """Name and value of each, longest value first. A value that JSON or Python would write differently stands there
+        in that form too."""
         return self._values
 
     def add(self, name: str, value: str) -> None:
         """Keep the value of a variable that something refers to secret from now on, unless it is an ordinary one."""
         if len(value) < SHORTEST_SECRET or _is_ordinary(value) or (_PLAIN_WORD.fullmatch(value) and not _tells(name)):
             return
-        forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-        new = [(name, form) for form in forms if all(known != form for _, known in self._values)]
-        self._values = tuple(sorted((*self._values, *new), key=lambda item: (-len(item[1]), item)))
+        forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
+        with self._lock:
+            new = [(name, form) for form in forms if all(known != form for _, known in self._values)]
+            if new:  # else the same object stays: whoever has prepared it need not do so again
+                self._values = tuple(sorted((*self._values, *new), key=lambda item: (-len(item[1]), item)))
 
     def guess(self, name: str, value: str) -> None:
         """Keep the value of a variable that nothing may refer to secret if its name says that it is one."""

@@ -73,7 +73,3 @@ class Model(Protocol):
         Closing the generator early gives back what the request holds.
         """
         ...
-
-    async def close(self) -> None:
-        """Give back connections."""
-        ...

@@ -82,9 +82,6 @@ class ReplayModel:
         if not attempt.pieces or not isinstance(attempt.pieces[-1][1], AnswerFinished):
             raise ModelError(self._why_it_ends(request.round))
 
-    async def close(self) -> None:
-        """There is nothing to give back."""
-
     def _why_it_ends(self, number: int) -> str:
         """Why there is no whole answer for the request of a round."""
         path, finish = self._recording.path.name, self._recording.trajectory.finish

@@ -1,7 +1,8 @@
-"""What servers say made fit to keep: without secrets, and without characters that no text file or request can hold."""
+"""What servers say made fit to keep: without secrets, and without what no text file or request can hold."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -19,16 +20,19 @@ def clean_text(text: str, secrets: Secrets) -> str:
 
 
 def clean_json(value: JsonValue, secrets: Secrets) -> JsonValue:
-    """A value all of whose texts are clean, the names in its objects too."""
+    """A value all of whose texts are clean, the names in its objects too; NaN and the infinities, which JSON cannot say
+    but which come through all the same, become null."""
     if isinstance(value, str):
         return clean_text(value, secrets)
     if isinstance(value, dict):
         return clean_object(value, secrets)
     if isinstance(value, list):
         return [clean_json(item, secrets) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value
 
 
 def clean_object(value: Mapping[str, JsonValue], secrets: Secrets) -> dict[str, JsonValue]:
-    """An object all of whose texts are clean."""
+    """An object as `clean_json` makes it."""
     return {clean_text(name, secrets): clean_json(item, secrets) for name, item in value.items()}

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 
+MAX_SAID_CHARACTERS = 1000
+"""Characters of an exception's words that messages hold: a server may say megabytes."""
+
+
 class Connection(Protocol):
     """One connection to a server, made when it is entered and ended when it is left: a transport for `mcp.Client`.
 
@@ -55,8 +59,9 @@ class Connection(Protocol):
 
 
 def first_line(error: BaseException | None) -> str:
-    """What an exception says, in one line; its type when it says nothing."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
+    """What an exception says, in one line of moderate length; its type when it says nothing."""
+    said = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return said if len(said) <= MAX_SAID_CHARACTERS else said[:MAX_SAID_CHARACTERS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:

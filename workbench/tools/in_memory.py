@@ -72,6 +72,7 @@ class ModuleConnection:
             await asyncio.wait({ready, self._over}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._closing = True
+            self.kill()
             raise
         if self._serving is None:
             raise ConnectionError("the server ended before it could be reached")
@@ -133,9 +134,9 @@ class ModuleConnection:
         server_writes, from_server = anyio.create_memory_object_stream[SessionMessage](0)
         task = asyncio.current_task()
         assert task is not None
-        if self._closing:
-            return
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
+        if self._closing:  # after the line above: whoever gives up meanwhile sees one or the other
+            return
         self._loop.call_soon_threadsafe(_resolve, ready)
         reading = asyncio.create_task(self._read(from_server))
         await server.run(server_reads, server_writes, server.create_initialization_options())
@@ -155,7 +156,7 @@ class ModuleConnection:
         """Pass messages on to the server, on the engine's loop."""
         async with from_client:
             async for message in from_client:
-                serving.soon(serving.to_server.send_nowait, message)
+                serving.soon(serving.pass_on, message)
 
     def _end(self) -> None:
         self._to_client.close()
@@ -169,6 +170,13 @@ class _Serving:
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
+
+    def pass_on(self, message: SessionMessage) -> None:
+        """Give a message to the server, on its loop; dropped when the server reads no more."""
+        import anyio
+
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self.to_server.send_nowait(message)
 
     def soon(self, what: Callable[..., object], *arguments: object) -> None:
         """Have something done on the server's loop; nothing happens when the server has ended."""

@@ -97,8 +97,8 @@ class Listings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """The beginning of the name of a file about a server."""
-    return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:80]
+    """The beginning of the name of a file about a server, short enough for every file system in any script."""
+    return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
 
 def digest(text: str) -> str:

@@ -67,7 +67,7 @@ class UrlConnection:
         self._limits = limits
         self._exits = AsyncExitStack()
         self._refusal: str | None = None
-        """The last status by which a request was refused: `401 Unauthorized`."""
+        """The last status by which a message was refused: `401 Unauthorized`."""
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
         self._reading: _Watched | None = None
@@ -158,12 +158,13 @@ class UrlConnection:
         )
 
     async def _look_at(self, response: httpx2.Response) -> None:
-        if response.status_code >= 400:
+        sent = response.request
+        # A server may refuse to stream (GET) and to be told of the end (DELETE), with whatever status, and serve on.
+        if response.status_code >= 400 and sent.method == "POST":
             self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
-            sent = response.request
             self._session_gone |= response.status_code == 404 and "mcp-session-id" in sent.headers
             # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
-            if self._session_gone or (self._server.transport == "sse" and sent.method == "POST"):
+            if self._session_gone or self._server.transport == "sse":
                 self._lose()
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)

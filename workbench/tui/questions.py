@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
@@ -19,6 +21,17 @@ class Questions:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
+        self._put_off = 0
+
+    @contextmanager
+    def put_off(self) -> Iterator[None]:
+        """Show none meanwhile: what the app itself is about to ask must not come up over one."""
+        self._put_off += 1
+        try:
+            yield
+        finally:
+            self._put_off -= 1
+        self.look()
 
     def look(self) -> None:
         """Show the next question, or take back the one that is shown."""
@@ -27,9 +40,11 @@ class Questions:
         if isinstance(screen, ExecutionScreen):
             if screen.question not in asked:
                 screen.dismiss(None)
-        elif screen is main and not main.filtering and asked:
+        elif screen is main and not main.filtering and not self._put_off and asked:
             question = asked[0]
-            self._app.push_screen(ExecutionScreen(question), lambda answer: self._answered(question, answer))
+            self._app.push_screen(
+                ExecutionScreen(question, self._app.program.secrets), lambda answer: self._answered(question, answer)
+            )
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         main, run = self._app.main, question.run

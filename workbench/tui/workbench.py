@@ -152,7 +152,11 @@ class Workbench(PaintedApp):
 
     def run_cases(self, cases: Cases) -> None:
         """Run cases, after asking for trust where that is needed."""
-        self.run_worker(self._starter.run(cases), group="start")
+        self.run_worker(self._start(cases), group="start")
+
+    async def _start(self, cases: Cases) -> None:
+        with self._questions.put_off():
+            await self._starter.run(cases)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.main.delivered(cases, batches)
@@ -256,8 +260,8 @@ class Workbench(PaintedApp):
         self._broken = True
         name = type(error).__name__
         log = self.program.folders.log / LOG_NAME
-        said = f"workbench broke: {name}: {one_line(str(error))[:200]} (details in {log})"
-        self.panic(Text(said))
+        why = one_line(self.program.secrets.redact(str(error)))[:200]
+        self.panic(Text(f"workbench broke: {name}: {why} (details in {log})"))
 
 
 def _driver_class() -> type[Driver] | None:

@@ -55,6 +55,12 @@ def _compressed(answer: Answer) -> Answer:
     return replace(answer, pieces=(body,), headers={**answer.headers, "content-encoding": "gzip"})
 
 
+def _nameless(answer: Answer) -> list[bytes]:
+    """Data alone, with a blank at its end, as some gateways hand it on."""
+    blocks = [piece.partition(b"data:") for piece in answer.pieces if isinstance(piece, bytes)]
+    return [field + data.replace(b"\n\n", b" \n\n") for _, field, data in blocks]
+
+
 ODDITIES = {
     "byte by byte": lambda api: said(api, RAIN).in_pieces_of(1),
     "all at once": lambda api: said(api, RAIN).in_pieces_of(10**6),
@@ -65,6 +71,7 @@ ODDITIES = {
     "one document": lambda api: document(whole_document(api, RAIN)),
     "one document called a stream": lambda api: replace(document(whole_document(api, RAIN)), headers={}),
     "comments": lambda api: Answer((b"\xef\xbb\xbf: wait\n\n", b": wait\n\n", *said(api, RAIN).pieces)),
+    "an open end without names of events": lambda api: Answer((*_nameless(said(api, RAIN)), HANG)),
     "an open end": lambda api: Answer((*said(api, RAIN).pieces, HANG)),
     "a cut end": lambda api: Answer((*said(api, RAIN).pieces, CUT)),
 }

@@ -11,6 +11,7 @@ from tests.providers.server import (
     HANG,
     Answer,
     Api,
+    Pause,
     Server,
     base_url_of,
     document,
@@ -94,6 +95,15 @@ async def test_what_is_wrong_is_told_in_one_sentence(answer: Answer, sentence: s
         result = await check(replace(spec_of(server, api), silence_s=0.2))
     assert not result.ok
     assert sentence in result.sentence
+
+
+async def test_a_listing_that_comes_to_no_end_is_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.providers.http.check.CHECK_TIMEOUT_S", 0.3)
+    endless = Answer((b'{"data": [', *(b" ", Pause(0.02)) * 10_000), headers={})
+    with serve(models=endless) as server:
+        result = await check(spec_of(server, api))
+    assert not result.ok
+    assert "came to no end within 0.3 s" in result.sentence
 
 
 async def test_nobody_there_and_no_key_are_told(api: Api) -> None:

@@ -64,5 +64,4 @@ async def test_one_model_serves_requests_with_different_tools() -> None:
         async for piece in model.stream(ModelRequest(1, None, (Message("user", words),), (definition,)))
         if isinstance(piece, CallStarted)
     ]
-    await model.close()
     assert called == ["get_weather", "search_docs", "get_weather"]

@@ -281,13 +281,13 @@ def test_only_the_first_choice_of_a_chunk_counts() -> None:
 @pytest.mark.parametrize(
     ("stream", "message", "passing"),
     [
-        ("", "the stream held no answer", False),
-        (": OPENROUTER PROCESSING\n\n", "the stream held no answer", False),
-        (data("[DONE]"), "the stream held no answer", False),
-        (data({"choices": [], "usage": {"prompt_tokens": 1}}, "[DONE]"), "the stream held no answer", False),
+        ("", "the stream held no answer", True),
+        (": OPENROUTER PROCESSING\n\n", "the stream held no answer", True),
+        (data("[DONE]"), "the stream held no answer", True),
+        (data({"choices": [], "usage": {"prompt_tokens": 1}}, "[DONE]"), "the stream held no answer", True),
         (data(chunk(content="a")), "mine broke off before its end: neither finish_reason nor [DONE]", True),
         (data(chunk(content="a"), "{oops"), "holds what is not JSON: '{oops'", False),
-        (data("<html>\x1b[31m" + "x" * 200), r"not JSON: '<html>\x1b[31m" + "x" * 69 + "…'", False),
+        (data("<html>\x1b[31m" + "x" * 200), "not JSON: '<html> [31m" + "x" * 68 + "…'", False),
         (data(chunk("error")), "gave up within its answer: finish_reason error", True),
         (data({"error": {"message": "out of memory"}}), "mine reports: out of memory", False),
         (data({"error": "out of memory"}), "mine reports: out of memory", False),

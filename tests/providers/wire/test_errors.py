@@ -7,9 +7,15 @@ from hypothesis import given
 
 from tests.providers.wire.reading import a_request, a_spec
 from tests.strategies import json_values
+from workbench.config.models import PROVIDERS, Provider
+from workbench.config.secrets import Secrets
+from workbench.providers.model import ModelError
 from workbench.providers.wire.choose import wire_of
-from workbench.providers.wire.errors import LONGEST_ERROR_CHARACTERS, error_passes, error_text, reports_error
+from workbench.providers.wire.errors import error_passes, error_text, quoted, reports_error
+from workbench.providers.wire.sse import SseParser
 from workbench.trajectory.messages import ToolDefinition
+
+KEY = "sk-" + "0123456789abcdef" * 100
 
 
 @pytest.mark.parametrize(
@@ -46,11 +52,30 @@ def test_the_words_of_an_error(document: object, words: str | None) -> None:
     assert error_text(document) == words
 
 
-def test_long_words_are_cut() -> None:
-    words = error_text("x" * 5000)
-    assert words is not None
-    assert len(words) == LONGEST_ERROR_CHARACTERS
-    assert words.endswith("x…")
+def test_what_is_quoted_is_short_and_holds_no_half_of_a_secret() -> None:
+    secrets = Secrets()
+    secrets.add("MY_KEY", KEY)
+    assert quoted("x" * 5000, secrets, 80) == "x" * 79 + "…"
+    assert quoted(f"wrong\n\tkey {KEY}!", secrets, 80) == "wrong key $MY_KEY!"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    "stream",
+    [
+        f"data: wrong key {KEY}\n\n",
+        f'data: {{"error": {{"message": "{KEY} {KEY}"}}}}\n\n',
+        f"event: error\ndata: {KEY}\n\n",
+    ],
+)
+def test_no_part_of_a_long_key_is_left_in_what_is_quoted_of_a_stream(provider: Provider, stream: str) -> None:
+    secrets = Secrets()
+    secrets.add("MY_KEY", KEY)
+    reader = wire_of(a_spec(provider), secrets).reader(a_request())
+    with pytest.raises(ModelError, match=r"\$MY_KEY") as raised:
+        for event in SseParser().feed(stream.encode()):
+            list(reader.feed(event))
+    assert KEY[:20] not in str(raised.value)
 
 
 @pytest.mark.parametrize(

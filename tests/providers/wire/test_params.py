@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.wire.reading import a_request, a_spec, body_of
-from workbench.config.models import Provider
+from workbench.config.models import SET_BY_PROGRAM, Provider
 from workbench.providers.wire.choose import wire_of
-from workbench.providers.wire.params import OWN_FIELDS
+from workbench.trajectory.messages import ToolDefinition
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic"])
@@ -17,11 +17,10 @@ def test_parameters_go_out_under_their_own_names(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic"])
-@pytest.mark.parametrize("name", sorted(OWN_FIELDS))
-def test_fields_of_our_own_are_not_replaced(provider: Provider, name: str) -> None:
-    spec = a_spec(provider, **{name: "mine"})
-    assert body_of(spec, a_request(system="s")) == body_of(a_spec(provider), a_request(system="s"))
-    assert wire_of(spec).notices == (f"params.{name} is not sent to mine: workbench fills it in itself",)
+def test_no_settings_may_hold_what_the_program_fills_in(provider: Provider) -> None:
+    tools = [ToolDefinition("t")]
+    with_nothing_set = body_of(a_spec(provider), a_request(system="s", tools=tools))
+    assert with_nothing_set.keys() - {"max_tokens", "store"} <= set(SET_BY_PROGRAM)
 
 
 def test_chat_passes_on_what_it_does_not_know() -> None:

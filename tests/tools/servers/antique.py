@@ -52,11 +52,17 @@ for line in sys.stdin:
             capabilities: dict[str, Any] = {"tools": {}}
             send({"id": number, "result": {"protocolVersion": "2024-11-05", "capabilities": capabilities,
                                            "serverInfo": about}})  # fmt: skip
+        case "tools/list" if HABIT == "windy":
+            send({"id": number, "error": {"code": -32603, "message": "no " * 100_000}})
         case "tools/list":
-            tool = {"name": "say", "description": os.environ.get("TOKEN"), "inputSchema": {"type": "object"}}
-            send({"id": number, "result": {"tools": [tool]}})
+            schema = (
+                {"type": "object", "default": [float("nan"), float("inf")]} if HABIT == "nan" else {"type": "object"}
+            )
+            tool = {"name": "say", "description": os.environ.get("TOKEN"), "inputSchema": schema}
             if HABIT == "deaf":
                 os.close(0)
+            send({"id": number, "result": {"tools": [tool]}})
+            if HABIT == "deaf":
                 threading.Event().wait()
         case "tools/call":
             call(number, request["params"]["arguments"]["result"])

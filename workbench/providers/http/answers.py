@@ -25,7 +25,6 @@ LARGEST_PAGE_BYTES = 64 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _LONGEST_FIELD = max(map(len, _SSE_FIELDS))
-_LAST_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
 
 Kind = Literal["events", "document", "page", "garbage"]
 
@@ -45,6 +44,9 @@ async def read_answer(
                 async for event in events:
                     for said in reader.feed(event):
                         yield said
+                    if reader.ended:
+                        await _drain(chunks)
+                        break
         elif kind == "document":
             body = await _rest(body, chunks, LARGEST_DOCUMENT_BYTES)
             for said in reader.feed_whole(_document(body, faults)):
@@ -63,7 +65,7 @@ async def _beginning(chunks: AsyncIterator[bytes], content_type: str) -> tuple[K
     """As much of a body as tells what it is, and that."""
     head = b""
     async for chunk in chunks:
-        head += chunk
+        head = (head + chunk).lstrip()  # some send blanks for as long as a model thinks
         kind = kind_of(head, content_type)
         if kind is not None:
             return kind, head
@@ -76,9 +78,6 @@ async def _events(head: bytes, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[
     while chunk is not None:
         for event in parser.feed(chunk):
             yield event
-            if _is_last(event):
-                await _drain(chunks)
-                return
         chunk = await anext(chunks, None)
     for event in parser.close():
         yield event
@@ -117,10 +116,6 @@ def kind_of(head: bytes, content_type: str) -> Kind | None:
     if head.startswith(_SSE_FIELDS) or content_type.startswith("text/event-stream"):
         return "events"
     return None if len(head) < _LONGEST_FIELD else "garbage"
-
-
-def _is_last(event: SseEvent) -> bool:
-    return event.data == "[DONE]" or event.event in _LAST_EVENTS
 
 
 def _document(body: bytes, faults: Faults) -> JsonValue:

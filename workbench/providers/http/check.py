@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -13,6 +14,8 @@ from workbench.providers.http.statuses import base_url_hint, shown_url
 from workbench.providers.http.transport import causes_of
 
 CHECK_SILENCE_S = 20.0
+CHECK_TIMEOUT_S = 60.0
+"""For all of it: an endpoint may say something every now and then without coming to an end."""
 _LISTED_NAMES = 5
 _LACKING = (404, 405, 501)
 
@@ -27,6 +30,15 @@ class CheckResult:
 
 async def check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult:
     """Look for the model among those that the endpoint lists. An endpoint that lists none counts as good."""
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            return await _check(spec, client, faults)
+    except TimeoutError:
+        sentence = f"came to no end within {CHECK_TIMEOUT_S:g} s: look at base_url and at what the server does"
+        return CheckResult(False, str(faults.error(sentence)))
+
+
+async def _check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult:
     listing, path = _listing(spec)
     place = shown_url(spec.base_url)
     try:

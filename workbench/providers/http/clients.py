@@ -12,7 +12,7 @@ import ipaddress
 import logging
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -40,7 +40,7 @@ class Client:
 
     sdk: openai.AsyncOpenAI | anthropic.AsyncAnthropic
     stream_class: Any
-    headers: Mapping[str, Any]
+    headers: Mapping[str, Any] = field(repr=False)  # the key is in them
     errors: tuple[type[Exception], ...]
 
     async def post(self, path: str, body: bytes, silence_s: float) -> httpx2.Response:

@@ -50,7 +50,7 @@ class Endpoints:
             return known
         gate = self._gates.setdefault(spec.base_url, Gate(self._clock, self._sleep))
         gate.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
-        model = EndpointModel(spec, key, wire_of(spec), gate, self._clients, Faults(spec, self._secrets))
+        model = EndpointModel(spec, key, wire_of(spec, self._secrets), gate, self._clients, Faults(spec, self._secrets))
         self._models[spec.name] = model
         return model
 

@@ -11,9 +11,7 @@ from workbench.config.secrets import Secrets
 from workbench.providers.http.statuses import Refusal, asked_wait_s, base_url_hint, shown_url
 from workbench.providers.http.transport import broken_by, causes_of
 from workbench.providers.model import ModelError
-from workbench.providers.wire.errors import error_text
-
-LONGEST_QUOTE = 300
+from workbench.providers.wire.errors import LONGEST_QUOTE, error_text, quoted
 
 
 class Refused(Exception):  # noqa: N818 (an answer, not a failure of this program)
@@ -80,10 +78,7 @@ class Faults:
 
     def quoted(self, text: str, longest: int = LONGEST_QUOTE) -> str:
         """Somebody else's text on one line, without secrets, and not too long."""
-        # Redacted before it is cut, so that no half of a secret is left over.
-        clean = self.secrets.redact(text)
-        clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
-        return clean if len(clean) <= longest else clean[: longest - 1] + "…"
+        return quoted(text, self.secrets, longest)
 
     def _of_refusal(self, refused: Refused, path: str, tool_at: Callable[[str], str | None]) -> ModelError:
         said = _text_of(refused.body)

@@ -54,6 +54,8 @@ class EndpointModel:
                 await response.aclose()
         except ModelError as error:
             raise self._faults.of_reading(error) from error
+        except RecursionError:
+            raise self._faults.error("answers with JSON too deeply nested: look at what the server sends") from None
         except client.errors as error:
             failed = self._faults.of_exception(
                 error, path=path, began=began, tool_at=lambda said: self._wire.tool_at(request, said)
@@ -61,6 +63,3 @@ class EndpointModel:
             if failed.passing and failed.retry_after_s is not None:
                 self._gate.hold(failed.retry_after_s)
             raise failed from error
-
-    async def close(self) -> None:
-        """Nothing of its own: connections belong to the endpoint."""

@@ -52,9 +52,6 @@ class OfflineModel:
             await asyncio.sleep(self._pace_s)
         yield AnswerFinished("tool calls" if decision.calls else "answered")
 
-    async def close(self) -> None:
-        """There is nothing to give back."""
-
 
 def _pieces(decision: Decision, request: ModelRequest) -> Iterator[ModelEvent]:
     yield ReasoningDelta(request.round, decision.reasoning)

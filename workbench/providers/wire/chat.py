@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
 from workbench.providers.wire.chat_answer import WIRE, ChatReader
@@ -23,10 +24,10 @@ class ChatWire:
 
     path = "/chat/completions"
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self._model = spec.model
         self._params, self.notices = sent_params(spec, "Chat Completions")
-        self._faults = Faults(spec.name, "Chat Completions", spec.base_url)
+        self._faults = Faults(spec.name, "Chat Completions", spec.base_url, secrets)
         self._offers = Offers(_tool)
         self.seed = whole_seed(self._params)
 

@@ -36,13 +36,14 @@ class ChatReader:
         self._by_index: dict[int, OpenCall] = {}
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[dict[str, Any]] = []
-        self._began = self._done = self._refused = False
+        self._began = self._refused = False
+        self.ended = False
         self._reason: str | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """What a chunk says; raises ModelError for an error and for what is not JSON."""
         if event.data.strip() == _END:
-            self._done = True
+            self.ended = True
             return
         chunk = self._faults.document(event)
         if chunk is not None:
@@ -55,7 +56,7 @@ class ChatReader:
         if not isinstance(document, dict) or not document.get("choices"):
             raise self._faults.no_answer(document)
         yield from self._read(document)
-        self._done = True
+        self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """The calls, whole, and the end; raises ModelError when that did not come."""
@@ -63,7 +64,7 @@ class ChatReader:
             raise self._faults.nothing()
         if self._reason in _FAILED:
             raise self._faults.gave_up(f"finish_reason {self._reason}")
-        if self._reason is None and not self._done:
+        if self._reason is None and not self.ended:
             raise self._faults.broke_off("neither finish_reason nor [DONE]")
         yield from self._calls.finish_all()
         yield AnswerFinished(self._stop_reason(), self._usage.chat(), self._faults.wanted_back(self._carry()))

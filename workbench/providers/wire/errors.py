@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelError
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
 
-LONGEST_ERROR_CHARACTERS = 1000
+LONGEST_QUOTE = 300
 _SHOWN_CHARACTERS = 80
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -41,13 +42,32 @@ _PASSING = {
 _LASTING = {"insufficient_quota", "billing_error", "billing_hard_limit_reached"}
 
 
+def quoted(text: str, secrets: Secrets, longest: int = LONGEST_QUOTE) -> str:
+    """Somebody else's text on one line, without secrets, and not too long."""
+    # Redacted before it is cut, so that no half of a secret is left over.
+    clean = secrets.redact(text)[: 10 * longest]
+    clean = " ".join("".join(sign if sign.isprintable() else " " for sign in clean).split())
+    return clean if len(clean) <= longest else clean[: longest - 1] + "…"
+
+
 def error_text(document: object) -> str | None:
-    """The endpoint's own words in an error document (parsed JSON, or the text of a body), on at most
-    `LONGEST_ERROR_CHARACTERS` characters; `None` when it holds none."""
-    words = _words(document)
-    if words is None or len(words) <= LONGEST_ERROR_CHARACTERS:
+    """The endpoint's own words in an error document (parsed JSON, or the text of a body), as long as they are; `None`
+    when it holds none."""
+    if isinstance(document, str):
+        return _words_of_text(document)
+    if isinstance(document, list):
+        return "; ".join(filter(None, map(error_text, document[:5]))) or None
+    if not isinstance(document, dict):
+        return None
+    error = document.get("error")
+    if isinstance(error, dict):
+        return _words_of_error(error) or error_text(document.get("message"))
+    if error and (words := error_text(error)):
         return words
-    return words[: LONGEST_ERROR_CHARACTERS - 1] + "…"
+    for key in _WORDS_IN:
+        if document.get(key) and (words := error_text(document[key])):
+            return f"{words} ({_place(document['loc'])})" if document.get("loc") else words
+    return None
 
 
 def reports_error(document: object) -> bool:
@@ -81,30 +101,13 @@ def _names(document: object) -> set[str]:
     return names | _names(document.get("error"))
 
 
-def _words(document: object) -> str | None:
-    if isinstance(document, str):
-        return _words_of_text(document)
-    if isinstance(document, list):
-        return "; ".join(filter(None, map(_words, document[:5]))) or None
-    if not isinstance(document, dict):
-        return None
-    error = document.get("error")
-    if isinstance(error, dict):
-        return _words_of_error(error) or _words(document.get("message"))
-    if error and (words := _words(error)):
-        return words
-    for key in _WORDS_IN:
-        if document.get(key) and (words := _words(document[key])):
-            return f"{words} ({_place(document['loc'])})" if document.get("loc") else words
-    return None
-
-
 def _words_of_error(error: dict[str, Any]) -> str | None:
-    words = _words({key: value for key, value in error.items() if key != "error"})
+    words = error_text({key: value for key, value in error.items() if key != "error"})
     if words is None:
         words = next((str(error[key]) for key in _NAMES_OF_ERRORS if error.get(key)), None)
     metadata = error.get("metadata")
-    raw = _words(metadata.get("raw")) if isinstance(metadata, dict) else None  # a router's words, then the provider's
+    # A router's words, then the provider's.
+    raw = error_text(metadata.get("raw")) if isinstance(metadata, dict) else None
     return f"{words}: {raw}" if words and raw and raw not in words else words or raw
 
 
@@ -112,7 +115,7 @@ def _words_of_text(text: str) -> str | None:
     text = text.strip()
     if text.startswith(("{", "[")):
         try:
-            return _words(json.loads(text)) or text
+            return error_text(json.loads(text)) or text
         except (ValueError, RecursionError):
             return text
     if _HTML.match(text):
@@ -133,6 +136,7 @@ class Faults:
     model: str
     api: str
     base_url: str
+    secrets: Secrets
 
     def document(self, event: SseEvent) -> dict[str, Any] | None:
         """The JSON object in an event; `None` when it holds nothing that could be read as one.
@@ -162,20 +166,21 @@ class Faults:
 
     def reported(self, error: object) -> ModelError:
         """The endpoint reports an error."""
-        words = error_text(error) or f"an error without words: {_shown(error)}"
-        return ModelError(f"the endpoint of {self.model} reports: {words}", passing=error_passes(error))
+        words = error_text(error)
+        said = quoted(words, self.secrets) if words else f"an error without words: {self._shown(error)}"
+        return ModelError(f"the endpoint of {self.model} reports: {said}", passing=error_passes(error))
 
     def not_json(self, text: str) -> ModelError:
         """Something in the stream is no JSON."""
-        return ModelError(f"the stream of {self.model} holds what is not JSON: {_shown(text)} ({self._way_out})")
+        return ModelError(f"the stream of {self.model} holds what is not JSON: {self._shown(text)} ({self._way_out})")
 
     def no_answer(self, document: object) -> ModelError:
         """A JSON document came that is neither an answer nor an error."""
-        return ModelError(f"what came from {self.model} is no answer: {_shown(document)} ({self._way_out})")
+        return ModelError(f"what came from {self.model} is no answer: {self._shown(document)} ({self._way_out})")
 
     def nothing(self) -> ModelError:
         """A stream came to its end without saying anything."""
-        return ModelError(f"the stream held no answer of {self.model} ({self._way_out})")
+        return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", passing=True)
 
     def broke_off(self, missing: str) -> ModelError:
         """A stream ended before its answer did; `missing` is the mark that would have ended it."""
@@ -189,7 +194,6 @@ class Faults:
     def _way_out(self) -> str:
         return f"is {self.base_url} the base URL of the {self.api} API?"
 
-
-def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…")
+    def _shown(self, value: object) -> str:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return repr(quoted(text, self.secrets, _SHOWN_CHARACTERS))

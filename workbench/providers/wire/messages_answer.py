@@ -54,7 +54,8 @@ class MessagesReader:
         self._pieces = TextPieces()
         self._blocks: list[_Block] = []
         self._by_index: dict[int | None, _Block] = {}
-        self._began = self._stopped = False
+        self._began = False
+        self.ended = False
         self._reason: str | None = None
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
@@ -77,7 +78,7 @@ class MessagesReader:
         elif kind == "message_delta":
             self._end({**_dict(document.get("delta")), "usage": document.get("usage")})
         elif kind == "message_stop":
-            self._stopped = True
+            self.ended = True
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """An answer that came as one document; raises ModelError when it is an error or no answer."""
@@ -89,13 +90,13 @@ class MessagesReader:
             yield from self._start(index, _dict(block))
             yield from self._stop(index)
         self._end(document)
-        self._began = self._stopped = True
+        self._began = self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """The calls that are still open, and the end; raises ModelError when that did not come."""
         if not self._began:
             raise self._faults.nothing()
-        if self._reason is None and not self._stopped:
+        if self._reason is None and not self.ended:
             raise self._faults.broke_off("neither stop_reason nor message_stop")
         yield from self._calls.finish_all()
         parts = [part for block in self._blocks if (part := block.part()) is not None]

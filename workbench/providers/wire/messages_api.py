@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
 from workbench.providers.wire.carry import Block, Said, parts_of
@@ -55,12 +56,12 @@ class MessagesWire:
 
     seed: int | None = None
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         self._model = spec.model
         params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
-        self._faults = Faults(spec.name, "Messages", spec.base_url)
+        self._faults = Faults(spec.name, "Messages", spec.base_url, secrets)
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:

@@ -7,9 +7,6 @@ from typing import Any
 
 from workbench.config.models import ModelSpec
 
-OWN_FIELDS = frozenset({"model", "messages", "input", "tools", "stream", "stream_options", "system", "instructions"})
-"""Fields that this program fills in itself."""
-
 
 def sent_params(
     spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
@@ -23,9 +20,7 @@ def sent_params(
     notices: list[str] = []
     for name, value in spec.params.items():
         field = (renamed or {}).get(name, name)
-        if name in OWN_FIELDS:
-            notices.append(f"params.{name} is not sent to {spec.name}: workbench fills it in itself")
-        elif lacking is not None and name in lacking:
+        if lacking is not None and name in lacking:
             instead = f", write {lacking[name]} instead" if lacking[name] else ""
             notices.append(f"params.{name} is not sent to {spec.name}: the {api} API has no such parameter{instead}")
         elif field != name and field in spec.params:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
 from workbench.providers.wire.carry import Block, Said, parts_of
@@ -50,12 +51,12 @@ class ResponsesWire:
     path = "/responses"
     seed: int | None = None
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self._model = spec.model
         params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
-        self._faults = Faults(spec.name, "Responses", spec.base_url)
+        self._faults = Faults(spec.name, "Responses", spec.base_url, secrets)
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:

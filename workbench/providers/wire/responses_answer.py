@@ -53,6 +53,11 @@ class ResponsesReader:
         self._status: str | None = None
         self._why_incomplete: object = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether the response, as it is in the end, has come."""
+        return self._status is not None
+
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """What an event says; raises ModelError for an error and for what is not JSON."""
         document = self._faults.document(event)

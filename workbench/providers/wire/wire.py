@@ -22,6 +22,11 @@ class SseEvent:
 class AnswerReader(Protocol):
     """Reads one answer, event by event."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether the last event of the answer has come. What follows it is not read."""
+        ...
+
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """What one event of the stream says.
 

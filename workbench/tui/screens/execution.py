@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 
+from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line, visible
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.highlight import json_line
@@ -40,10 +41,10 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
         Binding("n", "answer('no')", show=False),
     ]
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, secrets: Secrets) -> None:
         tool = one_line(question.asked.tool.name)
         super().__init__(
-            lambda width: execution_lines(question, width),
+            lambda width: execution_lines(question, width, secrets),
             [
                 ("yes", Option("once", f"allow {tool} until this run ends", key="o")),
                 ("no", Option("no", "the run ends as an error", key="n")),
@@ -53,8 +54,8 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
         self.question = question
 
 
-def execution_lines(question: Question, width: int) -> list[Line]:
-    """What would be called, word for word."""
+def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
+    """What would be called, word for word but for secrets."""
     run, call, tool = question.run, question.asked.call, question.asked.tool
     room = max(width - _LABEL_WIDTH - 4, 10)
     lines: list[Line] = [EMPTY]
@@ -67,7 +68,7 @@ def execution_lines(question: Question, width: int) -> list[Line]:
     lines.append(EMPTY)
     if not call.arguments:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]
-    written = json.dumps(dict(call.arguments), ensure_ascii=False, indent=2)
+    written = json.dumps(secrets.redacted(dict(call.arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
         lines += [(Span("  "), *row) for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang)]
