@@ -21,6 +21,7 @@ def result(
     error: str | None = None,
     grade: Grade | None = None,
     trajectory: Trajectory | None = None,
+    cost_usd: float | None = None,
 ) -> RunResult:
     """A run of `rounds` answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict."""
     run_id = f"{suite}-{case}-{model}-{repeat}"
@@ -39,4 +40,5 @@ def result(
         trajectory=trajectory or (fold(events_of(script, run_id=run_id)) if graded else Trajectory(run_id)),
         grades=(grade,) if grade else (),
         error=error,
+        cost_usd=cost_usd,
     )

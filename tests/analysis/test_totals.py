@@ -31,6 +31,13 @@ def test_errors_skipped_and_stopped_runs_are_in_no_mean_and_no_rate() -> None:
     assert totals.usage == Usage(15, 25)
 
 
+def test_a_cost_is_the_sum_of_what_is_known_and_says_how_many_runs_are_not_in_it() -> None:
+    runs = [result("passed", 1.0, cost_usd=0.25), result("failed", 0.0, cost_usd=0.5), result("passed", 1.0)]
+    totals = totals_of([*runs, result("skipped")])
+    assert (totals.cost_usd, totals.runs_of_unknown_cost) == (0.75, 1)
+    assert totals_of(runs[2:]).cost_usd is None
+
+
 def test_a_grader_that_does_not_apply_leaves_the_mean_alone_but_counts_for_the_pass_rate() -> None:
     totals = totals_of([result("passed", None), result("failed", 0.5)])
     assert totals.mean_score == 0.5

@@ -26,7 +26,15 @@ from workbench.batches.single import result_of
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, ExecutionProgress, ResponseFinished, RunStarted
+from workbench.trajectory.events import (
+    Event,
+    ExecutionProgress,
+    Happening,
+    RequestStarted,
+    ResponseFinished,
+    RunStarted,
+    TextDelta,
+)
 from workbench.trajectory.recording import Recording, RecordingError, read_recording
 from workbench.trajectory.trajectory import Trajectory
 
@@ -150,6 +158,24 @@ def test_while_a_run_goes_on_its_file_has_another_name_and_can_be_read(make: Mak
     assert not read[0].complete
     assert read[0].trajectory.rounds[0].stop_reason == "tool calls"
     assert [file.name for file in tmp_path.glob("weather*")] == ["weather.slow.offline.1.run.jsonl"]
+
+
+def test_a_long_answer_reaches_the_disk_while_it_streams(tmp_path: Path) -> None:
+    now_s = 0.0
+    record = Recordings(tmp_path, RecordingLines(NO_SECRETS, lambda: NOW), clock=lambda: now_s)
+    [run] = planned(WEATHER)
+    listener = record.before(lambda _event: None, [run])
+    pieces = [TextDelta(1, text) for text in ("one", "two", "three", "four")]
+    start = RunStarted("", "right", "Right", "offline", None, (), ())
+    happenings: list[Happening] = [start, RequestStarted(1), *pieces]
+    seen = []
+    for number, what in enumerate(happenings):
+        listener(RunEvent(Event(run.run_id, number, 0.0, what)))
+        [file] = tmp_path.iterdir()
+        seen.append("".join(round_.text for round_ in read_recording(file).trajectory.rounds))
+        now_s += 0.4
+    listener(RunDone(stopped(run)))
+    assert seen == ["", "", "", "onetwo", "onetwo", "onetwo"]
 
 
 def test_names_are_safe_and_short_whatever_suites_and_cases_are_called(make: Maker, tmp_path: Path) -> None:

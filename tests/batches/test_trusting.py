@@ -9,7 +9,7 @@ import pytest
 from tests.programs import folders_in, program_of
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.specs import Specs
-from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
+from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook, ModelOptions
 from workbench.config.secrets import Secrets
@@ -59,9 +59,25 @@ def test_every_model_that_a_suite_its_cases_or_its_settings_name_is_listed(folde
         ModelNeed("gpt", "https://api.openai.com/v1", "OPENAI_API_KEY"),
         ModelNeed("llama", "http://localhost:1/v1"),
     )
-    assert needs.lines == (
+    assert needs.lines(needs.models) == (
         "ask the model gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY",
         "ask the model llama at http://localhost:1/v1",
+    )
+
+
+def test_models_that_the_batch_does_not_ask_share_one_line(folder: Path, book: ModelBook) -> None:
+    settings(folder, LOCAL + LOCAL.replace("local]", "b]").replace("llama", "qwen"))
+    file = suite(folder, 'models = ["local", "openai:gpt"]')
+    needs = needs_of(file, book)
+    asked = models_asked(planned(file, "local"), book)
+    assert needs.lines(asked) == (
+        "ask the model llama at http://localhost:1/v1",
+        "ask, when chosen, 2 more models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
+        "qwen at http://localhost:1/v1",
+    )
+    assert needs.lines(models_asked(planned(file, "offline"), book)) == (
+        "ask, when chosen, 3 models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
+        "llama, qwen at http://localhost:1/v1",
     )
 
 

@@ -39,6 +39,42 @@ def test_a_failed_run_fails_again_and_shows_its_issue(recorded: Program) -> None
     assert "2 runs: 1 passed, 1 failed" in done.stdout
 
 
+def test_a_folder_means_all_recordings_in_it_and_quiet_leaves_out_what_passed(recorded: Program) -> None:
+    recorded.write("out/notes.txt", "no recording")
+    done = recorded.run("grade", "out", RIGHT, "--quiet")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "2 runs: 1 passed, 1 failed" in done.stdout
+    assert "✗ Weather › Wrong" in done.stdout
+    assert "Right" not in done.stdout
+
+
+def test_verbose_shows_the_issues_of_passed_runs_too(program: Program) -> None:
+    program.write(
+        "weather.toml",
+        WEATHER.replace(
+            '"What is the weather in Oslo?"', '"What is the weather in Oslo?"\nlimits = { max_latency_ms = 0.000001 }'
+        ),
+    )
+    program.run("run", "weather.toml", "--record", "out")
+    assert "latency exceeded" not in program.run("grade", "out").stdout
+    assert "latency exceeded" in program.run("grade", "out", "--verbose").stdout
+
+
+def test_what_cannot_be_read_is_all_named_and_the_rest_is_graded(recorded: Program) -> None:
+    recorded.write("out/a.run.jsonl", "junk")
+    recorded.write("out/z.run.jsonl", "")
+    (recorded.folder / "empty").mkdir()
+    done = recorded.run("grade", "out", "nowhere.run.jsonl", "empty")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "empty holds no recording: *.run.jsonl",
+        "out/a.run.jsonl is not a recording: its first line is not JSON",
+        "out/z.run.jsonl is empty, not a recording",
+        "nowhere.run.jsonl cannot be read: No such file or directory",
+    ]
+    assert "2 runs: 1 passed, 1 failed" in done.stdout
+
+
 def test_a_case_that_has_changed_since_moves_the_grade(recorded: Program) -> None:
     recorded.write("weather.toml", WEATHER.replace('city = "Oslo"', 'city = "Bergen"'))
     done = recorded.run("grade", RIGHT, "--suite", "weather.toml")
@@ -61,8 +97,8 @@ def test_the_json_report_says_what_moved(recorded: Program) -> None:
 
 
 def test_a_run_that_ended_in_an_error_keeps_it(program: Program) -> None:
-    program.write("weather.toml", WEATHER)
-    program.run("run", "weather.toml", "--model", "replay:gone.run.jsonl", "--record", "out")
+    program.write("weather.toml", WEATHER.replace("[[tools]]", 'models = ["replay:gone.run.jsonl"]\n[[tools]]', 1))
+    program.run("run", "weather.toml", "--record", "out")
     [file] = (program.folder / "out").iterdir()
     done = program.run("grade", str(file))
     assert done.returncode == 3
@@ -93,11 +129,13 @@ def test_what_is_not_built_yet_is_an_error_and_no_failure(recorded: Program) -> 
     [
         (["nowhere.run.jsonl"], "nowhere.run.jsonl cannot be read"),
         (["weather.toml"], "weather.toml is not a recording"),
+        (["empty"], "empty holds no recording: *.run.jsonl"),
         ([RIGHT, "--suite", "nowhere.toml"], "there is no such file"),
         ([RIGHT, "--suite", "other.toml"], "a run of the case 'right', and other.toml has no such case: wrong"),
     ],
 )
 def test_what_cannot_be_graded_answers_two_and_says_why(recorded: Program, words: list[str], said: str) -> None:
+    (recorded.folder / "empty").mkdir()
     recorded.write("other.toml", WEATHER[: WEATHER.index("[[cases]]")] + WRONG)
     done = recorded.run("grade", *words)
     assert done.returncode == 2

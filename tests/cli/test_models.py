@@ -90,7 +90,7 @@ def test_broken_settings_are_said_whole_and_answer_two(program: Program) -> None
 
 def test_a_path_that_is_not_there_answers_two(program: Program) -> None:
     done = program.run("models", "nowhere")
-    assert (done.returncode, done.stderr) == (2, "there is no nowhere\n")
+    assert (done.returncode, done.stderr) == (2, "there is no nowhere: to list a model give --model NAME\n")
 
 
 def test_a_check_asks_every_endpoint_and_answers_three_when_one_does_not(program: Program) -> None:
@@ -100,7 +100,22 @@ def test_a_check_asks_every_endpoint_and_answers_three_when_one_does_not(program
         done = program.run("models", "--check")
     assert done.returncode == 3, done.stderr
     assert f"✓ {server.url}/v1 answers and has test-model" in done.stdout
-    assert f"✗ {server.url}/v1 has no model 'other'" in done.stdout
+    assert f"? {server.url}/v1 has no model 'other'" in done.stdout
+
+
+def test_chosen_models_alone_are_listed_and_checked(program: Program) -> None:
+    with serve() as server:
+        program.write("config/toolcall-workbench/workbench.toml", settings(server, 'model = "test-model"'))
+        program.write("suite.toml", bare("openai:gpt"))
+        words = ["models", "--check", "--model", "local", "--model"]
+        done = program.run(*words, f"openai:test-model@{server.url}/v1")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count(f"✓ {server.url}/v1 answers and has test-model") == 2
+        assert "gpt" not in done.stdout
+        moved = program.run("models", "--check", "--model", "test-model", "--base-url", f"{server.url}/v1")
+        assert moved.returncode == 0, moved.stderr
+        assert "test-model  openai: test-model at" in moved.stdout
+    assert program.run("models", "--model", "lokal").returncode == 2
 
 
 def test_a_check_of_a_projects_model_needs_trust(program: Program, server: Server) -> None:
@@ -108,6 +123,7 @@ def test_a_check_of_a_projects_model_needs_trust(program: Program, server: Serve
     refused = program.run("models", "--check")
     assert refused.returncode == 2
     assert f"ask the model test-model at {server.url}/v1" in refused.stderr
+    assert "allows this" in refused.stderr
     assert server.listings == []
     assert program.run("models", "--check", "--trust").returncode == 0
     assert len(server.listings) == 1
@@ -168,12 +184,16 @@ def test_a_suite_that_names_no_such_model_ends_in_an_error(program: Program) -> 
     assert "there is no model 'local'" in done.stdout
 
 
-def test_a_dotenv_that_cannot_be_read_is_an_error_of_the_run(program: Program) -> None:
+def test_a_dotenv_that_cannot_be_read_is_an_error_of_the_runs_that_need_it(program: Program, server: Server) -> None:
     program.write("suite.toml", WEATHER)
     (program.folder / ".env").write_bytes(b"\0")
-    done = program.run("run", "suite.toml")
+    done = program.run("run", "suite.toml", "--model", f"openai:m@{server.url}/v1")
     assert done.returncode == 3
     assert ".env: is no text of lines NAME=value" in done.stdout
+    offline = program.run("run", "suite.toml", "--model", "offline")
+    assert offline.returncode == 0, offline.stdout + offline.stderr
+    assert "⚠" in offline.stdout
+    assert ".env: is no text of lines NAME=value" in offline.stdout
 
 
 # Trust
@@ -184,6 +204,7 @@ def test_a_projects_model_is_not_asked_without_trust(program: Program, server: S
     program.write("suite.toml", bare("local"))
     done = program.run("run", "suite.toml")
     assert done.returncode == 2
+    assert "trusting suite.toml allows it, on this machine, to:" in done.stderr
     assert f"ask the model local at {server.url}/v1" in done.stderr
     assert server.requests == []
     assert program.run("run", "suite.toml", "--trust").returncode == 0

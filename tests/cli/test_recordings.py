@@ -63,12 +63,47 @@ def test_a_suite_names_recordings_relative_to_its_own_folder(program: Program) -
     assert done.returncode == 0, done.stdout
 
 
-def test_a_replay_of_what_is_no_recording_is_an_error_that_names_it(program: Program) -> None:
+def test_a_replay_of_what_is_no_recording_is_refused_before_anything_runs(program: Program) -> None:
     program.write("weather.toml", WEATHER)
-    done = program.run("run", "weather.toml", "--model", "replay:nowhere.run.jsonl", "--model", "replay:weather.toml")
-    assert done.returncode == 3
-    assert "nowhere.run.jsonl cannot be read: No such file or directory" in done.stdout
-    assert "weather.toml is not a recording: its first line is not JSON" in done.stdout
+    (program.folder / "empty").mkdir()
+    names = ("nowhere.run.jsonl", "weather.toml", "empty")
+    done = program.run("run", "weather.toml", *(word for name in names for word in ("--model", f"replay:{name}")))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "nowhere.run.jsonl cannot be read: No such file or directory",
+        "weather.toml is not a recording: its first line is not JSON",
+        "empty holds no recording: *.run.jsonl",
+    ]
+
+
+def test_a_recording_replays_its_own_case_and_a_folder_those_that_it_has(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    program.run("run", "weather.toml", "--record", "kept")
+    file = "kept/weather.right.offline.1.run.jsonl"
+    one = program.run("run", "weather.toml", "--model", f"replay:{file}")
+    assert one.returncode == 3
+    assert f"{file} records the case 'right', not 'wrong': choose that one with --case right" in one.stdout
+    assert program.run("run", "weather.toml", "--model", f"replay:{file}", "--case", "right").returncode == 0
+    program.write("weather.toml", WEATHER + WRONG + WRONG.replace('"Wrong"', '"New"'))
+    all_of_them = program.run("run", "weather.toml", "--model", "replay:kept")
+    assert "3 runs: 1 passed, 1 failed, 1 in error" in all_of_them.stdout
+    assert "kept holds no recording of the case 'new'" in all_of_them.stdout
+
+
+def test_a_recording_in_place_of_a_suite_is_told_what_it_is_good_for(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    program.run("run", "weather.toml", "--record", "out")
+    [file] = (program.folder / "out").iterdir()
+    program.write("renamed.jsonl", file.read_text(encoding="utf-8"))
+    one = program.run("run", "renamed.jsonl")
+    assert (one.returncode, one.stderr) == (
+        2,
+        "renamed.jsonl is a recording, no suite: 'workbench grade renamed.jsonl' grades it again, and the model "
+        "'replay:renamed.jsonl' plays it\n",
+    )
+    many = program.run("run", "out")
+    assert many.returncode == 2
+    assert "no suite at out: there are recordings, which 'workbench grade out' grades again" in many.stderr
 
 
 def test_a_replay_takes_its_time_only_when_that_is_wanted(program: Program) -> None:

@@ -52,6 +52,14 @@ def audited(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
+def test_the_question_speaks_of_servers_and_of_no_model(shop: Program) -> None:
+    shop.write("workbench.toml", '[models.local]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\n')
+    asked = shop.run("tools", "shop.toml")
+    assert "trusting shop.toml allows it, on this machine, to:" in asked.stderr
+    assert "run the command:" in asked.stderr
+    assert "model" not in asked.stderr
+
+
 def test_tools_are_listed_with_parameters_hints_and_sizes(program: Program) -> None:
     done = program.run("tools", OFFICE)
     assert done.returncode == 0, done.stderr
@@ -130,6 +138,7 @@ def test_what_cannot_be_called_answers_two_and_says_why(shop: Program, words: li
         (["weather.toml", "--call", "get_weather"], "get_weather is written out in the suite"),
         (["shop.toml", "--server", "other"], "there is no server 'other'; there are shop"),
         (["shop.toml", "--trust", "--call", "add", "--args", "[1]"], "--args must be a JSON object"),
+        (["shop.toml", "--trust", "--args", "{}"], "--args are the arguments of a call: say of which tool with --call"),
         (["shop.toml", "--trust", "--call", "add", "--args", '{"a": NaN}'], "NaN is no number of JSON"),
         (["shop.toml"], "not trusted"),
         (["nowhere.toml"], "nowhere.toml"),

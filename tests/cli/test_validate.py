@@ -36,6 +36,15 @@ def test_parts_not_yet_built_are_warnings(program: Program) -> None:
     assert "1 warning" in done.stdout
 
 
+def test_the_settings_beside_the_suites_are_checked_too(program: Program) -> None:
+    program.write("workbench.toml", '[models.a]\nprovider = "x"\n')
+    program.write("suites/weather.toml", WEATHER)
+    done = program.run("validate", "suites/weather.toml")
+    assert done.returncode == 2
+    assert "workbench.toml:2: models.a.provider" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_nothing_to_validate_is_a_usage_error(program: Program) -> None:
     done = program.run("validate", ".")
     assert done.returncode == 2

@@ -54,6 +54,20 @@ def test_a_virtual_environment_of_that_name_is_none(tmp_path: Path) -> None:
     assert environment(A="1").of(tmp_path) == {"A": "1"}
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("A=1\n\n# note\nMOCK_KEY sk-hidden\nB_KEY=good-4711\n", 4), ('A=1\n\nB="hidden\nB_KEY=good-4711\n', 3)],
+    ids=["no =", "open quote"],
+)
+def test_a_line_of_a_dotenv_that_is_none_is_named_and_not_shown(tmp_path: Path, text: str, line: int) -> None:
+    (tmp_path / ".env").write_text(text)
+    secrets = Secrets()
+    with pytest.raises(ConfigError) as raised:
+        Environment({}, secrets).of(tmp_path)
+    assert raised.value.problems == (f"{tmp_path / '.env'}:{line}: is no NAME=value: correct it, its quotes too",)
+    assert secrets.redact("good-4711") == "$B_KEY"
+
+
 @pytest.mark.parametrize("content", [b"A=\xff\xfe", b"A=1\0B=2"])
 def test_a_dotenv_that_is_no_text_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".env").write_bytes(content)

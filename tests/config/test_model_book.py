@@ -57,7 +57,7 @@ def test_a_name_with_a_provider_says_it_all(
     )
 
 
-@given(st.text(min_size=1).filter(lambda model: "@http" not in model.lower()))
+@given(st.text(min_size=1).filter(lambda model: "@" not in model))
 def test_any_other_text_behind_a_provider_is_the_model(model: str) -> None:
     assert resolved(f"openai:{model}").model == model
 
@@ -71,6 +71,24 @@ def test_who_names_a_model_is_remembered() -> None:
 def test_a_provider_without_a_model_is_none(name: str) -> None:
     with pytest.raises(UnknownModelError, match="names no model"):
         resolved(name)
+
+
+@pytest.mark.parametrize("place", ["localhost:4700/v1", "localhost", "10.0.0.1:80", "[::1]:1/v1", "api.h.test/v1"])
+def test_an_address_without_its_http_is_no_part_of_the_models_name(place: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        resolved(f"openai:me:hidden@{place}")
+    assert f"did you mean openai:MODEL@http://{place}?" in str(raised.value)
+    assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize("model", ["@cf/meta/llama", "claude@20250101", "m@v1.2", "m@sha256:" + "0a" * 32])
+def test_an_at_sign_alone_makes_no_address(model: str) -> None:
+    assert resolved(f"openai:{model}").model == model
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "azure_key", "A_VERY_LONG_NAME_OF_A_VARIABLE_2"])
+def test_names_by_convention_are_names_of_variables(variable: str) -> None:
+    assert ModelOptions(api_key_env=variable).api_key_env == variable
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:

@@ -37,6 +37,13 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         ('base_url = "http://u:hidden@h"', "3: models.m.base_url must not hold a user or a password"),
         ('base_url = "http://h/v1?key=hidden"', "3: models.m.base_url must end with its path"),
         ('base_url = "http://h/v1#x"', "3: models.m.base_url must end with its path"),
+        (
+            'base_url = "http://h/v1/chat/completions"',
+            "3: models.m.base_url must end before the path that the API adds",
+        ),
+        ('base_url = "http://h/v1/messages/"', "3: models.m.base_url must end before the path"),
+        ("legacy_auth = true", "3: models.m.legacy_auth is for provider 'anthropic' only"),
+        ('api_key_env = "hf_hiddenEFGHijklmnopqrstuvwxyz"', "3: models.m.api_key_env must be the name of"),
         ('base_url = "http://h/v 1"', "3: models.m.base_url must not hold blanks"),
         ('model = ""', "3: models.m.model is not what it must be: give the model's name"),
         ("params = 3", "3: models.m.params is not what it must be: give a table"),
@@ -69,9 +76,10 @@ def test_a_setting_that_cannot_be_used(tmp_path: Path, line: str, said: str) -> 
         ('[models.offline]\nprovider = "openai"', "1: models.offline is no name for a model"),
         ("models = 3", "1: models is not what it must be: write each model as a table"),
         ("[models]\nm = 3", " models.m is not what it must be: write each model as a table"),
-        ("[modles.m]", " modles is no setting: did you mean 'models'?"),
+        ("[modles.m]", "1: modles is no setting: did you mean 'models'?"),
+        ('[model.oops]\n[models.m]\nprovider = "openai"\nmodel = "x"', "1: model is no setting: did you mean"),
         ('format = 1\nname = "A suite"', "1: format makes this a suite"),
-        ("[models.m", " is no TOML: "),
+        ("\n[models.m", "2: is no TOML: "),
     ],
 )
 def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:

@@ -113,10 +113,10 @@ async def test_a_run_can_be_stopped_while_it_waits_for_its_turn() -> None:
     assert finish_of(await run) == RunFinished("stopped")
 
 
-async def test_the_last_attempt_ends_the_run() -> None:
+async def test_the_last_attempt_ends_the_run_and_says_how_often_it_was_tried() -> None:
     waits = Waits()
     made = await make(ScriptedModel([Fail(BUSY)] * 3), waits.policy(attempts=3))
-    assert finish_of(made) == RunFinished("error", "busy")
+    assert finish_of(made) == RunFinished("error", "busy; tried 3 times")
     assert waits.seconds == [0.5, 1.0]
 
 

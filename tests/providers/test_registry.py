@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.providers.registry import OFFLINE, built_in_models, is_built_in, open_built_in
+from workbench.providers.registry import OFFLINE, BuiltInModels, built_in_models, is_built_in
 
 
 def test_the_offline_model_is_labelled_a_baseline() -> None:
     offline = built_in_models()[0]
-    assert offline.name == OFFLINE == open_built_in(OFFLINE, Path()).name
+    assert offline.name == OFFLINE == BuiltInModels().open(OFFLINE, Path(), "case").name
     assert "baseline, no language model" in offline.description
 
 

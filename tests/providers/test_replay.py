@@ -9,7 +9,7 @@ import pytest
 
 from tests.trajectory.scripts import stamped
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
-from workbench.providers.registry import open_built_in
+from workbench.providers.registry import BuiltInModels
 from workbench.providers.replay import ReplayModel
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
@@ -42,9 +42,11 @@ ROUND: list[ModelEvent] = [ReasoningDelta(1, "Hm."), *CALL]
 CARRIED = ResponseFinished(1, "tool calls", Usage(3, 5), 1.0, 2.0, {"signed": "x"})
 
 
-def recorded(folder: Path, events: Sequence[Event]) -> Path:
-    file = folder / "a.run.jsonl"
-    header = Header("1", "run", "now", RecordedSuite("a.toml", "", ""), "case", "m", 0)
+def recorded(
+    folder: Path, events: Sequence[Event], name: str = "a", case_id: str = "case", started_at: str = "now"
+) -> Path:
+    file = folder / f"{name}.run.jsonl"
+    header = Header("1", "run", started_at, RecordedSuite("a.toml", "", ""), case_id, "m", 0)
     file.write_text("\n".join([header_line(header), *map(event_to_line, events)]))
     return file
 
@@ -126,16 +128,51 @@ async def test_at_its_own_pace_each_piece_comes_as_long_after_the_request_as_it_
 
 async def test_it_is_opened_by_name_relative_to_a_folder(tmp_path: Path) -> None:
     recorded(tmp_path, stamped([START, *ANSWERED]))
-    model = open_built_in("replay:a.run.jsonl", tmp_path)
+    model = BuiltInModels().open("replay:a.run.jsonl", tmp_path, "case")
     async with model.turn():
         assert len([piece async for piece in model.stream(ModelRequest(1, None, (), ()))]) == 2
     assert (model.name, model.seed, model.notices) == ("replay:a.run.jsonl", None, ())
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("", "it is a folder"), ("no.run.jsonl", "No such file"), ("a.toml", "not a recording")]
+    ("name", "said"),
+    [
+        ("", "write replay:FILE or replay:FOLDER"),
+        ("no.run.jsonl", "No such file"),
+        ("a.toml", "not a recording"),
+        (".", r"holds no recording: \*\.run\.jsonl; .*junk\.run\.jsonl is not a recording"),
+    ],
 )
-def test_what_is_no_recording_is_named(tmp_path: Path, name: str, said: str) -> None:
+def test_what_is_no_recording_is_named_when_it_is_checked_and_when_it_is_opened(
+    tmp_path: Path, name: str, said: str
+) -> None:
     (tmp_path / "a.toml").write_text("format = 1")
+    (tmp_path / "junk.run.jsonl").write_text("junk")
     with pytest.raises(ModelError, match=said):
-        open_built_in(f"replay:{name}", tmp_path)
+        BuiltInModels().check(f"replay:{name}", tmp_path)
+    with pytest.raises(ModelError, match=said):
+        BuiltInModels().open(f"replay:{name}", tmp_path, "case")
+
+
+def test_a_recording_plays_its_own_case_alone(tmp_path: Path) -> None:
+    recorded(tmp_path, stamped([START]))
+    with pytest.raises(ModelError, match=r"records the case 'case', not 'other': choose that one with --case case, or"):
+        BuiltInModels().open("replay:a.run.jsonl", tmp_path, "other")
+
+
+async def test_a_folder_plays_the_newest_recording_of_each_case(tmp_path: Path) -> None:
+    def says(text: str, *named: str) -> None:
+        answered = ResponseFinished(1, "answered", None, 1.0, 2.0)
+        recorded(tmp_path, stamped([START, RequestStarted(1), TextDelta(1, text), answered]), *named)
+
+    says("old", "z", "case", "2026-01-01T00:00:00+00:00")
+    says("new", "a", "case", "2026-01-02T00:00:00+00:00")
+    says("another", "y", "other", "2026-01-03T00:00:00+00:00")
+    (tmp_path / "junk.run.jsonl").write_text("junk")
+    models = BuiltInModels()
+    for case_id, text in (("case", "new"), ("other", "another")):
+        model = models.open("replay:.", tmp_path, case_id)
+        pieces = [piece async for piece in model.stream(ModelRequest(1, None, (), ()))]
+        assert pieces[0] == TextDelta(1, text)
+    with pytest.raises(ModelError, match=r"holds no recording of the case 'third'; .*junk\.run\.jsonl is not a recor"):
+        models.open("replay:.", tmp_path, "third")

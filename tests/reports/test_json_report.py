@@ -55,13 +55,17 @@ def test_a_report_fits_its_schema_and_says_what_happened() -> None:
         ),
         (Issue("wrong argument", "differs", "t", 0, 0, "city", '"Oslo"', '"Rome"'),),
     )
-    report = written([result("failed", 0.5, rounds=2, grade=grade), result("error", case="b", error="no route")])
+    report = written(
+        [result("failed", 0.5, rounds=2, grade=grade, cost_usd=0.125), result("error", case="b", error="no route")]
+    )
     jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
     assert report["totals"]["errors"] == 1
     assert report["gates"] == [
         {"suite": "suite.toml", "measure": "mean score", "minimum": 0.5, "reached": 0.5, "met": True}
     ]
     failed, broken = report["runs"]
+    assert (failed["cost_usd"], broken["cost_usd"]) == (0.125, None)
+    assert (report["totals"]["cost_usd"], report["totals"]["runs_of_unknown_cost"]) == (0.125, 0)
     assert failed["rounds"][0]["calls"][0]["result"] == "ok"
     assert failed["grades"][0]["issues"][0]["argument"] == "city"
     assert (broken["status"], broken["error"], broken["rounds"]) == ("error", "no route", [])

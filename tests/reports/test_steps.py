@@ -22,6 +22,7 @@ from workbench.trajectory.events import (
     ResultReceived,
     Resumed,
     RetryScheduled,
+    RunFinished,
     RunStarted,
     TextDelta,
 )
@@ -57,8 +58,11 @@ def test_words_come_before_the_calls_they_announce() -> None:
         '→ send broken arguments (it ends too early): {"to": ',
         '← server home 3.2 ms  { "rain": true }',
         "← default 0.0 ms  error no JSON⏎object",
-        "⚠ no route",
     ]
+
+
+def test_an_error_that_ends_the_run_is_left_to_the_runs_end() -> None:
+    assert lines([RequestStarted(1), RequestFailed(1, "no route"), RunFinished("error", "no route")]) == []
 
 
 def test_verbose_adds_reasoning_and_latency() -> None:

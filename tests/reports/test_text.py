@@ -92,10 +92,43 @@ def test_several_models_have_totals_of_their_own() -> None:
 
 
 def test_no_row_of_the_table_is_wider_than_the_terminal() -> None:
-    long = result("failed", 0.0, case="東京 " * 40, model="provider:a-model-with-a-very-long-name-indeed")
+    long = result("failed", 0.0, case="東京 " * 40, model="provider:a-model-with-a-very-long-name-indeed", cost_usd=1.0)
     for width in (60, 80, 120):
         rows = [line for line in lines_of([long, failed()], width=width) if line.startswith("✗")]
         assert [cell_len(row) for row in rows] == [width, width]
+
+
+def test_what_runs_cost_is_in_the_table_and_in_the_totals_of_each_model() -> None:
+    lines = lines_of(
+        [
+            result("passed", 1.0, model="a", cost_usd=0.000012),
+            result("passed", 1.0, model="a", cost_usd=12.5),
+            result("passed", 1.0, model="b"),
+        ]
+    )
+    assert [line.split()[-1] for line in lines[:4]] == ["cost", "$0.000012", "$12.50", "–"]
+    assert [line for line in lines if line.startswith("  cost: ")] == [
+        "  cost: $12.50",
+        "  cost: $12.50, without 1 run of unknown cost",
+    ]
+
+
+def test_a_cost_that_is_unknown_is_not_shown_at_all() -> None:
+    assert not [line for line in lines_of([result("passed", 1.0)]) if "cost" in line]
+
+
+def test_a_run_without_an_answer_has_no_latency() -> None:
+    failed = fold(
+        stamped(
+            [
+                RunStarted("h", "c", "C", "m", None, (), ()),
+                RequestStarted(1),
+                RequestFailed(1, "401"),
+                RunFinished("error", "401"),
+            ]
+        )
+    )
+    assert lines_of([result("error", error="401", trajectory=failed)])[1].split()[-2:] == ["–", "0"]
 
 
 def test_names_cannot_act_on_the_terminal() -> None:

@@ -39,7 +39,7 @@ def test_everything_that_needs_trust_is_listed_exactly() -> None:
         environment=("HOME_TOKEN", "MCP_TOKEN", "ROOT"),
     )  # fmt: skip
     assert not needs.nothing
-    assert needs.lines == (
+    assert needs.lines() == (
         "run the command: PATHS='${ROOT}/bin:${ROOT}' PRICE='$$5' TOKEN='$HOME_TOKEN' python home.py --port 0"
         " (in /suites)",
         "import the module: servers.mine:app (from /suites)",
@@ -68,10 +68,10 @@ COMMANDS = [
 
 def test_two_commands_never_look_alike_nor_share_a_fingerprint() -> None:
     needs = [needs_of(f'{HEAD}[[servers]]\nname = "s"\n{command}\n{CASE}') for command in COMMANDS]
-    assert len({need.lines for need in needs}) == len(COMMANDS)
+    assert len({need.lines() for need in needs}) == len(COMMANDS)
     assert len({need.fingerprint for need in needs}) == len(COMMANDS)
-    assert needs[0].lines == ("run the command: LD_PRELOAD=evil.so srv (in /suites)",)
-    assert needs[2].lines == ("run the command: 'LD_PRELOAD=evil.so' srv (in /suites)",)
+    assert needs[0].lines() == ("run the command: LD_PRELOAD=evil.so srv (in /suites)",)
+    assert needs[2].lines() == ("run the command: 'LD_PRELOAD=evil.so' srv (in /suites)",)
 
 
 NAMES = st.text("AB '\"", min_size=1, max_size=3)
@@ -106,7 +106,7 @@ ADDRESSES = [
 
 def test_two_addresses_never_look_alike_nor_share_a_fingerprint() -> None:
     needs = [needs_of(f'{HEAD}[[servers]]\nname = "s"\n{address}\n{CASE}') for address in ADDRESSES]
-    assert len({need.lines for need in needs}) == len(ADDRESSES)
+    assert len({need.lines() for need in needs}) == len(ADDRESSES)
     assert len({need.fingerprint for need in needs}) == len(ADDRESSES)
 
 
@@ -134,7 +134,7 @@ def test_a_python_function_is_found_wherever_it_stands(text: str) -> None:
 def test_a_suite_of_tools_and_mocks_needs_no_trust(tmp_path: Path) -> None:
     needs = needs_of(HEAD + "[[tools]]\nname = 't'\n[[mocks]]\ntool = 't'\nresult = '$HOME'\n" + CASE)
     assert needs.nothing
-    assert needs.lines == ()
+    assert needs.lines() == ()
     assert TrustStore(tmp_path / "trust.json").is_trusted(tmp_path / "a.toml", needs)
 
 
@@ -251,7 +251,7 @@ MODEL = ModelNeed("m", "http://localhost:1/v1", "A_KEY")
 def test_models_are_part_of_what_is_trusted(tmp_path: Path) -> None:
     plain = needs_of(COMMAND)
     with_model = replace(plain, models=(MODEL,))
-    assert with_model.lines[-1] == "ask the model m at http://localhost:1/v1 with the key in A_KEY"
+    assert with_model.lines(with_model.models)[-1] == "ask the model m at http://localhost:1/v1 with the key in A_KEY"
     assert not replace(Needs(Path("/suites")), models=(MODEL,)).nothing
     assert not replace(Needs(Path("/suites")), models=(MODEL,)).beside_models
     store = TrustStore(tmp_path / "trust.json")

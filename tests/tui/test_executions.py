@@ -35,7 +35,7 @@ async def asked(app: Opened, run: PlannedRun, tool: ToolDefinition = SEND, **arg
 
 async def ready(app: Opened) -> None:
     """Wait until keys are taken as answers."""
-    await app.until(lambda: "choose" in app.screen)
+    await app.until(lambda: "Esc no" in app.screen)
 
 
 async def test_everything_that_would_be_called_is_shown_and_a_yes_goes_to_the_session(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ async def test_everything_that_would_be_called_is_shown_and_a_yes_goes_to_the_se
             "may destroy things; x [1]",
             '"to": "ann@example.com"',
             '"body": "Hello\\n\\u001b[31m[b]Ann[/b]<U+202E>"',
-            "allow send_email until this run ends",
+            "for this tool, until this run ends",
         ):
             assert said in app.screen
         await ready(app)
@@ -125,6 +125,58 @@ async def test_a_question_whose_run_was_stopped_goes_away(tmp_path: Path) -> Non
         await app.until(lambda: isinstance(app.app.screen, MainScreen))
         assert app.session.allowed == []
         assert "Movie night asks no more" in app.screen
+
+
+async def test_x_stops_the_run_that_asks_and_no_other(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        first, second, _ = await app.run("R")
+        app.session.ask(first, SEND)
+        app.session.ask(second, SEND)
+        await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
+        await ready(app)
+        assert "x stop   X stop all   q quit" in app.screen
+        await app.press("x")
+        await app.until(lambda: f"› {second.case.name}," in app.screen)
+        assert app.session.stopped == [first.run_id]
+        assert app.session.allowed == []
+
+
+async def test_shift_x_stops_everything_and_nothing_more_is_asked(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        runs = await app.run("R")
+        for run in runs:
+            app.session.ask(run, SEND)
+        await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
+        await app.press("X")
+        await app.until(lambda: isinstance(app.app.screen, MainScreen))
+        assert app.session.stopped == [run.run_id for run in runs]
+        assert "Stopping everything" in app.screen
+        assert app.session.allowed == []
+
+
+async def test_q_leaves_the_app_from_a_question_when_pressed_twice(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        (run,) = await app.run("r")
+        await asked(app, run)
+        await ready(app)
+        await app.press("q")
+        assert "1 still running: q again stops them and quits" in app.screen
+        await app.pilot.press("q")
+        await app.until(lambda: app.session.closed)
+
+
+async def test_below_a_question_no_keys_of_the_main_screen_are_offered(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 40)) as app:
+        (run,) = await app.run("r")
+        assert "m models" in app.screen
+        await asked(app, run)
+        await ready(app)
+        assert "m models" not in app.screen
+        await app.press("ctrl+p", "o")
+        assert isinstance(app.app.screen, MainScreen)
+        assert "m models" not in app.screen
+        await app.press("escape")
+        assert "m models" in app.screen
 
 
 async def test_a_held_run_is_marked_and_goes_on_where_it_stood(tmp_path: Path) -> None:

@@ -57,3 +57,12 @@ async def test_a_model_that_was_named_when_the_app_was_opened_is_listed_and_chec
         await app.press("m")
         assert "[✓] openai:o9" in app.screen
         assert "named on the command line" in app.screen
+
+
+async def test_on_80_columns_the_host_of_each_endpoint_is_readable(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=NAMED)
+    (suites / "workbench.toml").write_text(SETTINGS)
+    async with opened(suites, size=(80, 24), variables={"HOME": str(tmp_path)}) as app:
+        await app.press("m")
+        for host in ("localhost:11434", "api.anthropic.com", "api.openai.com"):
+            assert host in app.screen

@@ -11,6 +11,13 @@ from workbench.config.resources import bundled
 from workbench.trajectory.recording import read_recording
 from workbench.tui.screens.trust import TrustScreen
 
+LOCAL = """
+[models.local]
+provider = "openai"
+base_url = "http://localhost:11434/v1"
+model = "llama3.1"
+"""
+
 
 async def saved(app: Opened) -> Path:
     """Run the first case, save the run, and return the file."""
@@ -101,11 +108,85 @@ async def test_the_case_of_a_recording_can_be_run_anew_and_the_new_run_be_saved_
         assert "✓ Movie night" in app.screen
         await app.press("w")
         await app.until(lambda: "Saved in" in app.screen)
+        assert "1 of 2 ·  new  ✓ 1.00" in app.screen
+        await app.press("3", "right")
+        assert "2 of 2 ·  recorded  ✗ 0.00" in app.screen
+        await app.press("w")
+        assert "This run is a recording already" in app.screen
     assert len(list(file.parent.iterdir())) == 2
 
 
-async def test_a_recording_whose_suite_needs_trust_asks_for_it_before_it_is_run_anew(tmp_path: Path) -> None:
+async def test_a_run_that_was_saved_already_is_not_saved_twice(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        file = await saved(app)
+        await app.press("up", "down", "w")
+        await app.until(lambda: "Saved already in" in app.screen)
+        assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("name", ["copy.jsonl", "x.run.jsonl.part", "noname"])
+async def test_a_recording_is_known_by_its_first_line_whatever_its_name(tmp_path: Path, name: str) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        file = await saved(app)
+    other = file.rename(tmp_path / name)
+    async with opened(tmp_path, paths=[other]) as app:
+        assert "✗ Movie night" in app.screen
+
+
+async def test_a_folder_of_recordings_without_suites_opens_on_them(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        file = await saved(app)
+    (file.parent / "second.run.jsonl").write_bytes(file.read_bytes())
+    async with opened(file.parent) as app:
+        assert app.screen.count("✗ Movie night") == 2
+        assert "▾ second" in app.screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+async def test_on_a_narrow_screen_a_recording_opens_on_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        file = await saved(app)
+    async with opened(tmp_path, paths=[file], size=size) as app:
+        assert "Start movie night." in app.screen
+        assert "recorded" in app.screen
+
+
+async def test_a_recorded_case_runs_on_the_model_on_which_it_was_recorded(tmp_path: Path) -> None:
+    settings = tmp_path / "suites" / "workbench.toml"
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    settings.write_text(LOCAL)
+    async with opened(suites, models=["local"], trust=True) as app:
+        file = await saved(app)
+    async with opened(tmp_path, paths=[file], trust=True) as app:
+        assert " local" in app.screen.splitlines()[0]
+        (run,) = await app.run("r")
+        assert (run.model, run.model_of_suite) == ("local", True)
+
+
+async def test_a_recorded_model_that_is_not_known_here_is_said_and_listed_but_not_asked(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), models=["openai:x@http://a.example/v1"]) as app:
+        file = await saved(app)
+    async with opened(tmp_path, paths=[file]) as app:
+        (run,) = await app.run("r")
+        await app.until(lambda: "which is not named here" in app.screen)
+        assert run.model == "offline"
+        await app.press("m")
+        assert "recorded on" in app.screen
+
+
+async def test_a_recording_of_a_suite_with_local_servers_is_not_run_and_says_which_file_to_open(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, needy=NEEDY), trust=True) as app:
+        file = await saved(app)
+    async with opened(tmp_path, paths=[file]) as app:
+        await app.press("r")
+        await app.until(lambda: "Nothing was run" in app.screen)
+        said = " ".join(app.screen.split())
+        assert "is a recording, which does not hold the servers of its suite: open needy.toml itself" in said
+
+
+async def test_a_recording_whose_suite_needs_trust_asks_for_it_before_it_is_run_anew(tmp_path: Path) -> None:
+    remote = NEEDY.replace('command = ["python", "server.py"]', 'url = "http://localhost:1/mcp"')
+    async with opened(suites_in(tmp_path, needy=remote), trust=True) as app:
         (run,) = await app.run("r")
         app.session.finish(run, conversation(run, [], "Hm."))
         await app.settle()

@@ -1,4 +1,4 @@
-"""What many runs add up to: counts by status, mean score, pass rate, latency, tokens."""
+"""What many runs add up to: counts by status, mean score, pass rate, latency, tokens, cost."""
 
 from __future__ import annotations
 
@@ -45,6 +45,10 @@ class Totals:
     """Model requests that were made again, in all runs."""
     executions: int = 0
     """Calls that were really executed on a server, in all runs."""
+    cost_usd: float | None = None
+    """US dollars, of the runs whose cost is known."""
+    runs_of_unknown_cost: int = 0
+    """Runs that asked a model and are not in the cost."""
 
     @property
     def graded(self) -> int:
@@ -58,6 +62,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
     graded = [result for result in results if result.status in GRADED]
     scores = [result.score for result in graded if result.score is not None]
     usages = [usage for result in results if (usage := result.trajectory.usage) is not None]
+    costs = [result.cost_usd for result in results if result.cost_usd is not None]
     return Totals(
         runs=len(results),
         passed=counts["passed"],
@@ -72,6 +77,8 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
         usage=sum(usages, Usage()) if usages else None,
         retries=sum(result.trajectory.retries for result in results),
         executions=sum(call.server is not None for result in results for call in result.trajectory.calls),
+        cost_usd=math.fsum(costs) if costs else None,
+        runs_of_unknown_cost=sum(result.cost_usd is None and bool(result.trajectory.rounds) for result in results),
     )
 
 

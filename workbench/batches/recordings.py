@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
@@ -41,6 +42,9 @@ UNFINISHED = ".part"
 
 _WORTH_A_WRITE = (RunStarted, ResponseFinished, Paused, ResultReceived, RunFinished)
 """Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
+
+_FLUSHED_EVERY_S = 1.0
+"""What is older than this goes to the disk with the next event, so that a killed program loses little of an answer."""
 
 _NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
@@ -88,14 +92,22 @@ class Recordings:
     """Records the runs of a batch into a folder, as they happen; with `only_failed`, those that end well are removed.
 
     Nothing that goes wrong with a file stops a run: `problem` then says what it was, of the first one. To be used on
-    one thread.
+    one thread. `clock` gives monotonic seconds.
     """
 
-    def __init__(self, folder: Path, lines: RecordingLines, *, only_failed: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        lines: RecordingLines,
+        *,
+        only_failed: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.problem: str | None = None
         self._folder = folder
         self._lines = lines
         self._only_failed = only_failed
+        self._clock = clock
         self._open: dict[str, _RunFile] = {}
         self._numbers: dict[str, int] | None = None
         """For each stem the highest number in the folder, looked up once: a folder may hold thousands."""
@@ -124,8 +136,9 @@ class Recordings:
             file = self._open.get(run_id)
             if file is not None:
                 file.write(self._lines.event(event))
-                if isinstance(event.what, _WORTH_A_WRITE):
-                    file.flush()
+                now_s = self._clock()
+                if isinstance(event.what, _WORTH_A_WRITE) or now_s - file.flushed_s > _FLUSHED_EVERY_S:
+                    file.flush(now_s)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             self._give_up(run_id, error)
 
@@ -229,7 +242,8 @@ _CUT: dict[str, JsonValue] = {
 class _RunFile:
     """The file of one run, new and readable by its owner only. It has an unfinished name until it is finished.
 
-    `first` is the number to try first; `number` the one that was free. Everything raises OSError.
+    `first` is the number to try first; `number` the one that was free; `flushed_s` when it was last brought to the
+    disk, in seconds of the caller's clock. Everything raises OSError.
     """
 
     def __init__(self, folder: Path, stem: str, first: int) -> None:
@@ -246,12 +260,14 @@ class _RunFile:
                 break
             self.remove()
         self.number = number
+        self.flushed_s = 0.0
 
     def write(self, line: str) -> None:
         self._file.write(line + "\n")
 
-    def flush(self) -> None:
+    def flush(self, now_s: float) -> None:
         self._file.flush()
+        self.flushed_s = now_s
 
     def finish(self) -> Path:
         """Close the file, give it its name, and return that."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
 from itertools import count
 from pathlib import Path
 
@@ -28,8 +27,9 @@ from workbench.config.program import Program
 from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.thread import EngineThread
-from workbench.providers.model import Model, ModelError
-from workbench.providers.registry import Endpoints, open_built_in
+from workbench.providers.model import Model, ModelError, Noted
+from workbench.providers.registry import BuiltInModels, Endpoints
+from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
 
@@ -85,7 +85,7 @@ class Session:
         """
         name = f"batch-{next(self._batch_numbers)}"
         specs = Specs(self._program.models, self._program.environment)
-        built_in = cache(partial(open_built_in, pace_ms=self._pace_ms, own_pace=self._own_pace))
+        built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         listener = self._listener if record is None else record.before(self._listener, runs)
         surroundings = Surroundings(
             without_secrets(listener, self._program.secrets),
@@ -97,6 +97,7 @@ class Session:
             AuditLog(self._program.folders.audit_log, self._program.secrets),
             self._program.secrets,
             self._retries,
+            specs.price_of,
         )
         batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
         self._engine.submit(self._run(batch))
@@ -171,18 +172,27 @@ class Session:
         self,
         planned: PlannedRun,
         specs: Specs,
-        built_in: Callable[[str, Path], Model],
+        built_in: BuiltInModels,
         trusted: Callable[[Path], bool],
         concurrency: int,
     ) -> Model:
+        environment: Mapping[str, str] = {}
+        unread: ConfigError | None = None
         try:
             # For every model: what is secret in a `.env` must be known before anything is said.
             environment = specs.environment_of(planned)
+        except ConfigError as error:
+            unread = error
+        try:
             spec = specs.of(planned)
         except ConfigError as error:
             raise ModelError(str(error)) from error
+        if unread is not None and (spec is not None or needs_trust(planned.suite, planned.file.path).environment):
+            raise ModelError(str(unread)) from unread
         if spec is None:
-            return built_in(planned.model, planned.file.path.parent if planned.model_of_suite else Path())
+            folder = planned.file.path.parent if planned.model_of_suite else Path()
+            model = built_in.open(planned.model, folder, planned.case.id)
+            return Noted(model, unread.problems) if unread is not None else model
         if needs_asking(spec) and not trusted(planned.file.path):
             raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
         return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment)

@@ -6,13 +6,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython
+from workbench.config.models import Price
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.executing import Audit
 from workbench.engine.loop import RunRequest, fail, run_case
@@ -62,7 +64,7 @@ class Surroundings:
     """What all runs of a batch share: models, servers, trust, and who listens.
 
     `open_model` raises ModelError, `ask` asks a person about a real execution, `audit` is where executions are written
-    down: without it there are none.
+    down: without it there are none. `price_of` is what the model of a run costs, if that is known.
     """
 
     listener: BatchListener
@@ -74,11 +76,14 @@ class Surroundings:
     audit: AuditLog | None = None
     secrets: Secrets = NO_SECRETS
     retries: RetryPolicy = DEFAULT_RETRIES
+    price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
 
 
 async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
     """Make one run and tell the listener its events and its result. Cancelling the awaiting task stops the run."""
-    surroundings.listener(RunDone(await _result_of(planned, surroundings)))
+    result = await _result_of(planned, surroundings)
+    cost_usd = cost_of(result.trajectory, surroundings.price_of(planned))
+    surroundings.listener(RunDone(replace(result, cost_usd=cost_usd)))
 
 
 async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResult:

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.batches.plan import PlannedRun
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
-from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.models import ConfigError, ModelSpec, Price
 from workbench.providers.registry import is_built_in
 
 
@@ -44,3 +44,11 @@ class Specs:
         if isinstance(found, ConfigError):
             raise found
         return found
+
+    def price_of(self, run: PlannedRun) -> Price | None:
+        """What the model of a run costs, `None` when that is not known."""
+        try:
+            spec = self.of(run)
+        except ConfigError:
+            return None
+        return spec.price if spec is not None else None

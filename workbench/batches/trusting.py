@@ -34,24 +34,24 @@ def needs_of(file: SuiteFile, models: ModelBook) -> Needs:
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 
 
+def models_asked(runs: Iterable[PlannedRun], models: ModelBook) -> frozenset[ModelNeed]:
+    """The models among a suite's needs that runs of it would ask."""
+    specs = (spec_of(run.model, run.file.path.parent, models, by_suite=run.model_of_suite) for run in runs)
+    return frozenset(_need(spec) for spec in specs if spec is not None and needs_asking(spec))
+
+
 def must_ask(needs: Needs, runs: Iterable[PlannedRun], models: ModelBook) -> bool:
     """Whether runs of a suite that is not trusted would use something of its needs. A suite that needs nothing but
     models may run on others."""
-    return needs.beside_models or any(uses_untrusted_model(run, models) for run in runs)
+    return needs.beside_models or bool(models_asked(runs, models))
 
 
 def can_do_with_mocks(file: SuiteFile, runs: Iterable[PlannedRun], models: ModelBook, listings: Listings) -> bool:
     """Whether runs of a suite that is not trusted can be made without its servers, since their tools are remembered."""
     suite = file.suite
-    if suite is None or not suite.servers or any(uses_untrusted_model(run, models) for run in runs):
+    if suite is None or not suite.servers or models_asked(runs, models):
         return False
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
-
-
-def uses_untrusted_model(run: PlannedRun, models: ModelBook) -> bool:
-    """Whether a run asks a model that its suite or the `workbench.toml` beside it describes."""
-    spec = spec_of(run.model, run.file.path.parent, models, by_suite=run.model_of_suite)
-    return spec is not None and needs_asking(spec)
 
 
 def models_named_by(suite: Suite) -> tuple[str, ...]:

@@ -26,7 +26,8 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
-from workbench.providers.registry import is_built_in
+from workbench.providers.model import ModelError
+from workbench.providers.registry import BuiltInModels, is_built_in
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import Amount, text_report
@@ -122,11 +123,17 @@ def _plan(options: argparse.Namespace, program: Program) -> tuple[tuple[SuiteFil
 def _all_resolved(models: Sequence[str], files: Sequence[SuiteFile], program: Program) -> bool:
     """Whether it is known how to reach the models of `--model`, before any run begins."""
     problems: dict[str, None] = {}
+    built_in = BuiltInModels()
     for name in models:
+        if is_built_in(name):
+            try:
+                built_in.check(name, Path())
+            except ModelError as error:
+                problems[str(error)] = None
+            continue
         for folder in {file.path.parent for file in files}:
             try:
-                if not is_built_in(name):
-                    program.models.resolve(name, folder, by_suite=False)
+                program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
     for problem in problems:
@@ -176,12 +183,13 @@ def _text(
         suite_names=_names(files),
         width=PLAIN_WIDTH if to_file else report_width(sys.stdout),
         paint=Paint(False) if to_file else paint_for(sys.stdout, os.environ),
-        amount=_amount(options),
+        amount=report_amount(options),
     )
     return "\n".join(lines) + "\n"
 
 
-def _amount(options: argparse.Namespace) -> Amount:
+def report_amount(options: argparse.Namespace) -> Amount:
+    """What `--quiet` and `--verbose` ask for."""
     return "little" if options.quiet else "much" if options.verbose else "normal"
 
 

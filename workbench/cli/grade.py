@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="FILE", help="recordings of runs")
+    parser.add_argument(
+        "recordings", nargs="+", type=Path, metavar="PATH", help="recordings of runs, or folders of them"
+    )
     parser.add_argument(
         "--suite",
         type=Path,
@@ -20,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="form of the report (default %(default)s)"
     )
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quiet", action="store_true", help="only what did not pass")
+    amount.add_argument("--verbose", action="store_true", help="the issues of passed runs too")
 
 
 def execute(options: argparse.Namespace) -> int:

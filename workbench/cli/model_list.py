@@ -12,12 +12,11 @@ from pathlib import Path
 
 from workbench.batches.trusting import models_named_by, needs_asking, needs_of
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.cli.model_options import program_for
 from workbench.cli.suites import complain
 from workbench.cli.trust import trust_store
-from workbench.config.folders import user_folders
-from workbench.config.logs import log_to
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program
 from workbench.providers.registry import CheckResult, Endpoints, built_in_models, is_built_in
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.visible import one_line
@@ -67,14 +66,16 @@ class _Found:
 
 def list_models(options: argparse.Namespace) -> int:
     """List, and check if that is wanted; returns an exit code."""
-    program = program_in(user_folders(), os.environ)
-    log_to(program.folders.log, program.secrets)
+    program = program_for(options)
+    if program is None:
+        return USAGE
     paths = [Path(path) for path in options.paths or ["."]]
     missing = [path for path in paths if not path.exists()]
     if missing or "" in options.paths:
-        complain(f"there is no {', '.join(map(str, missing))}" if missing else "an empty text is no path: write '.'")
+        there = f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME"
+        complain(there if missing else "an empty text is no path: write '.'")
         return USAGE
-    found = _find(paths, program)
+    found = _chosen(options.model, paths, program) if options.model else _find(paths, program)
     for problem in found.problems:
         complain(problem, program.secrets)
     if options.check:
@@ -89,6 +90,20 @@ def list_models(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{program.secrets.redact(text)}\n")
     silent = any(listed.check is not None and not listed.check.ok for listed in found.models)
     return INFRASTRUCTURE if silent else USAGE if found.problems else OK
+
+
+def _chosen(names: Sequence[str], paths: Sequence[Path], program: Program) -> _Found:
+    """The models of `--model`, as they are reached from each of the paths."""
+    found = _Found(files=[load_suite(path) for path in find_suites(paths)])
+    for folder in dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths):
+        for name in names:
+            if is_built_in(name):
+                continue
+            try:
+                _listed(program.models.resolve(name, folder, by_suite=False), folder, found, program)
+            except ConfigError as error:
+                found.problems |= dict.fromkeys(error.problems)
+    return found
 
 
 def _find(paths: Sequence[Path], program: Program) -> _Found:
@@ -137,7 +152,7 @@ def _may_ask(found: _Found, program: Program) -> bool:
     asking = [listed.need for listed in found.models if needs_asking(listed.spec) and listed.need not in trusted]
     if not asking:
         return True
-    complain("the suites and the workbench.toml beside them would, on this machine:")
+    complain("trusting the suites and the workbench.toml beside them allows this, for this time:")
     for need in dict.fromkeys(asking):
         complain(f"  ask the model {need}", program.secrets)
     if sys.stdin.isatty() and sys.stderr.isatty():
@@ -176,8 +191,8 @@ def _lines(models: Sequence[_Listed], notes: Sequence[str], paint: Paint) -> Ite
         for fact in _facts(listed):
             yield paint(f"  {one_line(fact)}", "quiet")
         if listed.check is not None:
-            sign = "✓" if listed.check.ok else "✗"
-            yield "  " + paint(f"{sign} {one_line(listed.check.sentence)}", "good" if listed.check.ok else "bad")
+            said = f"{listed.check.mark} {one_line(listed.check.sentence)}"
+            yield "  " + paint(said, "good" if listed.check.ok else "warn" if listed.check.answers else "bad")
     if notes:
         yield ""
     for note in notes:
@@ -229,5 +244,5 @@ def _model_as_json(listed: _Listed) -> dict[str, object]:
         "origin": spec.origin,
         "file": str(spec.file) if spec.file is not None else None,
         "named_by": listed.named_by,
-        "check": {"ok": check.ok, "says": check.sentence} if check is not None else None,
+        "check": {"ok": check.ok, "answers": check.answers, "says": check.sentence} if check is not None else None,
     }

@@ -1,4 +1,4 @@
-"""The options that say which models are meant and how they are reached, for `workbench run` and for the app."""
+"""The options that say which models are meant and how they are reached: of `workbench run`, `models` and the app."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from workbench.config.program import Program
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        metavar="M",
-        help="model to run on, instead of those the suites name: offline, a name of workbench.toml, or PROVIDER:MODEL;"
-        " may be repeated",
-    )
+_RUN_ON = (
+    "model to run on, instead of those the suites name: offline, a name of workbench.toml, or PROVIDER:MODEL; may be "
+    "repeated"
+)
+
+
+def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
+    """`purpose` says what the models of `--model` are for."""
+    parser.add_argument("--model", action="append", default=[], metavar="M", help=purpose)
     parser.add_argument("--base-url", metavar="URL", help="where the models of --model are reached")
     parser.add_argument("--api-key-env", metavar="NAME", help="the variable that holds the key for them")
     parser.add_argument(

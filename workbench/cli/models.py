@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from workbench.cli.model_options import add_model_options
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
+    )
+    add_model_options(
+        parser, "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; may be repeated"
     )
     parser.add_argument(
         "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"

@@ -15,7 +15,7 @@ from workbench import __version__
 from workbench.analysis.quality import Quality
 from workbench.batches.recordings import result_of_recording, suite_of_recording
 from workbench.batches.regrading import case_in, grading_needs_trust, regrade
-from workbench.cli.batch import report_width
+from workbench.cli.batch import report_amount, report_width
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import complain, say_problems
 from workbench.cli.trust import trusted_suites
@@ -30,7 +30,7 @@ from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case
 from workbench.trajectory.json_text import json_text
-from workbench.trajectory.recording import Recording, RecordingError, read_recording
+from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class _ToGrade:
     """A recording, and the suite and case to grade it by."""
 
     recording: Recording
+    recorded: RunResult
     file: SuiteFile
     case: Case
 
@@ -48,10 +49,13 @@ def regrade_and_report(options: argparse.Namespace) -> int:
     program = program_in(user_folders(), os.environ)
     log_to(program.folders.log, program.secrets)
     try:
-        opened = _opened(options.recordings, options.suite)
-        recorded = [result_of_recording(each.recording) for each in opened]
+        opened, problems = _opened(options.recordings, options.suite)
     except RecordingError as error:
         complain(f"nothing was graded: {error}", program.secrets)
+        return USAGE
+    for problem in problems:
+        complain(problem if opened else f"nothing was graded: {problem}", program.secrets)
+    if not opened:
         return USAGE
     asking = {each.file.path: each.file for each in opened if grading_needs_trust(each.file, each.case)}
     trusted = trusted_suites(asking.values(), program, all_of_them=options.trust)
@@ -60,30 +64,54 @@ def regrade_and_report(options: argparse.Namespace) -> int:
     with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
         results = [regrade(e.recording, e.file, e.case, trusted=e.file.path in trusted) for e in opened]
     regraded = [
-        Regraded(str(each.recording.path), before if each.recording.complete else None, after)
-        for each, before, after in zip(opened, recorded, results, strict=True)
+        Regraded(str(each.recording.path), each.recorded if each.recording.complete else None, after)
+        for each, after in zip(opened, results, strict=True)
     ]
-    code = _exit_code(results)
-    quality = Quality(met=code != QUALITY_MISSED, gates=())
+    code = USAGE if problems else _exit_code(results)
+    quality = Quality(met=all(result.status != "failed" for result in results), gates=())
     if options.format == "json":
         report = report_of(
             results, quality, program_version=__version__, started_at=started_at, interrupted=False, exit_code=code
         )
         text = json_text(regrade_report(report, regraded).model_dump(mode="json"), indent=2)
     else:
-        text = "\n".join(_text(opened, results, quality, regraded))
+        text = "\n".join(_text(options, opened, results, quality, regraded))
     sys.stdout.write(program.secrets.redact(f"{text}\n"))
     return code
 
 
-def _opened(paths: Sequence[Path], suite: Path | None) -> list[_ToGrade]:
-    """The recordings with what they are graded by; raises RecordingError."""
-    recordings = [read_recording(path) for path in dict.fromkeys(paths)]
+def _files(path: Path) -> list[Path]:
+    """The file of that path, or the recordings of a folder; raises RecordingError."""
+    try:
+        found = recordings_in(path) if path.is_dir() else [path]
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise RecordingError(f"{path} holds no recording: *{SUFFIX}")
+    return found
+
+
+def _opened(paths: Sequence[Path], suite: Path | None) -> tuple[list[_ToGrade], list[str]]:
+    """The recordings at the paths, each once, with what they are graded by, and why others cannot be graded; raises
+    RecordingError when none can be, since the suite cannot be used."""
     now = _sound(load_suite(suite)) if suite is not None else None
-    files = [now or _sound(suite_of_recording(recording)) for recording in recordings]
-    return [
-        _ToGrade(recording, file, case_in(file, recording)) for recording, file in zip(recordings, files, strict=True)
-    ]
+    opened: list[_ToGrade] = []
+    problems: list[str] = []
+    files: dict[Path, None] = {}
+    for path in paths:
+        try:
+            files |= dict.fromkeys(_files(path))
+        except RecordingError as error:
+            problems.append(str(error))
+    for path in files:
+        try:
+            recording = read_recording(path)
+            recorded = result_of_recording(recording)
+            file = now or _sound(suite_of_recording(recording))
+            opened.append(_ToGrade(recording, recorded, file, case_in(file, recording)))
+        except RecordingError as error:
+            problems.append(str(error))
+    return opened, problems
 
 
 def _sound(file: SuiteFile) -> SuiteFile:
@@ -101,9 +129,14 @@ def _exit_code(results: Sequence[RunResult]) -> int:
 
 
 def _text(
-    opened: Sequence[_ToGrade], results: Sequence[RunResult], quality: Quality, regraded: Sequence[Regraded]
+    options: argparse.Namespace,
+    opened: Sequence[_ToGrade],
+    results: Sequence[RunResult],
+    quality: Quality,
+    regraded: Sequence[Regraded],
 ) -> list[str]:
     paint = paint_for(sys.stdout, os.environ)
     names = {str(each.file.path): each.file.suite.name for each in opened if each.file.suite is not None}
-    lines = text_report(results, quality, suite_names=names, width=report_width(sys.stdout), paint=paint)
+    width, amount = report_width(sys.stdout), report_amount(options)
+    lines = text_report(results, quality, suite_names=names, width=width, paint=paint, amount=amount)
     return [*lines, *move_lines(regraded, paint)]

@@ -11,6 +11,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
+from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
 class NoSuitesError(Exception):
@@ -23,9 +24,29 @@ def load_suites(paths: Sequence[str]) -> tuple[SuiteFile, ...]:
         # Path("") is the current folder, and an unset variable in a script does not mean that.
         raise NoSuitesError("an empty text is no path: write '.' for the current folder")
     found = find_suites(Path(path) for path in paths)
+    for path in found:
+        if path.suffix != ".toml" and _is_recording(path):
+            raise NoSuitesError(
+                f"{path} is a recording, no suite: 'workbench grade {path}' grades it again, and the model "
+                f"'replay:{path}' plays it"
+            )
     if not found:
+        recorded = [path for path in paths if any(Path(path).glob(f"*{SUFFIX}"))]
+        if recorded:
+            raise NoSuitesError(
+                f"no suite at {', '.join(paths)}: there are recordings, which 'workbench grade {recorded[0]}' grades "
+                f"again and the model 'replay:{recorded[0]}' plays"
+            )
         raise NoSuitesError(f"no suite at {', '.join(paths)}: a suite is a TOML file that says 'format = 1'")
     return tuple(load_suite(path) for path in found)
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        read_header(path)
+    except RecordingError:
+        return False
+    return True
 
 
 def say_problems(problems: Iterable[Problem], secrets: Secrets = NO_SECRETS) -> None:

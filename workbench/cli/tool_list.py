@@ -42,8 +42,8 @@ def list_or_call(options: argparse.Namespace) -> int:
     log_to(program.folders.log, program.secrets)
     output = sys.stdout
     try:
+        by_hand = _by_hand(options)
         files = _suites(options)
-        by_hand = ByHand(options.call, parsed_arguments(options.args), options.format) if options.call else None
         if by_hand is not None:
             _refuse_written_out(by_hand.tool, files)
     except (NoSuitesError, RefusedError, ValueError) as error:
@@ -106,6 +106,16 @@ async def _work(
     output.write(f"{program.secrets.redact(text)}\n")
     failed = any(source.error is not None for suite in suites for source in suite.sources)
     return INFRASTRUCTURE if failed else OK
+
+
+def _by_hand(options: argparse.Namespace) -> ByHand | None:
+    """What is to be called, if anything is; raises RefusedError or ValueError."""
+    if options.call is None and options.args is not None:
+        raise RefusedError("--args are the arguments of a call: say of which tool with --call TOOL")
+    if options.call is None:
+        return None
+    arguments = parsed_arguments("{}" if options.args is None else options.args)
+    return ByHand(options.call, arguments, options.format)
 
 
 def _suites(options: argparse.Namespace) -> list[SuiteFile]:

@@ -10,9 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
     parser.add_argument("--server", metavar="NAME", help="only the tools of the server of this name")
     parser.add_argument("--call", metavar="TOOL", help="really execute this tool once, and print what it answers")
-    parser.add_argument(
-        "--args", default="{}", metavar="JSON", help="the arguments of the call, a JSON object (default %(default)s)"
-    )
+    parser.add_argument("--args", metavar="JSON", help="the arguments of the call, a JSON object (default {})")
     parser.add_argument(
         "--trust", action="store_true", help="let the suites start and import their servers, for this time"
     )

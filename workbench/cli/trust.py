@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
+from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
 from workbench.cli.suites import complain
 from workbench.config.folders import Folders
 from workbench.config.program import Program
@@ -16,7 +17,7 @@ from workbench.config.resources import MissingResourceError, bundled
 from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.trust import Needs, TrustError, TrustStore
+from workbench.suite.trust import ModelNeed, Needs, TrustError, TrustStore
 from workbench.tools.listings import Listings
 
 
@@ -33,6 +34,7 @@ def trusted_for(runs: Sequence[PlannedRun], program: Program, *, all_of_them: bo
         all_of_them=all_of_them,
         asks=lambda file, needs: must_ask(needs, by_suite[file.path], program.models),
         mocks=lambda file: can_do_with_mocks(file, by_suite[file.path], program.models, listings),
+        asked=lambda file: models_asked(by_suite[file.path], program.models),
     )
 
 
@@ -43,11 +45,13 @@ def trusted_suites(
     all_of_them: bool,
     asks: Callable[[SuiteFile, Needs], bool] = lambda _file, _needs: True,
     mocks: Callable[[SuiteFile], bool] = lambda _file: False,
+    asked: Callable[[SuiteFile], Collection[ModelNeed]] | None = None,
 ) -> frozenset[Path] | None:
     """The suites that may start what they name, after asking where that is possible and `asks` says so: another one
-    stays untrusted, and so does one of which `mocks` says that mocks will do, where that is the answer.
+    stays untrusted, and so does one of which `mocks` says that mocks will do, where that is the answer. `asked` are the
+    models that would be asked now; without it none ever is, and neither the question nor the answer is about models.
 
-    Returns `None` when a suite needs trust and did not get it; what it would have started has then been said.
+    Returns `None` when a suite needs trust and did not get it; what trusting it allows has then been said.
     """
     store = trust_store(program.folders)
     trusted: set[Path] = set()
@@ -55,14 +59,15 @@ def trusted_suites(
     for file in files:
         if file.suite is None:
             continue
-        needs = needs_of(file, program.models)
-        if all_of_them or store.is_trusted(file.path, needs):
+        whole = needs_of(file, program.models)
+        needs = whole if asked is not None else replace(whole, models=())
+        if all_of_them or store.is_trusted(file.path, needs) or store.is_trusted(file.path, whole):
             trusted.add(file.path)
             continue
         if not asks(file, needs):
             continue
-        complain(f"{file.path} would, on this machine:", program.secrets)
-        for line in needs.lines:
+        complain(f"trusting {file.path} allows it, on this machine, to:", program.secrets)
+        for line in needs.lines(asked(file) if asked is not None else ()):
             complain(f"  {line}", program.secrets)
         match _asked(file.path, mocks=mocks(file)):
             case "yes":

@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.config.models import ConfigError
 from workbench.config.project import project_file
 from workbench.config.secrets import Secrets
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
 
 DOTENV_NAME = ".env"
 
@@ -29,7 +33,7 @@ class Environment:
 
     def of(self, folder: Path) -> Mapping[str, str]:
         """The variables for the suites in a folder: the process's own, then those of the folder's `.env`, then those of
-        the one beside its `workbench.toml`. Raises ConfigError when a `.env` cannot be read."""
+        the one beside its `workbench.toml`. Raises ConfigError when a `.env` cannot be read or understood."""
         settings = project_file(folder, self._home)
         folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
         read = [self._read(place / DOTENV_NAME) for place in dict.fromkeys(folders)]
@@ -49,12 +53,14 @@ class Environment:
             known = self._files.get(file)
             if known is not None and known[0] == stamp:
                 return known[1]
-            variables = _variables_in(file.read_bytes().decode("utf-8-sig"))
+            variables, broken = _variables_in(file.read_bytes().decode("utf-8-sig"))
         except OSError as error:
             raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise ConfigError(f"{file}: is no text of lines NAME=value: write it anew, in UTF-8") from error
         self._guess(variables)
+        if broken:  # said without what stands there, which may be a key
+            raise ConfigError(*(f"{file}:{line}: is no NAME=value: correct it, its quotes too" for line in broken))
         self._files[file] = (stamp, variables)
         return variables
 
@@ -63,11 +69,18 @@ class Environment:
             self._secrets.guess(name, value)
 
 
-def _variables_in(text: str) -> Mapping[str, str]:
+def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
+    """The variables, and the lines (from 1) that hold none; raises ValueError for what is no text."""
     if "\0" in text:
         raise ValueError("binary")
     # Imported here: most folders have no such file.
-    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
 
-    found = dotenv_values(stream=io.StringIO(text), interpolate=False)
-    return {name: value for name, value in found.items() if value is not None}
+    found = tuple(parse_stream(io.StringIO(text)))
+    variables = {read.key: read.value for read in found if read.key is not None and read.value is not None}
+    return variables, [_line_of(read.original) for read in found if read.error]
+
+
+def _line_of(original: Original) -> int:
+    """The parser counts from where it stopped before, blank lines included."""
+    return original.line + len(original.string) - len(original.string.lstrip("\r\n"))

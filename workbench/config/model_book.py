@@ -28,6 +28,12 @@ from workbench.config.project import SETTINGS_NAME, project_file
 
 _WITH_URL = re.compile(r"(?P<model>.+)@(?P<url>https?://.*)", re.DOTALL | re.IGNORECASE)
 
+_WITHOUT_SCHEME = re.compile(
+    r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What is rather an address than a part of a model's name: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`."""
+
 KNOWN_SHOWN_MAX = 20
 
 _Value = TypeVar("_Value")
@@ -102,6 +108,17 @@ class ModelBook:
         """The models of the `workbench.toml` beside the suites of a folder; raises ConfigError as `named` does."""
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
+    def problems(self, folder: Path) -> tuple[str, ...]:
+        """Everything that is wrong with the `workbench.toml` beside the suites of a folder and with the user's own."""
+        project = project_file(folder, self._home)
+        found: list[str] = []
+        for file in dict.fromkeys(filter(None, (project, self._user_file if self._user_file.is_file() else None))):
+            try:
+                self._read(file, "project" if file == project else "user")
+            except ConfigError as error:
+                found += error.problems
+        return tuple(found)
+
     def _named(self, folder: Path) -> Mapping[str, ModelSpec]:
         project = project_file(folder, self._home)
         users = self._read(self._user_file, "user") if self._user_file.is_file() else {}
@@ -138,6 +155,11 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
         raise ConfigError(f"the address behind '@' in the name of a model of {provider} {error}") from None
     if not model or model.startswith("@http"):
         raise UnknownModelError(_nameless(provider))
+    if found is None and (bare := _WITHOUT_SCHEME.fullmatch(rest)):
+        meant = f"{provider}:MODEL@http://{bare['place']}"
+        raise ConfigError(
+            f"what stands behind '@' in the name of a model of {provider} is no address: did you mean {meant}?"
+        )
     return ModelSpec(name, provider, model, base_url, api_key_env=usual_key_variable(base_url), origin=origin)
 
 

@@ -96,6 +96,9 @@ def usual_key_variable(base_url: str) -> str | None:
     return _KEYS_AT.get(base_url)
 
 
+_ENDPOINT_PATH = re.compile(r"/chat/completions$|/v1/messages$|(?<=/v1)/(responses|models)$")
+
+
 def checked_base_url(text: str) -> str:
     """An endpoint's address without a slash at its end; raises ValueError that says what is wrong, without a password
     that may stand in it."""
@@ -112,20 +115,27 @@ def checked_base_url(text: str) -> str:
         raise ValueError("must end with its path, without '?' and '#': what requests need beside it goes into params")
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must not hold blanks or other characters that addresses lack")
-    return text.rstrip("/")
+    text = text.rstrip("/")
+    base = _ENDPOINT_PATH.sub("", text)
+    if base != text:
+        raise ValueError(f"must end before the path that the API adds to it: did you mean {base}?")
+    return text
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LIKE_A_KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+_LONGEST_LOWER_CASE_NAME = 20
+"""Longer names of variables are in capitals by convention, and longer texts with small letters may be keys."""
 
 
 def checked_key_variable(text: str) -> str:
     """The name of an environment variable; raises ValueError, which does not show the text, where that is none or looks
     like a key."""
-    if not _VARIABLE.fullmatch(text) or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
+    long_and_lower = len(text) > _LONGEST_LOWER_CASE_NAME and text != text.upper()
+    if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(
             "must be the name of an environment variable, such as OPENAI_API_KEY, never a key: keep keys in the "
-            "environment or in .env"
+            f"environment or in .env, and write names of more than {_LONGEST_LOWER_CASE_NAME} characters in capitals"
         )
     return text
 

@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import ErrorDetails
 
 from workbench.config.models import (
@@ -53,6 +62,13 @@ class _Model(_Strict):
     silence_s: Annotated[float, _POSITIVE] = DEFAULT_SILENCE_S
     legacy_auth: bool = False
 
+    @field_validator("legacy_auth")
+    @classmethod
+    def _only_where_it_means_something(cls, wanted: bool, info: ValidationInfo) -> bool:
+        if wanted and info.data.get("provider", "anthropic") != "anthropic":
+            raise ValueError("is for provider 'anthropic' only: leave it out")
+        return wanted
+
 
 SETTINGS = tuple(_Model.model_fields)
 """The settings that a model can have."""
@@ -79,6 +95,11 @@ def read_models(file: Path, origin: Origin) -> Mapping[str, ModelSpec]:
         raise ConfigError(f"{file}: is not UTF-8: save it as UTF-8 text") from error
     except ValidationError as error:
         raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None
+    except tomllib.TOMLDecodeError as error:
+        said, _, place = str(error).rpartition(" (at ")
+        number = re.match(r"line (\d+)", place)
+        line = number[1] if number else text.count("\n") + 1  # "end of document"
+        raise ConfigError(f"{file}:{line}: is no TOML: {said}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: is no TOML: {error}") from error
     return {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
@@ -154,9 +175,14 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
     """The line (from 1) of a model's setting or, failing that, of its table, where it is written in the usual way."""
-    if len(place) < 2:
-        return _first_line(rf"""\s*["']?{re.escape(place[0])}["']?\s*=""" if place else "$^", text.splitlines(), 0)
     lines = text.splitlines()
+    if len(place) == 1:
+        name = rf"""["']?{re.escape(place[0])}["']?\s*"""
+        header = _first_line(r"\s*\[", lines, 0) or len(lines) + 1
+        key = _first_line(rf"\s*{name}[=.]", lines[: header - 1], 0)
+        return key or _first_line(rf"\s*\[+\s*{name}[.\]]", lines, 0)
+    if not place:
+        return None
     table = _first_line(rf"""\s*\[\s*models\s*\.\s*["']?{re.escape(place[1])}["']?\s*\]""", lines, 0)
     if table is None or len(place) < 3:
         return table

@@ -38,7 +38,9 @@ async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: 
         except ModelError as error:
             wait_s = retries.wait_s(attempt, error.retry_after_s) if error.passing else None
             if wait_s is None:
-                raise
+                if attempt == 1:
+                    raise
+                raise ModelError(f"{error}; tried {attempt} times") from error
             attempt += 1
             recorder.emit(RetryScheduled(request.round, attempt, round(wait_s * 1000, 3), str(error)))
             async with limit.suspended():

@@ -99,7 +99,8 @@ class Grade:
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """One run and what was made of it. `repeat` counts from 0; `grades` is empty for a run that was not graded, and the
-    first one decides the status. `error` names what the infrastructure did, or why the case was skipped."""
+    first one decides the status. `error` names what the infrastructure did, or why the case was skipped. `cost_usd` is
+    what the model's answers cost in US dollars, `None` where that is not known."""
 
     run_id: str
     suite: str
@@ -111,6 +112,7 @@ class RunResult:
     trajectory: Trajectory
     grades: tuple[Grade, ...] = ()
     error: str | None = None
+    cost_usd: float | None = None
 
     @property
     def grade(self) -> Grade | None:

@@ -73,3 +73,20 @@ class Model(Protocol):
         Closing the generator early gives back what the request holds.
         """
         ...
+
+
+class Noted:
+    """A model with further notices about the runs that it is asked for."""
+
+    def __init__(self, model: Model, notices: tuple[str, ...]) -> None:
+        self._model = model
+        self.name, self.seed = model.name, model.seed
+        self.notices = (*model.notices, *notices)
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """That of the model."""
+        return self._model.turn()
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """What the model answers."""
+        return self._model.stream(request)

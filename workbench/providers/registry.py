@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
 
+if TYPE_CHECKING:
+    from workbench.providers.replay import Replays
+
 __all__ = [
     "OFFLINE",
     "REPLAY",
+    "BuiltInModels",
     "CheckResult",
     "Endpoints",
     "ModelInfo",
     "built_in_models",
     "is_built_in",
-    "open_built_in",
 ]
 
 OFFLINE = "offline"
@@ -45,18 +50,43 @@ def is_built_in(name: str) -> bool:
     return name == OFFLINE or name.startswith(REPLAY)
 
 
-def open_built_in(name: str, folder: Path, *, pace_ms: float = 0, own_pace: bool = False) -> Model:
-    """A built-in model. `pace_ms` is the pause between two pieces of the offline model's answers, `own_pace` plays a
-    recording at the pace at which it was made; a recording's path is relative to `folder`.
+class BuiltInModels:
+    """The built-in models of one batch. `pace_ms` is the pause between two pieces of the offline model's answers,
+    `own_pace` plays recordings at the pace at which they were made."""
 
-    Raises ModelError when a recording cannot be read.
-    """
-    if name == OFFLINE:
+    def __init__(self, *, pace_ms: float = 0, own_pace: bool = False) -> None:
+        self._pace_ms = pace_ms
+        self._own_pace = own_pace
+
+    def open(self, name: str, folder: Path, case_id: str) -> Model:
+        """The model for a run of the case; the path of a recording is relative to `folder`. Raises ModelError when
+        there is no recording of that case, or it cannot be read."""
+        if name == OFFLINE:
+            return self._offline
+        return self._replays.open(name, _recorded_at(name, folder), case_id)
+
+    def check(self, name: str, folder: Path) -> None:
+        """Raises ModelError where `open` would do so for every case."""
+        if name != OFFLINE:
+            self._replays.check(_recorded_at(name, folder))
+
+    @cached_property
+    def _offline(self) -> Model:
         from workbench.providers.offline.model import OfflineModel
 
-        return OfflineModel(pace_ms=pace_ms)
-    if name.startswith(REPLAY):
-        from workbench.providers.replay import open_replay
+        return OfflineModel(pace_ms=self._pace_ms)
 
-        return open_replay(name, folder / name.removeprefix(REPLAY), own_pace=own_pace)
-    raise ModelError(f"there is no model {name!r}")
+    @cached_property
+    def _replays(self) -> Replays:
+        from workbench.providers.replay import Replays
+
+        return Replays(own_pace=self._own_pace)
+
+
+def _recorded_at(name: str, folder: Path) -> Path:
+    path = name.removeprefix(REPLAY)
+    if path == name:
+        raise ModelError(f"there is no model {name!r}")
+    if not path:
+        raise ModelError(f"{REPLAY} names no recording: write {REPLAY}FILE or {REPLAY}FOLDER")
+    return folder / path

@@ -1,4 +1,7 @@
-"""A model that plays a recorded run again: the same answers, one for each request, whatever the request says."""
+"""A model that plays a recorded run again: the same answers, one for each request, whatever the request says.
+
+A recording is of one case; a folder of them plays the newest one of each.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from workbench.trajectory.events import (
     ResponseFinished,
     TextDelta,
 )
-from workbench.trajectory.recording import Recording, RecordingError, read_recording
+from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
 _PIECES = (TextDelta, ReasoningDelta, CallStarted, CallArgumentsDelta, CallFinished)
 
@@ -63,6 +66,11 @@ class ReplayModel:
         self._sleep = sleep
         self._clock = clock
 
+    @property
+    def case_id(self) -> str:
+        """The case whose run was recorded."""
+        return self._recording.header.case
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Nobody has to wait for it."""
         return nullcontext()
@@ -96,12 +104,81 @@ class ReplayModel:
         )
 
 
-def open_replay(name: str, file: Path, *, own_pace: bool = False) -> ReplayModel:
-    """The model of a recording; raises ModelError when that cannot be read."""
-    try:
-        return ReplayModel(name, read_recording(file), own_pace=own_pace)
-    except RecordingError as error:
-        raise ModelError(str(error)) from error
+class Replays:
+    """The recordings that one batch plays, each read once, and those of a folder found once."""
+
+    def __init__(self, *, own_pace: bool = False) -> None:
+        self._own_pace = own_pace
+        self._folders: dict[Path, _Newest] = {}
+        self._models: dict[tuple[str, Path], ReplayModel] = {}
+
+    def open(self, name: str, path: Path, case_id: str) -> ReplayModel:
+        """The model that plays a recording of the case: the file `path`, or the newest of that case in the folder.
+
+        Raises ModelError when there is none, or it cannot be read.
+        """
+        try:
+            file = self._newest_in(path).of(case_id) if path.is_dir() else path
+            if (name, file) not in self._models:
+                self._models[name, file] = ReplayModel(name, read_recording(file), own_pace=self._own_pace)
+        except RecordingError as error:
+            raise ModelError(str(error)) from error
+        model = self._models[name, file]
+        if model.case_id != case_id:
+            raise ModelError(
+                f"{file} records the case {model.case_id!r}, not {case_id!r}: choose that one with "
+                f"--case {model.case_id}, or play a folder that holds a recording of each case"
+            )
+        return model
+
+    def check(self, path: Path) -> None:
+        """Raises ModelError when a file is no recording, or a folder holds none."""
+        try:
+            if path.is_dir():
+                self._newest_in(path)
+            else:
+                read_recording(path)
+        except RecordingError as error:
+            raise ModelError(str(error)) from error
+
+    def _newest_in(self, folder: Path) -> _Newest:
+        if folder not in self._folders:
+            self._folders[folder] = _Newest(folder)
+        return self._folders[folder]
+
+
+class _Newest:
+    """The newest recording of each case in a folder, by the header lines. Raises RecordingError when there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._unreadable: list[RecordingError] = []
+        found: dict[str, tuple[str, Path]] = {}
+        try:
+            files = recordings_in(folder)
+        except OSError as error:
+            raise RecordingError(f"{folder} cannot be read: {error.strerror}") from error
+        for file in files:
+            try:
+                header = read_header(file)
+            except RecordingError as error:
+                self._unreadable.append(error)
+                continue
+            found[header.case] = max(found.get(header.case, ("", file)), (header.started_at, file))
+        self._files = {case_id: file for case_id, (_, file) in found.items()}
+        if not self._files:
+            raise RecordingError(f"{folder} holds no recording: *.run.jsonl{self._trouble}")
+
+    def of(self, case_id: str) -> Path:
+        """The newest recording of a case; raises RecordingError when there is none."""
+        try:
+            return self._files[case_id]
+        except KeyError:
+            raise RecordingError(f"{self._folder} holds no recording of the case {case_id!r}{self._trouble}") from None
+
+    @property
+    def _trouble(self) -> str:
+        return "".join(f"; {error}" for error in self._unreadable)
 
 
 def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:

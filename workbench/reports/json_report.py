@@ -66,6 +66,8 @@ class TotalsReport(ReportModel):
     usage: UsageReport | None
     retries: int = Field(description="model requests that were made again")
     executions: int = Field(description="calls that were really executed on a server")
+    cost_usd: float | None = Field(description="US dollars, of the runs whose cost is known; null when none is")
+    runs_of_unknown_cost: int = Field(description="runs that asked a model and are not in `cost_usd`")
 
 
 class GateReport(ReportModel):
@@ -169,6 +171,7 @@ class RunReport(ReportModel):
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
     duration_ms: float = Field(description="from the start of the run to its end")
+    cost_usd: float | None = Field(description="US dollars; null when price or tokens are not known")
     rounds: tuple[RoundReport, ...]
     grades: tuple[GradeReport, ...]
 
@@ -224,6 +227,7 @@ def _run(result: RunResult) -> RunReport:
         answer=trajectory.final_answer,
         latency_ms=trajectory.model_latency_ms,
         duration_ms=trajectory.duration_ms,
+        cost_usd=result.cost_usd,
         rounds=tuple(_round(round_) for round_ in trajectory.rounds),
         grades=tuple(GradeReport.model_validate(grade) for grade in result.grades),
     )

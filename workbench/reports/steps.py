@@ -71,11 +71,10 @@ class StepLines:
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "quiet")]
             case RequestFailed(error=error):
-                self._failure = error
-                return [f"⚠ {one_line(error)}"]
+                self._failure = error  # said with the retry; one that ends the run is said with the run's end
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 why = "" if reason == self._failure else f": {one_line(reason)}"
-                return [f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
+                return [f"⚠ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
             case Paused(why=why):
                 return [f"‖ held: {one_line(why)}"]
             case Resumed(held_ms=held_ms):

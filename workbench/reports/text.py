@@ -15,7 +15,7 @@ from workbench.grading.grade import RunResult
 from workbench.reports.issues import issue_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import counted, milliseconds, score_text, tokens_text
+from workbench.reports.values import cost_text, counted, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
 
 Amount = Literal["little", "normal", "much"]
@@ -28,6 +28,7 @@ CASE_WIDTH_MIN = 12
 ISSUE_WIDTH_MAX = 400
 _FIXED_WIDTH = 2 + 2 + 2 + 6 + 2 + 9 + 2 + 5
 """Sign, score, latency and calls, with the blanks between the columns."""
+COST_WIDTH = 10
 
 
 def text_report(
@@ -60,7 +61,7 @@ def text_report(
 
 
 def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]:
-    """Counts, scores, latency and tokens, a line each."""
+    """Counts, scores, latency, tokens and cost, a line each."""
     counts: list[tuple[str, int, Tone]] = [
         ("passed", totals.passed, "good"),
         ("warned", totals.warned, "warn"),
@@ -92,6 +93,10 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         )
     if totals.usage is not None:
         yield paint(f"  tokens: {tokens_text(totals.usage)}", "quiet")
+    if totals.cost_usd is not None:
+        unknown = totals.runs_of_unknown_cost
+        without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
+        yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
     effort = [(totals.retries, "requests made again"), (totals.executions, "calls really executed")]
     if said := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(said)}", "quiet")
@@ -110,20 +115,33 @@ def _table(
     model_width = min(max(cell_len(one_line(result.model)) for result in results), MODEL_WIDTH_MAX, width // 4)
     model_width = max(model_width, len("model"))
     title_width = max(cell_len(run_title(result, suite_names)) for result in results)
-    title_width = max(min(title_width, width - model_width - _FIXED_WIDTH), CASE_WIDTH_MIN)
+    room = width - model_width - _FIXED_WIDTH
+    with_cost = room >= CASE_WIDTH_MIN + 2 + COST_WIDTH and any(result.cost_usd is not None for result in results)
+    title_width = max(min(title_width, room - (2 + COST_WIDTH if with_cost else 0)), CASE_WIDTH_MIN)
     yield paint(
-        f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}",
+        f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}"
+        + (f"  {'cost':>{COST_WIDTH}}" if with_cost else ""),
         "quiet",
     )
     for result in results:
         title = fit(run_title(result, suite_names), title_width)
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
-        latency = milliseconds(result.trajectory.model_latency_ms) if result.trajectory.rounds else "–"
+        latency = milliseconds(result.trajectory.model_latency_ms) if _answered(result) else "–"
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
-        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}  {latency:>9}  {calls:>5}"
+        cost = _cost(result) if with_cost else ""
+        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}  {latency:>9}  {calls:>5}{cost}"
         yield from _details(result, paint, issues_of_passed)
+
+
+def _answered(result: RunResult) -> bool:
+    return any(round_.latency_ms is not None for round_ in result.trajectory.rounds)
+
+
+def _cost(result: RunResult) -> str:
+    said = "–" if result.cost_usd is None else cost_text(result.cost_usd)
+    return f"  {said:>{COST_WIDTH}}"
 
 
 def _details(result: RunResult, paint: Paint, issues_of_passed: bool) -> Iterator[str]:

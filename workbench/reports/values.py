@@ -56,6 +56,13 @@ def tokens_text(usage: Usage) -> str:
     return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{reasoning}"
 
 
+def cost_text(dollars: float) -> str:
+    """US dollars, with as many decimals as a small amount needs."""
+    if 0 < dollars < 0.000001:
+        return "<$0.000001"
+    return f"${dollars:,.{2 if dollars >= 1 else 4 if dollars >= 0.01 else 6}f}"
+
+
 def progress_text(progress: ExecutionProgress) -> str:
     """How far an execution is, safe to show: `3 of 10  reading`."""
     total = f" of {progress.total:g}" if progress.total is not None else ""

@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -105,16 +105,18 @@ class Needs:
         """Whether anything is needed beside models."""
         return bool(self.commands or self.modules or self.urls or self.python or self.environment)
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What would happen, one line each, for a person. The texts are the suite's own: show them as data."""
+    def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
+        """What trust allows, one line each, for a person. The models that are about to be `asked` have a line each, the
+        others one for all. The texts are the suite's own: show them as data."""
+        others = tuple(model for model in self.models if model not in asked)
         return (
             *(f"run the command: {command} (in {self.folder})" for command in self.commands),
             *(f"import the module: {module} (from {self.folder})" for module in self.modules),
             *(f"open the address: {url}" for url in self.urls),
             *(f"call the Python function: {reference} (from {self.folder})" for reference in self.python),
             *(f"read the environment variable: {name}" for name in self.environment),
-            *(f"ask the model {model}" for model in self.models),
+            *(f"ask the model {model}" for model in self.models if model in asked),
+            *([f"ask, when chosen, {_together(others, 'more ' if asked else '')}"] if others else []),
         )
 
     @property
@@ -125,6 +127,18 @@ class Needs:
         if not self.models:
             del parts["models"]  # as it was before models needed trust
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _together(models: Sequence[ModelNeed], more: str) -> str:
+    """Models in one line, those of the same endpoint and key together: neither is left out, since trust covers it."""
+    at: dict[tuple[str, str | None], list[str]] = {}
+    for model in models:
+        at.setdefault((model.url, model.key), []).append(shlex.quote(model.model))
+    places = (
+        f"{', '.join(names)} at {shlex.quote(url)}{f' with the key in {key}' if key is not None else ''}"
+        for (url, key), names in at.items()
+    )
+    return f"{len(models)} {more}{'model' if len(models) == 1 else 'models'}: {'; '.join(places)}"
 
 
 def needs_trust(suite: Suite, path: Path) -> Needs:

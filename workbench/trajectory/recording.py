@@ -5,9 +5,11 @@ JSON lines: a header, the run's events, a result. docs/recordings.md describes v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from workbench.trajectory.event_lines import EventLineError, event_from_json
 from workbench.trajectory.events import Event
@@ -66,6 +68,11 @@ class RecordingError(Exception):
     """A file that cannot be read as a recording; the message names the file, the line and the way out."""
 
 
+def recordings_in(folder: Path) -> list[Path]:
+    """The recordings of a folder by their names, sorted; folders in it are not entered. Raises OSError."""
+    return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+
+
 def header_line(header: Header) -> str:
     """The first line of a recording, without the line end."""
     return compact_json({"recording": VERSION, **{name: getattr(header, name) for name in Header.__slots__}})
@@ -81,14 +88,8 @@ def read_recording(path: Path) -> Recording:
 
     Raises RecordingError when the file cannot be read, is no recording, or one of a newer version.
     """
-    try:
-        if path.exists() and not path.is_file():
-            # A device or a pipe, named by a suite from elsewhere, could be read for ever.
-            raise RecordingError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise RecordingError(f"{path} cannot be read: {reason}") from error
+    with _opened(path) as file:
+        content = file.read()
     reading = _Reading(path)
     *lines, rest = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -96,6 +97,29 @@ def read_recording(path: Path) -> Recording:
     if rest.strip():
         reading.take(len(lines) + 1, rest, may_be_cut=True)
     return reading.recording
+
+
+def read_header(path: Path) -> Header:
+    """Read the first line of a recording alone; raises RecordingError as `read_recording` does."""
+    with _opened(path) as file:
+        line = file.readline()
+    reading = _Reading(path)
+    if line:
+        reading.take(1, line)
+    return reading.header
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe, named by a suite from elsewhere, could be read for ever.
+            raise RecordingError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
+        with path.open("rb") as file:
+            yield file
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RecordingError(f"{path} cannot be read: {reason}") from error
 
 
 class _Reading:
@@ -109,11 +133,15 @@ class _Reading:
         self._result: Mapping[str, JsonValue] | None = None
 
     @property
-    def recording(self) -> Recording:
+    def header(self) -> Header:
         if self._header is None:
             raise RecordingError(f"{self._path} is empty, not a recording")
-        trajectory = self._fold.trajectory if self._events else Trajectory(self._header.run)
-        return Recording(self._path, self._header, tuple(self._events), trajectory, self._result)
+        return self._header
+
+    @property
+    def recording(self) -> Recording:
+        trajectory = self._fold.trajectory if self._events else Trajectory(self.header.run)
+        return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
         """Read one more line, counted from 1; the last one may have been cut off by the end of the program."""

@@ -36,7 +36,7 @@ class Commands:
             "run.case": self._run_case,
             "run.suite": self._run_below,
             "run.stop": self._stop,
-            "run.stop_all": self._stop_all,
+            "run.stop_all": lambda screen: self._app.action_stop_all(),
             "run.expand": lambda screen: screen.query_one("#run", RunList).toggle(),
             "run.previous": lambda screen: self._choose_run(screen, -1),
             "run.next": lambda screen: self._choose_run(screen, 1),
@@ -86,16 +86,13 @@ class Commands:
     def _stop(self, screen: MainScreen) -> None:
         self._app.runner.stop([run.run_id for run in screen.book.under_way(screen.selected_case)])
 
-    def _stop_all(self, screen: MainScreen) -> None:
-        self._app.runner.stop_all()
-        screen.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
-
     def _choose_run(self, screen: MainScreen, step: int) -> None:
         screen.chosen_run = (screen.chosen_run + step) % len(screen.runs_shown)
         screen.show_run()
 
     def _models(self, screen: MainScreen) -> None:
-        models = model_choices(self._app.program, screen.suites.files, screen.models)
+        recorded = [run.planned.model for run in screen.workspace.recorded]
+        models = model_choices(self._app.program, screen.suites.files, screen.models, recorded)
 
         def take(models: tuple[str, ...] | None) -> None:
             if models is not None:

@@ -46,12 +46,26 @@ class Questions:
                 ExecutionScreen(question, self._app.program.secrets), lambda answer: self._answered(question, answer)
             )
 
+    def withdraw(self) -> None:
+        """Ask nothing of what is open: every run is being stopped."""
+        book = self._app.main.book
+        for question in book.questions:
+            book.answered(question)
+        if isinstance(screen := self._app.screen, ExecutionScreen):
+            screen.dismiss("stop")
+
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         main, run = self._app.main, question.run
+        if answer == "stop" and question not in main.book.questions:
+            return  # all were withdrawn, and whoever did that said so
         if answer is None or question not in main.book.questions:
-            main.announce(f"{run.case_name} asks no more: it has ended", "text", GLYPHS.stopped)
+            main.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
             return
         main.book.answered(question)
+        if answer == "stop":
+            self._app.runner.stop([run.run_id])
+            main.announce(f"Stopping {run.case_name}; what is done stays", "text", GLYPHS.stopped)
+            return
         self._app.runner.allow(run.run_id, question.asked.call.id, answer == "yes")
         said = "is executed" if answer == "yes" else "is not executed"
         main.announce(f"{one_line(question.asked.tool.name)} {said} in {run.case_name}")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.trusting import can_do_with_mocks, must_ask, needs_of
+from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
 from workbench.config.resources import bundled
 from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import TrustError, TrustStore
 from workbench.tools.listings import Listings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.trust import TrustAnswer, TrustScreen
+from workbench.tui.state.status import model_label
 from workbench.tui.workspace import is_stale, read_again, trouble
 
 if TYPE_CHECKING:
@@ -43,14 +45,18 @@ class Starter:
         wanted = [file.path for file, _ in cases]
         stale = await asyncio.to_thread(lambda: any(is_stale(file) for file, _ in cases))
         if stale:
-            main.open(await asyncio.to_thread(read_again, main.workspace))
+            main.open(await asyncio.to_thread(read_again, main.workspace, self._app.program.models))
             fresh = {file.path: file for file in main.workspace.files}
             cases = [(fresh[file.path], case_ids) for file, case_ids in cases if file.path in fresh]
         runs: list[PlannedRun] = []
         trusted: set[Path] = set()
         lost: Path | None = None
+        refused: str | None = None
         for file, case_ids in cases:
-            planned = plan_runs([file], models=main.models, case_ids=case_ids)
+            planned = self._planned(file, case_ids)
+            if planned and (refusal := self._refusal(file)) is not None:
+                refused = refused or refusal
+                continue
             if file.suite is not None and not planned:
                 lost = lost or file.path
             elif planned and self._is_trusted(file):
@@ -65,11 +71,43 @@ class Starter:
         if runs:
             main.bring("run")
             await self._app.runner.start(runs, frozenset(trusted), self.is_bundled)
+            if (notice := refused or self._other_model(runs)) is not None:
+                main.announce(notice, "warned", GLYPHS.warned)
             return
-        why = await asyncio.to_thread(self._why_none, wanted)
+        why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:
             why = f"what was to run is no longer in {lost.name}"
         main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+
+    def _planned(self, file: SuiteFile, case_ids: Sequence[str]) -> tuple[PlannedRun, ...]:
+        """A recorded case runs on the model on which it was recorded, where that is known and no other was chosen."""
+        main = self._app.main
+        recorded = main.workspace.recording_at(file.path)
+        if main.models or recorded is None or not recorded.known:
+            return plan_runs([file], models=main.models, case_ids=case_ids)
+        planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids)
+        # Not the user chose it: whatever the suite describes is asked about.
+        return tuple(replace(run, model_of_suite=True) for run in planned)
+
+    def _refusal(self, file: SuiteFile) -> str | None:
+        """Why a recording cannot be run anew, if it cannot: what stands beside its suite does not stand beside it."""
+        recorded = self._app.main.workspace.recording_at(file.path)
+        needs = needs_of(file, self._app.program.models)
+        if recorded is None or not (needs.commands or needs.modules or needs.python):
+            return None
+        what = "servers" if needs.commands or needs.modules else "Python code"
+        suite = recorded.recording.header.suite.path
+        return f"{file.path.name} is a recording, which does not hold the {what} of its suite: open {suite} itself"
+
+    def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
+        """Says that a recorded case runs on another model, when nobody chose that."""
+        main = self._app.main
+        for run in runs if not main.models else ():
+            recorded = main.workspace.recording_at(run.file.path)
+            if recorded is not None and not recorded.known:
+                model = recorded.planned.model
+                return f"Recorded on {model}, which is not named here: runs on {model_label(run.model)}; m chooses"
+        return None
 
     def _why_none(self, paths: Sequence[Path]) -> str | None:
         return next(filter(None, (trouble(self._app.main.workspace, path) for path in paths)), None)
@@ -83,7 +121,8 @@ class Starter:
         program = self._app.program
         needs = needs_of(file, program.models)
         mocks = can_do_with_mocks(file, planned, program.models, Listings(program.folders.listings))
-        answer = await self._app.push_screen_wait(TrustScreen(file.path, needs, mocks=mocks)) or "no"
+        screen = TrustScreen(file.path, needs, asked=models_asked(planned, program.models), mocks=mocks)
+        answer = await self._app.push_screen_wait(screen) or "no"
         if answer == "always":
             try:
                 self._store.trust(file.path, needs)

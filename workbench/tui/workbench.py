@@ -34,11 +34,14 @@ from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
 from workbench.tui.questions import Questions
 from workbench.tui.runner import OpenSession, Runner
+from workbench.tui.screens.help import HelpScreen
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.themes import ThemesScreen
 from workbench.tui.starting import Cases, Starter
 from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
+from workbench.tui.state.spans import Span
 from workbench.tui.theming import Palette, load_themes, textual_theme
+from workbench.tui.widgets.dialogs import Dialog
 from workbench.tui.widgets.line_view import LineView
 from workbench.tui.workspace import Workspace, lost, open_workspace, read_again, recordings_folder
 
@@ -88,6 +91,7 @@ class Workbench(PaintedApp):
         self._leaving = False
         self._broken = False
         self._asked_to_quit = False
+        self._saving = asyncio.Lock()
         book = RunBook(clock)
         self.main = MainScreen(book, Commands(self), models=tuple(models), editor=surroundings.editor)
         self.runner = Runner(self, book, open_session, self._delivered, surroundings.paint_interval_s)
@@ -112,7 +116,7 @@ class Workbench(PaintedApp):
         self.set_timer(FIRST_PAINT_S, self._paint)
 
     async def _open(self) -> None:
-        workspace = await asyncio.to_thread(open_workspace, self._paths)
+        workspace = await asyncio.to_thread(open_workspace, self._paths, self.program.models)
         # By way of the screen's own messages, so that it is mounted by then, however quickly the suites were read.
         self.main.call_later(self._opened, workspace)
 
@@ -133,7 +137,7 @@ class Workbench(PaintedApp):
 
     async def _read_again(self, failure: str | None) -> None:
         gone = await asyncio.to_thread(lost, self.main.workspace)
-        self._take(await asyncio.to_thread(read_again, self.main.workspace))
+        self._take(await asyncio.to_thread(read_again, self.main.workspace, self.program.models))
         broken = sum(file.suite is None and file.path not in gone for file in self.main.workspace.files)
         if failure is not None:
             self.main.announce(failure, "error", GLYPHS.error)
@@ -166,12 +170,25 @@ class Workbench(PaintedApp):
     def _main_is_free(self) -> None:
         self._questions.look()
 
+    def action_stop_all(self) -> None:
+        """Stop every run, and ask nothing more about any."""
+        self.runner.stop_all()
+        self._questions.withdraw()
+        self.main.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
+
     def save_run(self) -> None:
         """Save the run that is shown as a recording."""
         if (run := self.main.run_shown) is not None:
             self.run_worker(self._save(run), group="save")
 
     async def _save(self, run: RunRecord) -> None:
+        async with self._saving:
+            if run.saved_in is not None and await asyncio.to_thread(run.saved_in.is_file):
+                self.main.announce(f"Saved already in {run.saved_in}", "text", GLYPHS.passed)
+            else:
+                await self._save_new(run)
+
+    async def _save_new(self, run: RunRecord) -> None:
         if run.result is None:
             return
         folder = recordings_folder(run.path, of_samples=self._starter.is_bundled(run.path))
@@ -189,6 +206,7 @@ class Workbench(PaintedApp):
         except RecordingError as error:
             self.main.announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
         else:
+            run.saved_in = file
             self.main.announce(f"Saved in {file}", "passed", GLYPHS.passed)
 
     # Themes
@@ -223,12 +241,22 @@ class Workbench(PaintedApp):
         running = len(self.main.book.under_way())
         if running and not self._asked_to_quit:
             self._asked_to_quit = True
-            self.main.announce(f"{running} still running: q again stops them and quits", "warned", GLYPHS.warned)
+            said = f"{running} still running: q again stops them and quits"
+            self.main.announce(said, "warned", GLYPHS.warned)
+            if isinstance(self.screen, Dialog):  # it may cover the row where that stands
+                self.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))
             return
         self._leave(0)
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
+
+    def action_command_palette(self) -> None:
+        """All commands. None of them is about a dialog; the help offers them and gives way."""
+        if isinstance(self.screen, HelpScreen):
+            self.pop_screen()
+        if self.screen is self.main:
+            super().action_command_palette()
 
     def action_help_quit(self) -> None:
         self.main.announce("q quits, x stops the case, ? shows all keys")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.recordings import result_of_recording, suite_of_recording
+from workbench.batches.recordings import UNFINISHED, result_of_recording, suite_of_recording
+from workbench.batches.trusting import models_named_by
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError
 from workbench.config.resources import bundled
 from workbench.grading.grade import RunResult
+from workbench.providers.registry import OFFLINE
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
@@ -19,14 +24,18 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 RECORDINGS_FOLDER = "recordings"
 """The name of the folder in which runs are saved."""
 
+_LONGEST_HEADER_BYTES = 1 << 24
+
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run from a recording, as if it had been planned and made here."""
+    """A run from a recording, as if it had been planned and made here. `known` says that its model is known here, and
+    not only because the recording tells how it is reached."""
 
     planned: PlannedRun
     recording: Recording
     result: RunResult
+    known: bool
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,10 @@ class Workspace:
     samples: bool = False
     recorded: tuple[RecordedRun, ...] = ()
 
+    def recording_at(self, path: Path) -> RecordedRun | None:
+        """The run in the recording at `path`, if it is one."""
+        return next((run for run in self.recorded if run.planned.file.path == path), None)
+
     @property
     def place(self) -> str:
         """A name for the status line."""
@@ -48,19 +61,20 @@ class Workspace:
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
 
 
-def open_workspace(paths: Sequence[Path]) -> Workspace:
-    """Find and read suites: those that paths name, else those of the current folder, else the bundled samples."""
+def open_workspace(paths: Sequence[Path], models: ModelBook) -> Workspace:
+    """Find and read suites: those that paths name, else those of the current folder, else the bundled samples. A folder
+    that is named and has no suites is opened on its recordings. `models` tells which recorded models are known."""
     if paths:
-        return _read(tuple(paths), samples=False)
+        return _read(tuple(paths), False, models)
     here = Path()
     if find_suites([here]):
-        return _read((here,), samples=False)
-    return _read((bundled("sample_suites"),), samples=True)
+        return _read((here,), False, models)
+    return _read((bundled("sample_suites"),), True, models)
 
 
-def read_again(workspace: Workspace) -> Workspace:
+def read_again(workspace: Workspace, models: ModelBook) -> Workspace:
     """Find and read everything anew."""
-    return _read(workspace.roots, workspace.samples)
+    return _read(workspace.roots, workspace.samples, models)
 
 
 def is_stale(file: SuiteFile) -> bool:
@@ -101,19 +115,36 @@ def _is_gone(path: Path) -> bool:
     return False
 
 
-def _read(roots: tuple[Path, ...], samples: bool) -> Workspace:
+def _read(roots: tuple[Path, ...], samples: bool, models: ModelBook) -> Workspace:
     files: list[SuiteFile] = []
     recorded: list[RecordedRun] = []
-    for path in find_suites(roots):
-        file, run = _opened(path) if is_recording(path) else (load_suite(path), None)
+    found = (path for root in roots for path in (find_suites([root]) or sorted(_recordings_below(root))))
+    for path in find_suites(found):
+        file, run = _opened(path, models) if is_recording(path) else (load_suite(path), None)
         files.append(file)
         recorded += [run] if run is not None else []
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 
 
+def _recordings_below(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(parent, name) for name in files if name.endswith((SUFFIX, SUFFIX + UNFINISHED)))
+
+
 def is_recording(path: Path) -> bool:
-    """Whether a path names a recording."""
-    return path.name.endswith(SUFFIX)
+    """Whether a path names a recording, by its name or, whatever that is, by its first line."""
+    if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
+        return True
+    try:
+        # A pipe or a device would be waited for.
+        if path.name.endswith(".toml") or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            first = file.readline(_LONGEST_HEADER_BYTES)
+    except OSError:
+        return False
+    return first.lstrip().startswith(b"{") and b'"recording"' in first
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
@@ -124,7 +155,7 @@ def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
     return suite.parent if is_recording(suite) else suite.parent / RECORDINGS_FOLDER
 
 
-def _opened(path: Path) -> tuple[SuiteFile, RecordedRun | None]:
+def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, RecordedRun | None]:
     """The suite in a recording and its run. What is wrong with the recording becomes a problem."""
     try:
         recording = read_recording(path)
@@ -135,6 +166,18 @@ def _opened(path: Path) -> tuple[SuiteFile, RecordedRun | None]:
             return file, None
         header = recording.header
         planned = PlannedRun(header.run, file, case, header.model, header.repeat)
-        return file, RecordedRun(planned, recording, result_of_recording(recording))
+        known = models is not None and _is_known(header.model, file, models)
+        return file, RecordedRun(planned, recording, result_of_recording(recording), known)
     except RecordingError as error:
         return SuiteFile(path, "", "", None, (Problem(path, None, "", str(error)),)), None
+
+
+def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
+    """Whether a recorded model is the offline one, or named by the suite or for it. A text that describes a model is
+    not known by being in a recording: it could lead anywhere."""
+    if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
+        return True
+    try:
+        return any(spec.name == model for spec in models.named(file.path.parent))
+    except ConfigError:
+        return False

@@ -49,7 +49,7 @@ async def check(spec: ModelSpec, **environment: str) -> CheckResult:
 async def test_a_model_that_is_listed_is_there(api: Api) -> None:
     with serve() as server:
         assert await check(spec_of(server, api)) == CheckResult(
-            True, f"{base_url_of(server, api)} answers and has test-model"
+            True, f"{base_url_of(server, api)} answers and has test-model", answers=True
         )
         assert server.requests == []
         assert server.listings[0].headers["authorization"] == "Bearer sk-of-mine-0123456789"
@@ -72,11 +72,26 @@ async def test_a_model_that_is_not_there_is_told_with_some_that_are(api: Api) ->
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-async def test_an_endpoint_that_lists_no_models_counts_as_good(status: int, api: Api) -> None:
+async def test_an_endpoint_that_only_lists_no_models_counts_as_good(status: int, api: Api) -> None:
     with serve(models=document({}, status)) as server:
         result = await check(spec_of(server, api))
     assert result.ok
     assert "answers, but lists no models: key and model name are unchecked" in result.sentence
+
+
+async def test_an_endpoint_with_nothing_at_the_path_is_doubtful() -> None:
+    with serve(models=document({}, 404)) as server:
+        result = await check(replace(spec_of(server, "openai"), base_url=f"{server.url}/api"))
+    assert (result.ok, result.mark) == (False, "?")
+    assert f"did you mean {server.url}/api/v1 as base_url?" in result.sentence
+
+
+async def test_a_listing_that_misses_the_model_by_its_status_is_doubtful() -> None:
+    missing = document({"error": {"message": "no model test-model", "code": "model_not_found"}}, 404)
+    with serve(models=missing) as server:
+        result = await check(spec_of(server, "openai"))
+    assert (result.ok, result.mark) == (False, "?")
+    assert "has no model 'test-model'" in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -109,5 +124,20 @@ async def test_a_listing_that_comes_to_no_end_is_told(api: Api, monkeypatch: pyt
 async def test_nobody_there_and_no_key_are_told(api: Api) -> None:
     with serve() as server:
         spec = spec_of(server, api)
-    assert "refuses connections" in (await check(spec)).sentence
-    assert "m needs a key, and MY_KEY is not set" in (await check(spec, MY_KEY="")).sentence
+    refused = await check(spec)
+    assert refused.mark == "✗"
+    assert "refuses connections" in refused.sentence
+    assert "m needs a key, and MY_KEY is empty: give it a value" in (await check(spec, MY_KEY="")).sentence
+    assert "m needs a key, and OTHER is not set" in (await check(replace(spec, api_key_env="OTHER"))).sentence
+
+
+async def test_a_proxy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve() as server:
+        gone = server.url
+    monkeypatch.setenv("HTTP_PROXY", gone.replace("http://", "http://me:hidden@"))
+    for name in ("http_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    result = await check(ModelSpec("m", "openai", "m", "http://models.test/v1"))
+    place = gone.removeprefix("http://")
+    assert f"http://models.test/v1 cannot be reached: its proxy {place} refuses connections" in result.sentence
+    assert "hidden" not in result.sentence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,6 +180,22 @@ def test_what_a_failed_attempt_said_is_void_and_why_it_failed_stays() -> None:
     assert "9 in (4 cached), 5 out (3 reasoning)" in said
     assert "← server · 7 ms · held 2.0 s  done" in said
     assert [item.call_id for item in view.items if isinstance(item, CallItem)] == ["a"]
+
+
+def test_a_retry_says_until_when_it_waits() -> None:
+    began = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    view = RunView()
+    view.began = began
+    view.add(Event("run", 0, 0.0, RequestStarted(1)))
+    assert "waiting for the model …" in screen_of(view)
+    view.add(Event("run", 1, 10_000.0, RequestFailed(1, "busy")))
+    view.add(Event("run", 2, 10_000.0, RetryScheduled(1, 2, 60_000.0, "busy")))
+    at = (began + timedelta(seconds=70)).astimezone()
+    assert f"↻ retry 2 at {at:%H:%M:%S} (in 60.0 s)" in screen_of(view)
+    view.add(Event("run", 3, 70_000.0, RequestStarted(1)))
+    assert "waiting for the model …" in screen_of(view)
+    view.add(Event("run", 4, 70_001.0, TextDelta(1, "Hi")))
+    assert "answering …" in screen_of(view)
 
 
 def test_what_is_expanded_above_a_retry_stays_so() -> None:

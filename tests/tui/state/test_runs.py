@@ -168,7 +168,7 @@ def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() ->
     assert book.counts().held == 1
 
 
-def test_a_recorded_run_stands_where_a_run_would_and_gives_way_to_a_later_one() -> None:
+def test_a_recorded_run_stands_where_a_run_would_and_beside_a_later_one_that_counts() -> None:
     book = RunBook(Clock())
     run = planned()[0]
     events = [Event(run.run_id, event.sequence, event.time_ms, event.what) for event in events_of([("Hi.", 0)])]
@@ -180,4 +180,6 @@ def test_a_recorded_run_stands_where_a_run_would_and_gives_way_to_a_later_one() 
     again = started(book)[0]
     book.apply(done(again, "passed", 1.0))
     book.recall(run, "2026-01-02T03:04:05Z", events, done(run, "failed", 0.0).result)
-    assert [run.recorded for run in book.runs_of(ONE)] == [False, False]
+    assert [run.recorded for run in book.runs_of(ONE)] == [False, False, True]
+    assert book.summary(ONE) == CaseSummary("passed", 1.0, "waiting")
+    assert book.counts() == Counts(passed=1, waiting=3)

@@ -22,10 +22,17 @@ _LACKING = (404, 405, 501)
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a model can be asked, as far as that can be told without asking it, in one sentence."""
+    """Whether a model can be asked, as far as that can be told without asking it, in one sentence. `answers` is also
+    true where the endpoint does, but has nothing at this path, or no such model."""
 
     ok: bool
     sentence: str
+    answers: bool = False
+
+    @property
+    def mark(self) -> str:
+        """✓ where the model is there, ? where only something answers, ✗ else."""
+        return "✓" if self.ok else "?" if self.answers else "✗"
 
 
 async def check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult:
@@ -46,21 +53,24 @@ async def _check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult
     except client.errors as error:
         if _status_of(error) not in _LACKING:
             return CheckResult(False, str(faults.of_exception(error, path=path)))
-        hint = base_url_hint(spec)
-        doubt = f"; {hint}" if hint else ""
-        return CheckResult(True, f"{place} answers, but lists no models: key and model name are unchecked{doubt}")
+        missing = str(faults.of_exception(error, path=path))
+        if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
+            return CheckResult(False, missing, answers=True)
+        return CheckResult(
+            True, f"{place} answers, but lists no models: key and model name are unchecked", answers=True
+        )
     if names is None:
         return CheckResult(False, str(faults.error("answers, but not as a model API does: correct base_url")))
     if spec.model in names:
-        return CheckResult(True, f"{place} answers and has {spec.model}")
+        return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
     try:  # listings leave out what is only another name for a model
         await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
     except client.errors:
         shown = faults.quoted(", ".join(names[:_LISTED_NAMES]))
         others = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
         listed = f"it lists {shown}{others}" if names else "it lists none"
-        return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}")
-    return CheckResult(True, f"{place} answers and has {spec.model}")
+        return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}", answers=True)
+    return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:

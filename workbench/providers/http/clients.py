@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import ipaddress
 import logging
 import ssl
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 from workbench import __version__
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.providers.http.faults import Faults, Refused
-from workbench.providers.http.transport import CONNECT_TIMEOUT_S
+from workbench.providers.http.transport import CONNECT_TIMEOUT_S, is_loopback
 
 if TYPE_CHECKING:
     import anthropic
@@ -106,7 +105,7 @@ class Clients:
                 self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
             http = httpx2.AsyncClient(
                 verify=self._tls,
-                trust_env=not _is_loopback(spec.base_url),
+                trust_env=not is_loopback(spec.base_url),
                 limits=httpx2.Limits(max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
                 event_hooks={"response": [_refuse_failures]},
             )
@@ -151,15 +150,6 @@ def _headers(
             headers["x-api-key"] = key
             headers["authorization"] = module.omit
     return headers
-
-
-def _is_loopback(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-        return address.is_loopback or address.is_unspecified
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 async def _refuse_failures(response: httpx2.Response) -> None:

@@ -73,6 +73,11 @@ class Endpoints:
         if variable is None:
             return None
         key = environment.get(variable, "").strip()
+        if not key and variable in environment:
+            raise ModelError(
+                f"{spec.name} needs a key, and {variable} is empty: give it a value, or remove it from the "
+                "environment, where even an empty one wins over .env"
+            )
         if not key:
             raise ModelError(
                 f"{spec.name} needs a key, and {variable} is not set: set it in the environment or in a file .env "

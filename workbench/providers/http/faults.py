@@ -63,9 +63,11 @@ class Faults:
         return self.error(f"answers with a web page ({self.quoted(said)}), not with a model's answer: {hint}")
 
     def of_garbage(self, body: bytes) -> ModelError:
-        """Something that is neither a stream of events nor JSON."""
-        said = self.quoted(body.decode("utf-8", "replace"), 80)
-        return self.error(f"answers with something that is no model's answer ({said}): correct base_url or provider")
+        """Something that is neither a stream of events nor JSON. What is not even text may have been garbled on its
+        way, and is worth another try."""
+        text = body.decode("utf-8", "replace")
+        sentence = f"answers with something that is no model's answer ({self.quoted(text, 80)})"
+        return self.error(f"{sentence}: correct base_url or provider", passing="\0" in text or "\ufffd" in text)
 
     def of_settings(self, error: Exception) -> ModelError:
         """An endpoint that cannot even be tried."""

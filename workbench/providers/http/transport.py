@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from workbench.config.models import ModelSpec
 
 CONNECT_TIMEOUT_S = 10.0
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether an address is this machine's own, which is asked without a proxy."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or address.is_unspecified
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def proxy_for(base_url: str) -> str | None:
+    """The proxy that the environment names for an address, without a user and a password; `None` where it is asked
+    directly."""
+    parts = urlsplit(base_url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or is_loopback(base_url) or proxy_bypass(parts.netloc):
+        return None
+    return proxy.rpartition("@")[2].rpartition("://")[2].rstrip("/")
+
 
 _CERTIFICATE_PROBLEMS = {
     10: ("has expired", "renew it on the server"),
@@ -47,9 +72,29 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
     """What a failure of the connection is; `None` when it is none. `began` says that some of an answer had come."""
     causes = tuple(causes_of(error))
+    proxy = proxy_for(spec.base_url)
+    if proxy is not None and (problem := _with_proxy(causes)):
+        return Broken(f"cannot be reached: its proxy {proxy} {problem}: look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
     for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, spec, began)):
         if found is not None:
             return found
+    return None
+
+
+def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
+    """What is wrong with a proxy, to which every connection goes first."""
+    import httpx2
+
+    for cause in causes:
+        match cause:
+            case ConnectionRefusedError():
+                return "refuses connections"
+            case socket.gaierror():
+                return "has a host name that nobody knows"
+            case httpx2.ConnectTimeout():
+                return f"takes no connection within {CONNECT_TIMEOUT_S:g} s"
+            case httpx2.ProxyError():
+                return f"refuses to ask it ({cause})"
     return None
 
 

@@ -149,7 +149,7 @@ class Faults:
         except (ValueError, RecursionError):
             if event.event == "error":
                 raise self.reported(data) from None
-            if not data.strip():
+            if data.strip() in ("", "[DONE]"):  # gateways send OpenAI's last word in every API
                 return None
             raise self.not_json(data) from None
         if event.event == "error" or reports_error(document):

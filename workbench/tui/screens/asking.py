@@ -28,6 +28,9 @@ class AskScreen(Dialog[_Answer]):
     """For a question that comes by itself: a key that was meant for something else is no answer, so no key is taken for
     this long, counted anew from each one that comes too early."""
 
+    MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Further keys to name, with what they do."""
+
     def __init__(
         self,
         build: BuildLines,
@@ -36,7 +39,7 @@ class AskScreen(Dialog[_Answer]):
         leaving: str,
         harmless: frozenset[_Answer] = frozenset(),
     ) -> None:
-        super().__init__(_WAIT if self.REST_S else _reading_keys(leaving))
+        super().__init__(_WAIT if self.REST_S else self._reading_keys(leaving))
         self._build = build
         self._answers = tuple(answers)
         self._leaving = leaving
@@ -45,7 +48,7 @@ class AskScreen(Dialog[_Answer]):
 
     @property
     def _offered(self) -> tuple[_Answer, ...]:
-        return tuple(answer for answer, _ in self._answers)
+        return (*(answer for answer, _ in self._answers), *self._harmless)
 
     @property
     def _no(self) -> _Answer:
@@ -72,9 +75,9 @@ class AskScreen(Dialog[_Answer]):
             return
         if reading.was_at_end:
             scroll = (("PgUp PgDn", "scroll"),) if reading.last_top else ()
-            self.say_keys(keys_line(("↑↓ Enter", "choose"), ("Esc", self._leaving), *scroll))
+            self.say_keys(keys_line(("↑↓ Enter", "choose"), ("Esc", self._leaving), *self.MORE_KEYS, *scroll))
         else:
-            self.say_keys(_reading_keys(self._leaving))
+            self.say_keys(self._reading_keys(self._leaving))
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
@@ -94,9 +97,8 @@ class AskScreen(Dialog[_Answer]):
     def action_leave(self) -> None:
         self.action_answer(self._no)
 
-
-def _reading_keys(leaving: str) -> Line:
-    return keys_line(("PgDn", "read on"), ("Esc", leaving), ("↑↓ Enter", "choose"))
+    def _reading_keys(self, leaving: str) -> Line:
+        return keys_line(("PgDn", "read on"), ("Esc", leaving), *self.MORE_KEYS, ("↑↓ Enter", "choose"))
 
 
 class _Answers(ChooseLines):

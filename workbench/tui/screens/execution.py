@@ -18,7 +18,7 @@ from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap, wrap_line
 from workbench.tui.state.status import model_label
 from workbench.tui.widgets.dialogs import Option
 
-ExecutionAnswer = Literal["yes", "no"]
+ExecutionAnswer = Literal["yes", "no", "stop"]
 
 _LABEL_WIDTH = 8
 
@@ -32,24 +32,29 @@ _HINTS: Mapping[str, tuple[str, str]] = {
 
 
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
-    """Yes for this tool and run, or no, which ends the run. Answers with `None` when nobody waits any more."""
+    """Yes for this tool and run, no, which ends the run as an error, or a stop of the run. Answers with `None` when
+    nobody waits any more. What stops all runs and what quits mean here what they mean everywhere."""
 
     TITLE_LINE = "A run wants to execute a tool for real"
     REST_S = 0.4
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "answer('yes')", show=False),
         Binding("n", "answer('no')", show=False),
+        Binding("x", "answer('stop')", show=False),
+        Binding("X", "app.stop_all", show=False),
+        Binding("q", "app.quit", show=False),
     ]
+    MORE_KEYS = (("x", "stop"), ("X", "stop all"), ("q", "quit"))
 
     def __init__(self, question: Question, secrets: Secrets) -> None:
-        tool = one_line(question.asked.tool.name)
         super().__init__(
             lambda width: execution_lines(question, width, secrets),
             [
-                ("yes", Option("once", f"allow {tool} until this run ends", key="o")),
+                ("yes", Option("once", "for this tool, until this run ends", key="o")),
                 ("no", Option("no", "the run ends as an error", key="n")),
             ],
             leaving="no",
+            harmless=frozenset({"stop"}),
         )
         self.question = question
 

@@ -93,7 +93,11 @@ class MainScreen(Screen[None]):
                 yield RunList("run")
         yield KeyBar("keys")
 
+    def on_screen_suspend(self) -> None:
+        self.query_one("#keys", KeyBar).offer(())
+
     def on_screen_resume(self) -> None:
+        self.refresh_bars()
         self.post_message(self.Free())
 
     def on_mount(self) -> None:
@@ -107,7 +111,8 @@ class MainScreen(Screen[None]):
         for run in workspace.recorded:
             self.book.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
         tree = self.query_one("#suites", SuiteTree)
-        if workspace.roots != self.workspace.roots:
+        first = workspace.roots != self.workspace.roots
+        if first:
             self.suites = TreeState(workspace.roots, workspace.files)
             tree.state = self.suites
         else:
@@ -116,6 +121,17 @@ class MainScreen(Screen[None]):
         tree.message = tree_message(self.suites.filter)
         tree.move_cursor(self.suites.cursor)
         self.show_selected()
+        if first and workspace.recorded:
+            self.call_after_refresh(self._begin_on_run, only=len(workspace.files) == 1)
+
+    def _begin_on_run(self, *, only: bool) -> None:
+        """Show the recorded run where there is no room for all panes; the tree gives way to the `only` one."""
+        if only:
+            self.bring("run")
+        else:
+            self.right = "run"
+            self.place_panes()
+            self.refresh_bars()
 
     def show_selected(self) -> None:
         """Let the other panes show what the tree's cursor stands on."""
@@ -215,7 +231,8 @@ class MainScreen(Screen[None]):
         """Titles, status and keys, as things are now."""
         self.show_titles()
         self.show_status()
-        self.query_one("#keys", KeyBar).offer(shown_keys(self.situation()))
+        # Below a dialog no key of the main screen does anything.
+        self.query_one("#keys", KeyBar).offer(shown_keys(self.situation()) if self.app.screen is self else ())
 
     def show_titles(self) -> None:
         """Name the panes and what they show."""
@@ -251,9 +268,14 @@ class MainScreen(Screen[None]):
         status.say(lambda width: status_line(place, models, cases, counts, progress, width))
 
     def suite_models(self) -> tuple[str, ...]:
-        """The models that the suites name themselves."""
-        named = [model for file in self.suites.files if file.suite is not None for model in file.suite.models]
-        return tuple(dict.fromkeys(named))
+        """The models that the suites name themselves, or on which they were recorded."""
+        recorded = {run.planned.file.path: run.planned.model for run in self.workspace.recorded if run.known}
+        named: dict[str, None] = {}
+        for file in self.suites.files:
+            if file.suite is not None:
+                models = (recorded[file.path],) if file.path in recorded else file.suite.models
+                named.update(dict.fromkeys(models))
+        return tuple(named)
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
         """Say something at the bottom, for a while."""

@@ -19,7 +19,7 @@ from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines
 
 _EXPLAINED = "Checked models replace those that suites name. None checked: each suite runs on its own."
 
-LONGEST_LABEL = 32
+LONGEST_LABEL = 28
 """Cells of the widest name that is aligned."""
 
 
@@ -40,7 +40,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         labels = [model_label(model) for model in self._models]
         width = min(max(map(cell_len, labels)), LONGEST_LABEL)
         self._options = [
-            Option(padded(label, width), choice.detail, checked=choice.name in checked)
+            Option(padded(label, width), choice.detail, choice.short, checked=choice.name in checked)
             for label, choice in zip(labels, models.choices, strict=True)
         ]
 

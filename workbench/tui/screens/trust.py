@@ -1,14 +1,15 @@
-"""Asks before a suite starts anything on this machine, showing exactly what it would start, all of it."""
+"""Asks before a suite starts anything on this machine, showing exactly what trusting it allows, all of it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 
 from workbench.reports.visible import one_line
-from workbench.suite.trust import Needs
+from workbench.suite.trust import ModelNeed, Needs
 from workbench.tui.screens.asking import AskScreen
 from workbench.tui.state.spans import EMPTY, Line, Span, wrap
 from workbench.tui.widgets.dialogs import Option
@@ -24,7 +25,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Once, always or no; with `mocks` also whether mocks will do."""
+    """Once, always or no; with `mocks` also whether mocks will do. `asked` are the models that would be asked now."""
 
     TITLE_LINE = "This suite wants to start something"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -34,23 +35,25 @@ class TrustScreen(AskScreen[TrustAnswer]):
         Binding("n", "answer('no')", show=False),
     ]
 
-    def __init__(self, path: Path, needs: Needs, *, mocks: bool = False) -> None:
+    def __init__(self, path: Path, needs: Needs, *, asked: Collection[ModelNeed] = (), mocks: bool = False) -> None:
         super().__init__(
-            lambda width: trust_lines(path, needs, width),
+            lambda width: trust_lines(path, needs.lines(asked), width),
             [answer for answer in _ANSWERS if mocks or answer[0] != "mocks"],
             leaving="do not run",
             harmless=frozenset({"mocks"}) if mocks else frozenset(),
         )
 
 
-def trust_lines(path: Path, needs: Needs, width: int) -> list[Line]:
-    """What would happen, word for word."""
+def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
+    """What trust allows, word for word."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path.absolute())), room)]
-    lines += [(Span("  "), Span(row)) for row in wrap("Running it would, on this machine:", room)]
+    lines += [
+        (Span("  "), Span(row)) for row in wrap(f"Trusting {one_line(path.name)} allows it, on this machine, to:", room)
+    ]
     lines.append(EMPTY)
-    for need in needs.lines:
+    for need in allowed:
         for at, row in enumerate(wrap(one_line(need), room - 2)):
             lines.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
     lines.append(EMPTY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
 from workbench.trajectory.events import (
@@ -44,14 +45,16 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request: under way until `response` or an end of the run arrives. `retry` is set while it waits to be
-    made again."""
+    """A model request: under way until `response` or an end of the run arrives. `begun` says that something
+    of an answer has come. `retry` is set while it waits to be made again, which is done at `retry_at`."""
 
     number: int
     round: int
     response: ResponseFinished | None = None
     errors: list[str] = field(default_factory=list)
+    begun: bool = False
     retry: RetryScheduled | None = None
+    retry_at: datetime | None = None
     over: bool = False
 
 

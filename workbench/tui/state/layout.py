@@ -151,9 +151,12 @@ def _round(item: RoundItem, width: int) -> list[Line]:
     elif item.over:
         said = Span("no answer", "muted")
     elif item.retry is not None:
-        said = Span(f"{GLYPHS.retry} retry {item.retry.attempt} in {duration(item.retry.wait_ms)}", "running")
+        # An hour on the clock stays true while nothing is drawn.
+        at = f"{item.retry_at.astimezone():%H:%M:%S}" if item.retry_at is not None else ""
+        wait = f"in {duration(item.retry.wait_ms)}"
+        said = Span(f"{GLYPHS.retry} retry {item.retry.attempt} {f'at {at} ({wait})' if at else wait}", "running")
     else:
-        said = Span(f"answering {GLYPHS.running}", "running")
+        said = Span(f"{'answering' if item.begun else 'waiting for the model'} {GLYPHS.running}", "running")
     lines: list[Line] = [(*_head(item.number, "model"), said)]
     # Attempts that may be, or were, made good by a later one are worth a look, no more.
     lost = item.over and response is None

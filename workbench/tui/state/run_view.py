@@ -7,6 +7,7 @@ never a reason to fail.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from workbench.grading.grade import CallPairing, Issue, RunResult
 from workbench.trajectory.events import (
@@ -51,6 +52,8 @@ class RunView:
     def __init__(self) -> None:
         self.items: list[Item] = []
         self.graded = False
+        self.began: datetime | None = None
+        """When the run began, where that is known: waits then say when they end."""
         self._changed: set[int] = set()
         self._rebuilt = False
         self._cut: int | None = None
@@ -79,12 +82,15 @@ class RunView:
             case RetryScheduled() as retry:
                 if (asked := self._asked()) is not None:
                     asked.retry = retry
+                    end_ms = event.time_ms + retry.wait_ms
+                    asked.retry_at = self.began + timedelta(milliseconds=end_ms) if self.began else None
             case TextDelta(text=text):
                 self._say(text, reasoning=False)
             case ReasoningDelta(text=text):
                 self._say(text, reasoning=True)
             case CallStarted(call_id=call_id, tool=tool):
                 if call_id not in self._calls:
+                    self._answers()
                     self._finish_text()
                     self._calls[call_id] = self._append(CallItem(call_id, tool, len(self._order)))
                     self._order.append(self._calls[call_id])
@@ -175,7 +181,7 @@ class RunView:
         asked = self._asked()
         if asked is None or self._round is None or self._outcome is not None:
             return
-        asked.retry = None
+        asked.retry, asked.begun = None, False
         kept = self._round + 1
         if kept < len(self.items):
             del self.items[kept:]
@@ -203,7 +209,17 @@ class RunView:
         elif isinstance(item, NoticeItem):
             item.text, item.held = item.text + (f" (for {duration(held_ms)})" if held_ms is not None else ""), False
 
+    def _answers(self) -> None:
+        """The model says the first thing of its answer."""
+        if self._round is not None:
+            item = self.items[self._round]
+            assert isinstance(item, RoundItem)
+            if not item.begun:
+                item.begun = True
+                self._changed.add(self._round)
+
     def _say(self, text: str, *, reasoning: bool) -> None:
+        self._answers()
         last = self.items[-1] if self.items else None
         if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
             last.text.append(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,9 @@ from workbench.tui.state.run_view import RunView
 
 CaseKey = tuple[Path, str]
 """A case: its suite's file and its id."""
+
+_Kind = tuple[str, int, bool]
+"""Model, repeat, and whether it is recorded: a case shows the latest run of each."""
 
 Stage = Literal["waiting", "running", "done"]
 
@@ -38,6 +41,7 @@ class RunRecord:
     result: RunResult | None = None
     held: bool = False
     """Whether it waits for a person."""
+    saved_in: Path | None = None
 
     @property
     def run_id(self) -> str:
@@ -69,6 +73,8 @@ class RunRecord:
 
     def add(self, event: Event) -> None:
         """Take one more event."""
+        if not self.events and self.started_at:
+            self.view.began = datetime.fromisoformat(self.started_at)
         self.events.append(event)
         self.view.add(event)
 
@@ -144,7 +150,7 @@ class RunBook:
         self._clock = clock
         self._now = now
         self._runs: dict[str, RunRecord] = {}
-        self._latest: dict[CaseKey, dict[tuple[str, int], RunRecord]] = {}
+        self._latest: dict[CaseKey, dict[_Kind, RunRecord]] = {}
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
         self._summaries: dict[CaseKey, CaseSummary] = {}
@@ -184,14 +190,15 @@ class RunBook:
         return None
 
     def recall(self, planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> None:
-        """Take over a recorded run, unless the case has a later one like it."""
+        """Take over a recorded run. It stays beside those that are made of the case, which count in its stead."""
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
-        if (planned.model, planned.repeat) not in latest:
+        kind = (planned.model, planned.repeat, True)
+        if kind not in latest:
             record = RunRecord(planned, recorded=True, started_at=started_at)
             for event in events:
                 record.add(event)
             record.finish(result)
-            latest[planned.model, planned.repeat] = record
+            latest[kind] = record
             self._summaries.pop((planned.file.path, planned.case.id), None)
 
     @property
@@ -204,7 +211,7 @@ class RunBook:
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """The latest runs of a case, in the order of models and repeats."""
+        """The latest runs of a case, in the order of models and repeats, recorded ones last."""
         return list(self._latest.get(case, {}).values())
 
     def summary(self, case: CaseKey) -> CaseSummary:
@@ -212,7 +219,7 @@ class RunBook:
         if case not in self._latest:
             return _NEVER_RUN
         if case not in self._summaries:
-            self._summaries[case] = _summarised(list(self._latest[case].values()))
+            self._summaries[case] = _summarised(_counting(self._latest[case]))
         return self._summaries[case]
 
     def tally(self, cases: Iterable[CaseKey]) -> tuple[int, int]:
@@ -228,7 +235,7 @@ class RunBook:
         """The latest runs of all cases."""
         counted: dict[str, int] = {}
         for runs in self._latest.values():
-            for run in runs.values():
+            for run in _counting(runs):
                 name = run.result.status if run.result is not None else run.stage
                 counted[name] = counted.get(name, 0) + 1
         counted.pop("done", None)
@@ -252,13 +259,15 @@ class RunBook:
     def _start(self, event: BatchStarted) -> None:
         self._batches[event.batch] = _Batch(self._clock(), len(event.runs))
         self._last_batch = event.batch
-        fresh: dict[CaseKey, dict[tuple[str, int], RunRecord]] = {}
+        fresh: dict[CaseKey, dict[_Kind, RunRecord]] = {}
         for planned in event.runs:
             record = RunRecord(planned, event.batch)
             self._runs[planned.run_id] = record
-            fresh.setdefault((record.path, record.case_id), {})[record.model, record.repeat] = record
+            fresh.setdefault((record.path, record.case_id), {})[record.model, record.repeat, False] = record
             self._summaries.pop((record.path, record.case_id), None)
-        self._latest |= fresh
+        for case, runs in fresh.items():
+            runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if run.recorded}
+            self._latest[case] = runs
 
     def _finish(self, record: RunRecord, result: RunResult) -> None:
         record.finish(result)
@@ -274,7 +283,17 @@ class RunBook:
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
     """Which of a case's runs to look at first: the last repeat of the first model, which speaks for it."""
-    return max((index for index, run in enumerate(runs) if run.model == runs[0].model), default=0)
+    return max((index for index, run in enumerate(runs) if _is_like(run, runs[0])), default=0)
+
+
+def _is_like(run: RunRecord, other: RunRecord) -> bool:
+    return (run.model, run.recorded) == (other.model, other.recorded)
+
+
+def _counting(runs: Mapping[_Kind, RunRecord]) -> list[RunRecord]:
+    """The runs that speak for a case: recorded ones only where there are no others."""
+    made = [run for run in runs.values() if not run.recorded]
+    return made or list(runs.values())
 
 
 def _summarised(runs: list[RunRecord]) -> CaseSummary:

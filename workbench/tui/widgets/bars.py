@@ -81,7 +81,9 @@ class RunChoice(Bar):
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> list[Span]:
     repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
     one_model = len({other.model for other in runs}) == 1
-    name = repeat if one_model else f"{model_label(run.model)} {repeat}".rstrip()
+    mixed = len({other.recorded for other in runs}) > 1
+    made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
+    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made) if part)
     sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else (GLYPHS.running, "running")
     value = score(run.result.score) if run.result is not None else ""
     return [Span(f" {name} ", "badge" if chosen else "muted"), Span(f" {sign} {value}".rstrip() + " ", role)]

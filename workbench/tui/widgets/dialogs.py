@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut_line
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut_line
 from workbench.tui.theming import Ground
 from workbench.tui.widgets.line_view import LineView
 
@@ -73,10 +73,12 @@ class ReadLines(LineView):
 
 @dataclass(frozen=True)
 class Option:
-    """One thing to choose; `checked` is `None` where only one can be chosen."""
+    """One thing to choose; `short` stands for a `detail` that does not fit, `checked` is `None` where only one can be
+    chosen."""
 
     label: str
     detail: str = ""
+    short: str = ""
     checked: bool | None = None
     key: str = ""
 
@@ -107,8 +109,11 @@ class ChooseLines(LineView):
         mark = "" if option.checked is None else f"[{GLYPHS.passed if option.checked else ' '}] "
         role: Role = "passed" if option.checked else "muted"
         key = f"{option.key}  " if option.key else ""
-        detail = Span(f"  {option.detail}", "muted")
-        return cut_line((Span(" "), Span(mark, role), Span(key, "accent"), Span(option.label), detail), self.text_width)
+        head: Line = (Span(" "), Span(mark, role), Span(key, "accent"), Span(option.label))
+        line = (*head, Span(f"  {option.detail}", "muted"))
+        if option.short and cells(line) > self.text_width:
+            line = (*head, Span(f"  {option.short}", "muted"))
+        return cut_line(line, self.text_width)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self.options)

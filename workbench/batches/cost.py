@@ -1,0 +1,21 @@
+"""What a run cost: the tokens that were counted, at the price of its model."""
+
+from __future__ import annotations
+
+from workbench.config.models import Price
+from workbench.trajectory.trajectory import Trajectory
+
+_PRICED_TOKENS = 1_000_000
+
+
+def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
+    """US dollars; `None` where the price is not known, or the tokens of some answer are not. Attempts that failed have
+    no count and are not in it."""
+    usage = trajectory.usage
+    uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.rounds)
+    if price is None or usage is None or uncounted:
+        return None
+    cached = min(usage.cached_input_tokens, usage.input_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    dollars = (usage.input_tokens - cached) * price.input + cached * cached_price + usage.output_tokens * price.output
+    return dollars / _PRICED_TOKENS
