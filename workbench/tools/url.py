@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import ipaddress
 import re
 import socket
 import ssl
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from workbench.config.addresses import is_loopback
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
 from workbench.tools.connection import first_line
@@ -153,7 +153,7 @@ class UrlConnection:
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
-            mounts={f"all://{shown_host}": None} if _is_loopback(host) else None,
+            mounts={f"all://{shown_host}": None} if is_loopback(self._url) else None,
             event_hooks={"response": [self._look_at]},
         )
 
@@ -311,13 +311,6 @@ def _bounded_type() -> type[Any]:
             await self._stream.aclose()
 
     return Bounded
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from workbench import __version__
+from workbench.config.addresses import is_loopback
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.providers.http.faults import Faults, Refused
-from workbench.providers.http.transport import CONNECT_TIMEOUT_S, is_loopback
+from workbench.providers.http.transport import CONNECT_TIMEOUT_S
 
 if TYPE_CHECKING:
     import anthropic

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import ssl
 from collections.abc import Iterator
@@ -10,19 +9,10 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from workbench.config.addresses import is_loopback
 from workbench.config.models import ModelSpec
 
 CONNECT_TIMEOUT_S = 10.0
-
-
-def is_loopback(base_url: str) -> bool:
-    """Whether an address is this machine's own, which is asked without a proxy."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-        return address.is_loopback or address.is_unspecified
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def proxy_for(base_url: str) -> str | None:
