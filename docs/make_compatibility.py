@@ -334,9 +334,8 @@ def main() -> None:
 
 PAGE_TEXT = """# Compatibility
 
-Tried with servers that are not ours, through the command line.
-`python docs/make_compatibility.py FOLDER` tries it again,
-FOLDER being where npm has installed the two packages, and writes this page.
+Tried with servers that are not ours, through the command line. `python docs/make_compatibility.py FOLDER` tries it
+again and writes this page; FOLDER is where npm has installed the two packages.
 
 ## Model APIs
 
