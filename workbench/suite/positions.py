@@ -18,21 +18,25 @@ from workbench.suite.places import Place
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A real table header. `first_line` is that of the comment lines directly above it, or its own."""
+    """A real table header. `first_line` is that of the comment lines directly above it, or its own; `last_line` is
+    where the last pair under it ends, before any other header."""
 
     place: Place
     line: int
     first_line: int
+    last_line: int
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Lines count from 1. `ends` has the last line of each element of a top-level array that is written inline."""
+    """Lines count from 1. `ends` has the last line of each element of a top-level array that is written inline;
+    `head_end` is the line where the last pair above all headers ends, 0 when there is none."""
 
     lines: Mapping[Place, int]
     ends: Mapping[Place, int]
     headers: tuple[Header, ...]
     last_line: int
+    head_end: int = 0
 
     def line(self, place: Place) -> int:
         """The line of a place, or of the nearest thing around it that is written in the file."""
@@ -82,7 +86,9 @@ class _Scanner:
         self._newlines = [match.start() for match in re.finditer("\n", text)]
         self._lines: dict[Place, int] = {}
         self._ends: dict[Place, int] = {}
-        self._headers: list[Header] = []
+        self._headers: list[tuple[Place, int, int]] = []
+        self._ends_of_tables: list[int] = []
+        """Where the pairs above all headers end, and those under each header but the last."""
         self._lengths: dict[Place, int] = {}
         """How many elements each array of tables has so far."""
 
@@ -92,9 +98,13 @@ class _Scanner:
             start = self._position
             gap = self._skip(_GAP)
             if self._position >= len(self._text):
+                self._ends_of_tables.append(self._line(start) if start else 0)
                 last_line = len(self._newlines) + (not self._text.endswith("\n"))
-                return Positions(self._lines, self._ends, tuple(self._headers), last_line)
+                head_end, *ends = self._ends_of_tables
+                headers = tuple(Header(*found, end) for found, end in zip(self._headers, ends, strict=True))
+                return Positions(self._lines, self._ends, headers, last_line, head_end)
             if self._text[self._position] == "[":
+                self._ends_of_tables.append(self._line(start) if start else 0)
                 whole_lines = gap.split("\n")[bool(start) : -1]
                 table = self._header(whole_lines)
             else:
@@ -107,8 +117,8 @@ class _Scanner:
         self._position = match.end()
         return match[0]
 
-    def _line(self) -> int:
-        return bisect_right(self._newlines, self._position - 1) + 1
+    def _line(self, position: int | None = None) -> int:
+        return bisect_right(self._newlines, (self._position if position is None else position) - 1) + 1
 
     def _key(self) -> list[str]:
         parts = [_key_text(self._skip(_KEY))]
@@ -135,7 +145,7 @@ class _Scanner:
             self._lengths[place] = index + 1
             place = (*place, index)
         self._lines[place] = line
-        self._headers.append(Header(place, line, line - _comments_at_end(lines_above)))
+        self._headers.append((place, line, line - _comments_at_end(lines_above)))
         return place
 
     def _entered(self, place: Place, line: int) -> Place:

@@ -1,0 +1,183 @@
+"""A suite's data as TOML that a person would write: short things on one line, expected calls as blocks, long texts over
+several lines.
+
+tomli-w decides by itself what stands inline and takes every list apart, and tomlkit lays nothing out; both are a matter
+of the place here, so the few rules of TOML's own writing are below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, time
+from typing import TypeGuard
+
+from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
+
+Table = dict[str, object]
+Keys = tuple[str, ...]
+"""Keys from the top of the file, without indices: what kind of thing stands there."""
+
+_WIDEST_LINE = 100
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
+"""Arrays of tables that read better as one line for each element than as blocks."""
+_UNDER_HEADERS = frozenset({("tools", "parameters"), ("tools", "parameters", "properties")})
+"""Tables that have a header however short they are, beside those at the top of the file."""
+
+
+def suite_text(document: Mapping[str, object]) -> str:
+    """A whole suite, with a line end at its end. Raises ValueError for what TOML cannot say, such as null."""
+    return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
+
+
+def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> str:
+    """A table under its header, `[keys]` or `[[keys]]`, with everything below it; without a line end at its end.
+
+    Raises ValueError as `suite_text` does.
+    """
+    return "\n".join([header(keys, of_array=of_array), *_table_lines(keys, table)])
+
+
+def header(keys: Keys, *, of_array: bool) -> str:
+    """The line that opens a table."""
+    name = ".".join(map(key_text, keys))
+    return f"[[{name}]]" if of_array else f"[{name}]"
+
+
+def pair_text(keys: Keys, value: object) -> str:
+    """One key, the last of `keys`, with its value: over several lines where that reads better."""
+    return f"{key_text(keys[-1])} = {value_text(keys, value)}"
+
+
+def value_text(keys: Keys, value: object) -> str:
+    """What stands behind the equals sign of a pair."""
+    if isinstance(value, str) and "\n" in value:
+        return _long_text(value)
+    if isinstance(value, list | tuple) and value:
+        in_lines = keys in _IN_BRACKETS and len(value) > 1
+        if in_lines or not fits_one_line(keys, value):
+            return "[\n" + "".join(f"  {one_line(element)},\n" for element in value) + "]"
+    return one_line(value)
+
+
+def one_line(value: object) -> str:
+    """A value on one line, tables in braces. Raises ValueError for what TOML has not."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _short_text(value)
+        case int() | float():
+            return repr(value)
+        case date() | time():
+            return value.isoformat()
+        case list() | tuple():
+            return f"[{', '.join(map(one_line, value))}]"
+        case dict():
+            pairs = ", ".join(f"{key_text(key)} = {one_line(inner)}" for key, inner in value.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case None:
+            raise ValueError("TOML has no null: for an argument that is null, write { equals_null = true }")
+        case _:
+            raise ValueError(f"TOML has no value of the type {type(value).__name__}")
+
+
+def key_text(key: str) -> str:
+    """A key, in quotes where it needs them."""
+    return key if _BARE_KEY.fullmatch(key) else f'"{_escaped(key)}"'
+
+
+def stands_under_header(keys: Keys, value: object) -> bool:
+    """Whether a value is written as one or more tables with headers of their own rather than behind its key."""
+    if isinstance(value, list):
+        return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
+    if not isinstance(value, dict) or not value:
+        return False
+    return len(keys) == 1 or keys[0] == "grading" or keys in _UNDER_HEADERS or not fits_one_line(keys, value)
+
+
+def fits_one_line(keys: Keys, value: object) -> bool:
+    """Whether a pair reads well on one line."""
+    return not _has_line_break(value) and len(key_text(keys[-1])) + 3 + len(one_line(value)) <= _WIDEST_LINE
+
+
+def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
+    """Whether a value can be written as blocks `[[…]]`."""
+    return isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
+
+
+def elements_of(value: object) -> list[Table]:
+    """The tables that a value under headers has: those of a list, or itself."""
+    if is_list_of_tables(value):
+        return value
+    return [value] if isinstance(value, dict) else []
+
+
+def stands_apart(keys: Keys) -> bool:
+    """Whether a blank line goes before a header: not between an expected call or a tool and the tables inside it."""
+    inside = (keys[:length] for length in range(1, len(keys)))
+    return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
+
+
+def rank(keys: Keys) -> int:
+    """Where the last of `keys` goes among the keys of its table; what the format does not name goes last."""
+    known = TABLES.get(keys[:-1])
+    names = list(known[1].model_fields) if known else []
+    return names.index(keys[-1]) if keys[-1] in names else len(names)
+
+
+def _table_lines(keys: Keys, table: Mapping[str, object]) -> Iterator[str]:
+    ordered = sorted(table, key=lambda key: rank((*keys, key)))
+    below = [key for key in ordered if stands_under_header((*keys, key), table[key])]
+    for key in ordered:
+        if key not in below:
+            yield pair_text((*keys, key), table[key])
+    for key in below:
+        inner, value = (*keys, key), table[key]
+        for element in elements_of(value):
+            if stands_apart(inner):
+                yield ""
+            yield block_text(inner, element, of_array=isinstance(value, list))
+
+
+def _has_line_break(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_line_break, value.values()))
+    return isinstance(value, str) and "\n" in value
+
+
+def _short_text(text: str) -> str:
+    if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
+        return f"'{text}'"
+    return f'"{_escaped(text)}"'
+
+
+def _long_text(text: str) -> str:
+    lines = text.split("\n")
+    if "\\" in text and "'''" not in text and not text.endswith("'") and all(map(str.isprintable, lines)):
+        return f"'''\n{text}'''"
+    inner = "\n".join(_escaped(line, kept='"\t') for line in lines)
+    inner = inner.replace('"""', '""\\"')
+    if inner.endswith('"'):
+        inner = inner[:-1] + '\\"'
+    return f'"""\n{inner}"""'
+
+
+def _escaped(text: str, kept: str = "") -> str:
+    """For between double quotes. What cannot be seen is written by its number, so that a review shows it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return "".join(character if character in kept else _escaped_character(character) for character in text)
+
+
+def _escaped_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    number = ord(character)
+    if 0xD800 <= number <= 0xDFFF:
+        raise ValueError("a text holds half of a character (a lone surrogate), which no file in UTF-8 can hold")
+    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

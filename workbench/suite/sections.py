@@ -1,0 +1,79 @@
+"""A TOML text cut into sections, one for each table header, so that one can be changed and the rest stays as it is.
+
+The comment lines directly above a header belong to its section. Blank lines, and comments that stand alone between
+them, belong to no section: they are the gap behind the one before.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from workbench.suite.places import Place
+from workbench.suite.positions import scan
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_LINE_END = re.compile(r"\r?\n\Z")
+_BLANK_AT_START = re.compile(r"(?:[ \t]*\r?\n)*")
+_BLANK_AT_END = re.compile(r"[ \t\r\n]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`lead` is the comments and the header line, empty at the head of a file; `body` is the pairs, below a header with
+    a line end before them; `gap` begins with the line end of the last of these lines."""
+
+    place: Place
+    lead: str
+    body: str
+    gap: str
+
+
+def cut(text: str) -> list[Section]:
+    """The head of a text (its place is empty) and the section of each header; joined, they are the text again.
+
+    The text must be TOML, without a byte order mark.
+    """
+    positions = scan(text)
+    lines: list[str] = _LINE.findall(text)
+    head_end = positions.head_end
+    if not head_end:
+        first_header = positions.headers[0].first_line if positions.headers else len(lines) + 1
+        head_end = max((number for number in range(1, first_header) if lines[number - 1].strip()), default=0)
+    tables = [((), 0, 0, head_end)] + [
+        (header.place, header.first_line - 1, header.line, header.last_line) for header in positions.headers
+    ]
+    ends = [start for _, start, _, _ in tables[1:]] + [len(lines)]
+    sections = []
+    for (place, start, header_line, last), end in zip(tables, ends, strict=True):
+        while last < end and lines[last].lstrip().startswith("#"):
+            last += 1
+        content = _LINE_END.sub("", "".join(lines[start:last]))
+        lead = _LINE_END.sub("", "".join(lines[start:header_line]))
+        gap = "".join(lines[start:end])[len(content) :]
+        sections.append(Section(place, lead, content[len(lead) :], gap))
+    return sections
+
+
+def joined(sections: list[Section]) -> str:
+    """The text of sections."""
+    return "".join(part for section in sections for part in (section.lead, section.body, section.gap))
+
+
+def line_end_of(text: str) -> str:
+    """How lines end: as the first one does."""
+    return "\r\n" if text.find("\r\n") == text.find("\n") - 1 and "\n" in text else "\n"
+
+
+def gap_without(before: str, after: str, *, at_end: bool) -> str:
+    """The gap that is left when what stood between two gaps is taken away: comments stay, blank lines do not add up.
+
+    `at_end` says that nothing follows any more; an empty `before`, that nothing stands before.
+    """
+    if not before:
+        return _BLANK_AT_START.sub("", after, count=1)
+    if not before.strip():
+        return after if at_end or after.strip() else max(before, after, key=len)
+    if not after.strip():
+        return _BLANK_AT_END.sub("", before) + after if at_end else before
+    return before + _BLANK_AT_START.sub("", after, count=1)
