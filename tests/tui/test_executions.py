@@ -71,16 +71,16 @@ async def test_no_and_escape_are_a_no_and_so_is_enter_where_the_cursor_begins(tm
         assert app.session.allowed == [(run.run_id, "c0", False) for run in runs]
 
 
-async def test_a_key_pressed_as_the_question_appears_answers_nothing(tmp_path: Path) -> None:
+async def test_a_key_pressed_as_the_question_appears_answers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ExecutionScreen, "REST_S", 60.0)  # however slow this machine is, these keys come early
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
         await asked(app, run)
-        await app.pilot.press("o", "enter", "n", "escape")
+        await app.press("o", "enter", "n", "escape")
         assert isinstance(app.app.screen, ExecutionScreen)
         assert app.session.allowed == []
-        await ready(app)
-        await app.press("o")
-        assert app.session.allowed == [(run.run_id, "c0", True)]
 
 
 async def test_a_yes_counts_only_after_the_end_of_the_arguments_was_shown(tmp_path: Path) -> None:
