@@ -156,6 +156,11 @@ def test_line_ends_and_a_byte_order_mark_are_kept() -> None:
     assert changed.without_case(3).with_header("limits", None).with_case(0, suite.cases[0]).text == text
 
 
+def test_a_file_that_begins_with_a_blank_line_keeps_its_line_ends() -> None:
+    suite = SuiteText.of("\n" + SUITE)
+    assert "\r" not in suite.with_case(0, {**suite.cases[0], "ordered": [{"tool": "lock"}]}).text
+
+
 def test_a_block_written_by_hand_replaces_a_case() -> None:
     block = "# Now later.\n[[cases]]\nname='Morning'\nuser = 'x'"
     assert SuiteText.of(SUITE).with_case_text(0, block + "\n\n").text == SUITE.replace(MORNING, block)

@@ -15,7 +15,7 @@ class Folders:
     """The user's folders. Nothing is created before it is needed."""
 
     state: Path
-    """What the program remembers: trust, listings of tools, the audit log."""
+    """What the program remembers: trust, drafts, listings of tools, the audit log."""
     log: Path
     """Logs, among them each MCP server's standard error."""
     config: Path
@@ -29,6 +29,16 @@ class Folders:
     def listings(self) -> Path:
         """The tools that servers listed when they last ran."""
         return self.state / "listings"
+
+    @property
+    def drafts(self) -> Path:
+        """Unsaved changes of suites, one journal for each."""
+        return self.state / "drafts"
+
+    @property
+    def deleted(self) -> Path:
+        """Suites that were deleted in the app."""
+        return self.state / "deleted"
 
     @property
     def audit_log(self) -> Path:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -25,6 +26,9 @@ from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Problem
 from workbench.suite.rules import suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
+
+if TYPE_CHECKING:
+    from workbench.suite.splice import SuiteText
 
 _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 
@@ -56,6 +60,16 @@ class SuiteFile:
         if self.suite is None and _parsed(self.text) is None:
             return Positions({}, {}, (), 1)
         return scan(self.text)
+
+    @cached_property
+    def parts(self) -> SuiteText | None:
+        """The text taken apart to be edited, at the cost of reading it once more; `None` when it is not TOML."""
+        from workbench.suite.splice import SpliceError, SuiteText
+
+        try:
+            return SuiteText.of(self.text)
+        except SpliceError:
+            return None
 
     def case_lines(self, index: int) -> tuple[int, int]:
         """First and last line (from 1) of a case's block: the comment lines directly above its header up to the next

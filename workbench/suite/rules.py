@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, check_names_in
@@ -16,6 +18,7 @@ from workbench.suite.places import Place
 from workbench.suite.references import has_stray_dollar, is_module_name
 
 _EXPLICIT = "a table that is meant as it stands is written { equals = { … } }"
+_KEPT_SCHEMAS = 1024
 _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
@@ -134,7 +137,22 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
         parameters = {key: value for key, value in parameters.items() if key not in ("name", "parameters")}
     if isinstance(parameters, dict):
-        yield from _schema_rules(parameters, place)
+        for finding in _schema_findings(parameters):
+            yield replace(finding, place=(*place, *finding.place))
+
+
+def _schema_findings(schema: dict[str, object]) -> Iterable[Finding]:
+    """What is wrong with a schema, places being inside of it. Each is looked at once: while a case is typed, all that
+    stands outside of it is read again with every key."""
+    try:
+        return _findings_of_text(json.dumps(schema))
+    except (TypeError, ValueError, RecursionError):  # dates, and what is nested too deeply
+        return _schema_rules(schema, ())
+
+
+@lru_cache(maxsize=_KEPT_SCHEMAS)
+def _findings_of_text(text: str) -> tuple[Finding, ...]:
+    return tuple(_schema_rules(json.loads(text), ()))
 
 
 def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:

@@ -62,7 +62,8 @@ def joined(sections: list[Section]) -> str:
 
 def line_end_of(text: str) -> str:
     """How lines end: as the first one does."""
-    return "\r\n" if text.find("\r\n") == text.find("\n") - 1 and "\n" in text else "\n"
+    first = text.find("\n")
+    return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
 def gap_without(before: str, after: str, *, at_end: bool) -> str:

@@ -15,7 +15,6 @@ from functools import cached_property
 from itertools import chain, zip_longest
 from typing import TypeVar
 
-from workbench.suite.editing import CannotEditError, edited
 from workbench.suite.positions import scan
 from workbench.suite.render import Table, block_text, is_list_of_tables, suite_text
 from workbench.suite.sameness import same
@@ -75,6 +74,28 @@ class SuiteText:
         self._must_have(index)
         return self.blocks[index].replace("\r\n", "\n") if self.in_blocks else _block_of(self.cases[index])
 
+    @property
+    def head(self) -> str:
+        """What stands before the first case, with `\\n` as line ends, without blank lines at its end; everything where
+        cases are not in blocks."""
+        return self.between[0].removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
+
+    def with_head(self, text: str) -> SuiteText:
+        """What stands before the first case replaced by what a person wrote.
+
+        Raises SpliceError when it is not TOML, or holds cases where there are some below.
+        """
+        mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
+        if not self.in_blocks or not self.blocks:
+            written = mark + text.rstrip("\n").replace("\n", self._line_end) + self._line_end
+            return replace(SuiteText.of(written), kept_formatting=self.kept_formatting)
+        gap = self.between[0][len(self.between[0].rstrip()) :] or self._line_end
+        first = mark + text.rstrip("\n").replace("\n", self._line_end) + gap
+        header = _read("".join((first, *self.between[1:])), "what stands before the cases")
+        if "cases" in header:
+            raise SpliceError("what stands before the cases holds a case: write it below, or as a new case")
+        return replace(self, between=(first, *self.between[1:]), header=header)
+
     def with_case(self, index: int, case: Table) -> SuiteText:
         """One case changed to say `case`: comments, order and formatting stay for what did not change in it.
 
@@ -83,6 +104,8 @@ class SuiteText:
         self._must_have(index)
         if same(self.cases[index], case):
             return self
+        from workbench.suite.editing import CannotEditError, edited  # imports tomlkit, not needed to look at a suite
+
         if not self.in_blocks:
             return self._with_cases((*self.cases[:index], case, *self.cases[index + 1 :]), keeps=True)
         written, keeps = self.blocks[index], True
@@ -217,6 +240,8 @@ class SuiteText:
 
     def _rewritten(self, document: Table) -> SuiteText:
         """The whole file changed to say another document."""
+        from workbench.suite.editing import CannotEditError, edited
+
         mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
         try:
             text = edited(self.text.removeprefix(mark), self.document, document, self._line_end)
