@@ -64,7 +64,7 @@ def test_tools_are_listed_with_parameters_hints_and_sizes(program: Program) -> N
     done = program.run("tools", OFFICE)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    at = lines.index("    send_email(to: string, subject: string, body: string, cc?: array|null)")
+    at = lines.index("    send_email(to: string, subject: string, body: string, cc?: string[]|null)")
     assert lines[at + 1].startswith("        destructive, ")
     assert "characters ≈ " in lines[at + 1]
     assert lines[at + 2] == "        Send an e-mail."
@@ -169,3 +169,53 @@ def test_ctrl_c_ends_a_call_that_hangs_and_closes_the_server(shop: Program) -> N
     assert (running.returncode, out) == (130, "")
     assert "Traceback" not in err
     assert audited(shop)[-1]["outcome"] == "stopped"
+
+
+LINTED = """
+format = 1
+name = "Linted"
+
+[[tools]]
+name = "get.user"
+description = "Gets one user by the id of the account."
+[tools.parameters]
+type = "object"
+[tools.parameters.properties.id]
+type = "string"
+
+[[tools]]
+name = "unlock"
+description = "Opens the door without a key."
+
+[[cases]]
+name = "A"
+user = "B"
+"""
+
+
+def test_lint_names_what_is_hard_to_use_by_tool_and_place(program: Program) -> None:
+    program.write("linted.toml", LINTED)
+    done = program.run("tools", "linted.toml", "--lint")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Linted  linted.toml"
+    assert lines[1] == "  get.user"
+    assert lines[2].startswith("    warning: OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and -")
+    assert lines[3] == "    warning: id: it has no description (say what is meant by it)"
+    assert lines[4] == "  2 tools: no errors, 2 warnings"
+
+
+def test_lint_answers_one_for_an_error_and_is_part_of_the_json(program: Program) -> None:
+    program.write("linted.toml", LINTED.replace('type = "object"', 'type = "object"\nanyOf = [{ required = ["id"] }]'))
+    done = program.run("tools", "linted.toml", "--lint", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    (suite,) = json.loads(done.stdout)["suites"]
+    assert [tool["name"] for tool in suite["sources"][0]["tools"]] == ["get.user", "unlock"]
+    (error,) = [finding for finding in suite["findings"] if finding["severity"] == "error"]
+    assert (error["rule"], error["tools"]) == ("refused schema", [{"name": "get.user", "server": None}])
+
+
+def test_lint_and_a_call_are_not_asked_for_at_once(program: Program) -> None:
+    done = program.run("tools", OFFICE, "--lint", "--call", "create_task")
+    assert done.returncode == 2
+    assert "--lint and --call are two things" in done.stderr

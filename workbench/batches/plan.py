@@ -60,11 +60,13 @@ def plan_runs(
     models: Sequence[str] = (),
     case_ids: Iterable[str] = (),
     tags: Iterable[str] = (),
+    repeats: int | None = None,
     next_run_id: Callable[[], str] = _next_run_id,
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 
-    `models` replaces what the suites and cases name. Files with errors are passed over: whoever plans has shown them.
+    `models` replaces what the suites and cases name, `repeats` how often they say a case is run. Files with errors are
+    passed over: whoever plans has shown them.
     """
     selection = Selection(frozenset(case_ids), frozenset(tags))
     return tuple(
@@ -74,5 +76,5 @@ def plan_runs(
         for case in file.suite.cases
         if selection.takes(file.suite, case)
         for model in dict.fromkeys(models or settings_of(file.suite, case).models)
-        for repeat in range(case.repeats)
+        for repeat in range(case.repeats if repeats is None else repeats)
     )

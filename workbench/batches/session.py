@@ -18,6 +18,7 @@ from workbench.batches.events import BatchListener, ExecutionAsked, without_secr
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
+from workbench.batches.serving import Serving
 from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
 from workbench.batches.specs import Specs
 from workbench.batches.trusting import needs_asking
@@ -68,6 +69,8 @@ class Session:
         self._batch_numbers = count(1)
         self._servers = ServerPool(program)
         self._engine = EngineThread()
+        self.serving = Serving(self._servers, self._engine, program)
+        """The servers, by hand."""
 
     def start(
         self,

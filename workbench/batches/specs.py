@@ -10,7 +10,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec, Price
-from workbench.providers.registry import is_built_in
+from workbench.providers.built_in import is_built_in
 
 
 class Specs:

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.batches.plan import PlannedRun
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.providers.registry import is_built_in
+from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Suite
 from workbench.suite.trust import ModelNeed, Needs, needs_trust

@@ -26,8 +26,9 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
+from workbench.providers.built_in import is_built_in
 from workbench.providers.model import ModelError
-from workbench.providers.registry import BuiltInModels, is_built_in
+from workbench.providers.registry import BuiltInModels
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import Amount, text_report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from workbench.cli.model_options import add_model_options, program_for
 COMMANDS = {
     "run": "run the cases of suites and grade them",
     "grade": "grade recorded runs again, without asking a model",
-    "tools": "list the tools of suites, or call one",
+    "tools": "list the tools of suites, lint them, or call one",
     "models": "list the models, and ask whether they answer",
     "validate": "check suite files, and say what is wrong where",
 }
@@ -90,15 +91,26 @@ def _open_app(words: list[str]) -> int:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
     add_model_options(parser)
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
+    parser.add_argument("--theme", metavar="NAME", help="begin with this theme")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
     parser.add_argument("--version", action="version", version=f"workbench {__version__}")
     options = parser.parse_args(words)
+    # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
+    gc.disable()
     program = program_for(options)
     if program is None:
         return USAGE
     # The only way from the command line to the terminal app.
     from workbench.tui.app import open_app
 
-    return open_app(options.paths, program, models=options.model, trust=options.trust)
+    return open_app(
+        options.paths,
+        program,
+        models=options.model,
+        trust=options.trust,
+        theme=options.theme,
+        only_ascii=options.ascii,
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from workbench.cli.suites import complain
 from workbench.cli.trust import trust_store
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
-from workbench.providers.registry import CheckResult, Endpoints, built_in_models, is_built_in
+from workbench.providers.built_in import built_in_models, is_built_in
+from workbench.providers.registry import CheckResult, Endpoints
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite

@@ -17,16 +17,14 @@ from workbench.reports.visible import visible
 from workbench.suite.loading import SuiteFile
 from workbench.tools.answer import OnProgress
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
-from workbench.tools.audit import AuditLog, Caller, Outcome
-from workbench.tools.errors import ServerError, ToolsError
+from workbench.tools.by_hand import CALL_ID, execute_by_hand
+from workbench.tools.errors import ToolsError
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.json_text import json_text
-from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 PROGRESS_EVERY_S = 0.1
-
-CALL_ID = "by hand"
 
 
 @dataclass(frozen=True)
@@ -73,33 +71,21 @@ async def call_by_hand(
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(s for s in (found.file.suite.servers if found.file.suite else ()) if s.name == found.tool.server)
-    call = ToolCall(CALL_ID, by_hand.tool, by_hand.arguments)
-    log = AuditLog(program.folders.audit_log, program.secrets)
-    outcome: Outcome = "stopped"
+    told = _told(by_hand.tool, program)
     try:
-        started = await pool.started(found.file.path, server)
-        audited = log.begin(Caller(str(found.file.path.absolute())), call, server.name, "by hand")
-        began = time.monotonic()
-        try:
-            answer = await started.call(call.tool, call.arguments, _told(by_hand.tool, program))
-            outcome = "tool error" if answer.is_error else "ok"
-        except ServerError:
-            outcome = "server error"
-            raise
-        finally:
-            duration_ms = round((time.monotonic() - began) * 1000, 3)
-            audited.end(outcome, duration_ms)
+        executed = await execute_by_hand(pool, found.file.path, server, by_hand.tool, by_hand.arguments, program, told)
     except ToolsError as error:
         complain(str(error), program.secrets)
         return INFRASTRUCTURE
+    answer = executed.answer
     if by_hand.format == "json":
         said = {
             "server": server.name,
-            "tool": call.tool,
+            "tool": by_hand.tool,
             "arguments": program.secrets.redacted(by_hand.arguments),
             "is_error": answer.is_error,
             "content": answer.content,
-            "duration_ms": duration_ms,
+            "duration_ms": executed.duration_ms,
         }
         output.write(json_text(said, indent=2) + "\n")
     else:

@@ -1,4 +1,4 @@
-"""What `workbench tools` does: start the servers of suites, list their tools, or call one of them by hand."""
+"""What `workbench tools` does: start the servers of suites, list their tools, lint them, or call one by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import TextIO
 
-from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
+from workbench.analysis.tool_lint import lint_tools, offered_at_once
+from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import trusted_suites
@@ -20,12 +22,12 @@ from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
 from workbench.config.program import Program, program_in
 from workbench.reports.paint import paint_for
-from workbench.reports.tools import SuiteTools, ToolSource, tool_lines, tools_json
+from workbench.reports.tools import SuiteTools, ToolSource, finding_lines, tool_lines, tools_json
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server, Suite
+from workbench.tools.definitions import definition_of
 from workbench.tools.errors import ServerError
 from workbench.tools.pool import ServerPool
-from workbench.tools.toolbox import definition_of
 from workbench.trajectory.json_text import json_text
 
 PLAIN_WIDTH = 120
@@ -98,14 +100,25 @@ async def _work(
     suites = await asyncio.gather(*(_tools_of(file, options.server, pool) for file in files))
     if by_hand is not None:
         return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, output)
+    if options.lint:
+        suites = [_linted(file, suite) for file, suite in zip(files, suites, strict=True)]
     if options.format == "json":
         text = json_text(tools_json(suites), indent=2)
+    elif options.lint:
+        text = "\n".join(finding_lines(suites, paint_for(output, os.environ)))
     else:
         width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if output.isatty() else PLAIN_WIDTH
         text = "\n".join(tool_lines(suites, width, paint_for(output, os.environ)))
     output.write(f"{program.secrets.redact(text)}\n")
-    failed = any(source.error is not None for suite in suites for source in suite.sources)
-    return INFRASTRUCTURE if failed else OK
+    if any(source.error is not None for suite in suites for source in suite.sources):
+        return INFRASTRUCTURE
+    refused = any(finding.severity == "error" for suite in suites for finding in suite.findings or ())
+    return QUALITY_MISSED if refused else OK
+
+
+def _linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
+    tools = [tool for source in suite.sources for tool in source.tools]
+    return replace(suite, findings=lint_tools(tools, offered_at_once(_suite(file), tools)))
 
 
 def _by_hand(options: argparse.Namespace) -> ByHand | None:
@@ -114,6 +127,8 @@ def _by_hand(options: argparse.Namespace) -> ByHand | None:
         raise RefusedError("--args are the arguments of a call: say of which tool with --call TOOL")
     if options.call is None:
         return None
+    if options.lint:
+        raise RefusedError("--lint and --call are two things: ask for one of them")
     arguments = parsed_arguments("{}" if options.args is None else options.args)
     return ByHand(options.call, arguments, options.format)
 

@@ -11,6 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="NAME", help="only the tools of the server of this name")
     parser.add_argument("--call", metavar="TOOL", help="really execute this tool once, and print what it answers")
     parser.add_argument("--args", metavar="JSON", help="the arguments of the call, a JSON object (default {})")
+    parser.add_argument("--lint", action="store_true", help="say what makes the tools hard to use, or unusable")
     parser.add_argument(
         "--trust", action="store_true", help="let the suites start and import their servers, for this time"
     )
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """List, or call; returns an exit code."""
+    """List, lint or call; returns an exit code."""
     from workbench.cli.tool_list import list_or_call
 
     return list_or_call(options)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from workbench.analysis.schemas import properties_of, required_names, type_text
+from workbench.analysis.tool_lint import Finding, ToolName
+from workbench.analysis.tool_size import definition_size, tokens_in
 from workbench.reports.paint import Paint
-from workbench.reports.values import counted, shown_json
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line, shortened
-from workbench.trajectory.json_text import json_text
-from workbench.trajectory.messages import JsonValue, ToolDefinition
-
-CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb; every tokenizer counts differently."""
+from workbench.trajectory.messages import ToolDefinition
 
 VERSION = 1
 
@@ -33,11 +31,12 @@ class ToolSource:
 
 @dataclass(frozen=True)
 class SuiteTools:
-    """All tools of a suite."""
+    """All tools of a suite. `findings` are what lint says of them, `None` when it was not asked."""
 
     path: str
     name: str
     sources: tuple[ToolSource, ...]
+    findings: tuple[Finding, ...] | None = None
 
 
 def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:
@@ -53,19 +52,43 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
 
 
 def tools_json(suites: Sequence[SuiteTools]) -> dict[str, Any]:
-    """The listing as JSON."""
-    return {
-        "version": VERSION,
-        "suites": [
-            {"path": suite.path, "name": suite.name, "sources": [_source_json(source) for source in suite.sources]}
-            for suite in suites
-        ],
-    }
+    """The listing as JSON, with the findings where lint was asked."""
+    return {"version": VERSION, "suites": [_suite_json(suite) for suite in suites]}
 
 
-def definition_size(tool: ToolDefinition) -> int:
-    """Characters of what a model is sent for a tool, as compact JSON."""
-    return len(json_text({"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}))
+def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
+    """The findings of lint as text, tool by tool; no line is cut."""
+    for number, suite in enumerate(suites):
+        if number:
+            yield ""
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        for source in suite.sources:
+            if source.error is not None:
+                as_listed = f"; as listed on {source.listed_at:%Y-%m-%d %H:%M}" if source.listed_at else ""
+                yield f"  server {one_line(source.server or '')}: {paint(one_line(source.error), 'bad')}{as_listed}"
+        findings = suite.findings or ()
+        last = None
+        for finding in findings:
+            about = ", ".join(_origin(tool) for tool in finding.tools) or "all tools"
+            if about != last:
+                yield f"  {one_line(about)}"
+            last = about
+            where = f"{one_line(finding.where)}: " if finding.where else ""
+            severity = paint(finding.severity, "bad" if finding.severity == "error" else "warn")
+            yield f"    {severity}: {where}{one_line(finding.message)} ({one_line(finding.hint)})"
+        errors = sum(finding.severity == "error" for finding in findings)
+        tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
+        yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
+
+
+def _origin(tool: ToolName) -> str:
+    return tool.name if tool.server is None else f"{tool.server}: {tool.name}"
+
+
+def _suite_json(suite: SuiteTools) -> dict[str, Any]:
+    findings = suite.findings
+    listed = {"path": suite.path, "name": suite.name, "sources": [_source_json(source) for source in suite.sources]}
+    return listed if findings is None else {**listed, "findings": [asdict(finding) for finding in findings]}
 
 
 def hint(tool: ToolDefinition) -> str:
@@ -99,32 +122,16 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _size(characters: int) -> str:
-    return f"{characters:,} characters ≈ {math.ceil(characters / CHARACTERS_PER_TOKEN):,} tokens"
+    return f"{characters:,} characters ≈ {tokens_in(characters):,} tokens"
 
 
 def _parameters(tool: ToolDefinition) -> str:
     """`city: string, days?: integer`: names with their types, a question mark where one may be left out."""
-    properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
-    if not isinstance(properties, dict):
-        return ""
-    must = required if isinstance(required, list) else []
+    must = required_names(tool.parameters)
     return ", ".join(
-        f"{one_line(name)}{'' if name in must else '?'}{_type(schema)}" for name, schema in properties.items()
+        f"{one_line(name)}{'' if name in must else '?'}{f': {one_line(said)}' if (said := type_text(schema)) else ''}"
+        for name, schema in properties_of(tool.parameters).items()
     )
-
-
-def _type(schema: JsonValue) -> str:
-    if not isinstance(schema, Mapping):
-        return ""
-    if isinstance(choices := schema.get("enum"), list):
-        return ": " + "|".join(map(shown_json, choices))
-    if isinstance(named := schema.get("type"), str | list):
-        return ": " + one_line("|".join(map(str, named)) if isinstance(named, list) else named)
-    for key in ("anyOf", "oneOf"):
-        if isinstance(options := schema.get(key), list):
-            types = [_type(option).removeprefix(": ") for option in options]
-            return ": " + "|".join(filter(None, types)) if any(types) else ""
-    return ""
 
 
 def _source_json(source: ToolSource) -> dict[str, Any]:
@@ -139,7 +146,7 @@ def _source_json(source: ToolSource) -> dict[str, Any]:
                 "annotations": dict(tool.annotations),
                 "parameters": dict(tool.parameters),
                 "characters": definition_size(tool),
-                "tokens": math.ceil(definition_size(tool) / CHARACTERS_PER_TOKEN),
+                "tokens": tokens_in(definition_size(tool)),
             }
             for tool in source.tools
         ],

@@ -13,14 +13,16 @@ from workbench.config.program import Program
 from workbench.suite.model import Case, Server, Suite
 from workbench.tools.command import CommandConnection
 from workbench.tools.connection import Connection
+from workbench.tools.definitions import definition_of
 from workbench.tools.errors import ServerError, UntrustedError
 from workbench.tools.in_memory import ModuleConnection
 from workbench.tools.limits import TimeLimits
 from workbench.tools.listings import DamagedListingError, Listing, Listings, digest, readable_name
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.server_status import ServerStatus
 from workbench.tools.servers import McpServer
-from workbench.tools.toolbox import Toolbox, definition_of, offered
+from workbench.tools.toolbox import Toolbox, offered
 from workbench.tools.url import UrlConnection
 from workbench.trajectory.messages import ToolDefinition
 
@@ -99,6 +101,27 @@ class ServerPool:
         # A run that is stopped while it waits must not take the server from the others.
         await asyncio.shield(started.start)
         return started.server
+
+    def status(self, suite_file: Path, server: Server) -> ServerStatus:
+        """How a server is right now."""
+        started = self._servers.get(_key(suite_file, server))
+        if started is None:
+            return ServerStatus()
+        if started.server.down is not None:
+            return ServerStatus("down", reason=started.server.down)
+        if not started.start.done():
+            return ServerStatus("starting")
+        return ServerStatus("running", started.server.tools)
+
+    async def changed(self, suite_file: Path, server: Server) -> None:
+        """Wait until a server that is starting has started or failed, or until one that runs is down."""
+        started = self._servers.get(_key(suite_file, server))
+        if started is None or started.server.down is not None:
+            return
+        if not started.start.done():
+            await asyncio.wait({started.start})
+        else:
+            await started.server.ended()
 
     async def stop(self, suite_file: Path, server: Server) -> None:
         """Close a server and forget it, whatever became of it; whoever needs it next starts it again."""

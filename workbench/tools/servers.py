@@ -114,6 +114,11 @@ class McpServer:
         await self._end()
         raise ServerError(self._down or self._says("is not running"))
 
+    async def ended(self) -> None:
+        """Wait until a server that was started is down."""
+        if self._owner is not None:
+            await asyncio.wait({self._owner})
+
     async def close(self) -> None:
         """End the server and everything it started, within the limits. May be called at any time, more than once."""
         if self._down is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from workbench.checks.evaluate import CallPython
-from workbench.suite.model import Case, Tool
+from workbench.suite.model import Case
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
 from workbench.tools.mocks import Mocks, PlannedAnswer, default_answer, mock_answer
@@ -65,10 +65,6 @@ def _executed(call: ToolCall, server: McpServer, tool: ToolDefinition) -> Planne
         return await server.call(call.tool, call.arguments, on_progress)
 
     return PlannedAnswer("server", run, tool.server)
-
-
-def definition_of(tool: Tool) -> ToolDefinition:
-    return ToolDefinition(tool.name, tool.description, tool.parameters, tool.annotations.model_dump(exclude_none=True))
 
 
 def offered(definitions: Sequence[ToolDefinition], case: Case) -> list[ToolDefinition]:

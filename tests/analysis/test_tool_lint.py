@@ -1,0 +1,166 @@
+"""Lint on tools: each finding once where it belongs, and none on a tool that is as it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.schemas import DEEPEST, parameters_of, type_text
+from workbench.analysis.tool_lint import (
+    LARGE_OFFER_TOKENS,
+    LARGE_TOOL_TOKENS,
+    MOST_TOOLS,
+    Finding,
+    ToolName,
+    lint_tools,
+    offered_at_once,
+)
+from workbench.suite.loading import parse_suite
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+Properties = dict[str, JsonValue]
+
+CITY: Properties = {"city": {"type": "string", "description": "The city to look up"}}
+
+
+def tool(
+    name: str = "get_weather",
+    description: str = "Says what the weather in a city is like today.",
+    properties: Properties | None = None,
+    server: str | None = None,
+    **schema: JsonValue,
+) -> ToolDefinition:
+    written: Properties = {"type": "object", "properties": CITY if properties is None else properties}
+    return ToolDefinition(name, description, {**written, **schema}, server=server)
+
+
+def found(*tools: ToolDefinition) -> list[tuple[str, str]]:
+    return [(finding.rule, finding.where) for finding in lint_tools(tools)]
+
+
+def only(*tools: ToolDefinition) -> Finding:
+    (finding,) = lint_tools(tools)
+    return finding
+
+
+def test_a_tool_that_is_as_it_should_be_has_no_findings() -> None:
+    nested: Properties = {
+        "to": {
+            "type": "array",
+            "description": "Whom to write to",
+            "items": {"type": "object", "properties": {"name": {"type": "string", "description": "Their name"}}},
+        },
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "What else to say"},
+        "labels": {"type": "object", "description": "Free", "additionalProperties": {"type": "string"}},
+        "kind": {"enum": ["a", "b"], "description": "Which kind"},
+    }
+    letter = tool("write_letter", "Writes a letter and leaves it in the tray.", nested, required=["to"])
+    assert found(tool(required=["city"]), letter, ToolDefinition("ping", "Answers if the server is there.")) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        (tool(description=" "), ("no description", "")),
+        (tool(description="Weather"), ("short description", "")),
+        (tool("list_users", "List the users"), ("short description", "")),
+        (tool("lists.weather"), ("refused name", "")),
+        (tool("w" * 65), ("refused name", "")),
+        (tool(properties={"city": {"type": "string"}}), ("parameter without description", "city")),
+        (tool(properties={"city": {"description": "A city"}}), ("parameter without type", "city")),
+        (tool(properties={"a b": {"type": "string", "description": "c"}}), ("refused parameter name", "a b")),
+        (tool(properties={"to": {"type": "array", "description": "Whom"}}), ("list without items", "to")),
+        (tool(properties={"to": {"type": "object", "description": "Whom"}}), ("object without properties", "to")),
+        (tool(required=["town", "city"]), ("unknown required", "")),
+        (tool(description="word " * 4 * LARGE_TOOL_TOKENS), ("large tool", "")),
+        (tool(properties={"n": {"type": "integr", "description": "How many"}}), ("broken schema", "")),
+        (ToolDefinition("pick", "Picks one of several.", {"type": "array"}), ("refused schema", "")),
+        (tool(anyOf=[{"required": ["city"]}]), ("refused schema", "")),
+    ],
+)
+def test_each_finding_is_made_once_and_at_its_place(bad: ToolDefinition, expected: tuple[str, str]) -> None:
+    finding = only(bad)
+    assert (finding.rule, finding.where) == expected
+    assert finding.tools == (ToolName(bad.name),)
+    assert finding.message
+    assert finding.hint
+
+
+def test_what_is_nested_is_looked_at_too_and_references_are_followed() -> None:
+    person: JsonValue = {"type": "object", "required": ["age"], "properties": {"name": {"type": "string"}}}
+    people: Properties = {
+        "people": {"type": "array", "description": "Who", "items": {"$ref": "#/$defs/Person"}},
+        "first": {"$ref": "#/$defs/Person", "description": "Who comes first"},
+    }
+    schema: Properties = {"type": "object", "properties": people, "$defs": {"Person": person}}
+    assert found(ToolDefinition("invite", "Invites people to a party.", schema)) == [
+        ("unknown required", "people[]"),
+        ("parameter without description", "people[].name"),
+        ("unknown required", "first"),
+        ("parameter without description", "first.name"),
+    ]
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    node: Properties = {"type": "object", "properties": {"next": {"$ref": "#", "description": "The next one"}}}
+    assert len(parameters_of(node)) == DEEPEST
+    assert parameters_of({"properties": {"x": {"$ref": "#/properties/x"}}})[0].schema == {}
+
+
+def test_two_tools_of_one_name_are_an_error_that_names_where_they_come_from() -> None:
+    finding = only(tool(), tool(description="Forecasts the weather of the week.", server="sky"))
+    assert (finding.rule, finding.severity) == ("same name", "error")
+    assert "written out and on server sky" in finding.message
+    assert finding.tools == (ToolName("get_weather"), ToolName("get_weather", "sky"))
+
+
+def test_tools_with_one_description_are_one_finding() -> None:
+    finding = only(*(tool(f"weather_{word}", properties={word: CITY["city"]}) for word in ("now", "soon", "then")))
+    assert finding.rule == "same description"
+    assert "weather_now, weather_soon and weather_then" in finding.message
+
+
+def test_tools_are_near_identical_unless_a_word_of_their_names_tells_them_apart() -> None:
+    user: Properties = {"id": {"type": "string", "description": "Whose"}}
+    one = tool("get_user", "Get one user by the id of the account.", user)
+    assert found(one, tool("fetch_user", "Fetch one user by the id of the account.", user)) == [("near-identical", "")]
+    lock = tool("lock_door", "Lock the front door of the house.", {})
+    assert found(lock, tool("unlock_door", "Unlock the front door of the house.", {})) == []
+
+
+def test_too_many_tools_count_as_a_case_offers_them() -> None:
+    many = [
+        tool(f"tool_{number}", f"Does what number {number} is for, and {'x' * number}.", {f"p{number}": CITY["city"]})
+        for number in range(MOST_TOOLS + 1)
+    ]
+    assert {finding.rule for finding in lint_tools(many)} >= {"too many tools"}
+    assert {finding.rule for finding in lint_tools(many, at_once=2)} <= {"near-identical"}
+    suite = parse_suite(
+        'format = 1\nname = "A"\n[[cases]]\nname = "B"\nuser = "C"\noffer = ["a", "b"]\n', Path("a.toml")
+    ).suite
+    assert suite is not None
+    assert offered_at_once(suite, many) == 2
+
+
+def test_all_tools_together_may_be_too_large() -> None:
+    words = "word " * 700
+    large = [tool(f"tool_{number}", f"{number} {words}", {f"p{number}": CITY["city"]}) for number in range(10)]
+    finding = lint_tools(large)[0]
+    assert (finding.rule, finding.tools) == ("large offer", ())
+    assert LARGE_OFFER_TOKENS < 10 * 700 * 5 / 4 + 1_000
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": ["string", "null"]}, "string|null"),
+        ({"type": "array", "items": {"enum": ["a", 1]}}, '("a"|1)[]'),
+        ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, "integer[]|null"),
+        ({"const": None}, "null"),
+        ({}, ""),
+        (True, ""),
+    ],
+)
+def test_types_read_as_one_would_say_them(schema: JsonValue, text: str) -> None:
+    assert type_text(schema) == text

@@ -1,0 +1,291 @@
+"""What makes tools hard to use for a model, or unusable: findings on definitions, before any model is asked."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Literal
+
+from rapidfuzz import fuzz
+
+from workbench.analysis.schemas import (
+    ALTERNATIVES,
+    Parameter,
+    Schema,
+    parameters_of,
+    properties_of,
+    required_names,
+    resolved,
+    type_text,
+)
+from workbench.analysis.tool_size import definition_size, tokens_in, tokens_of
+from workbench.suite.model import Suite
+from workbench.suite.problems import Severity
+from workbench.tools.argument_check import BrokenSchemaError, argument_problems
+from workbench.trajectory.messages import ToolDefinition
+
+MOST_TOOLS = 128
+"""OpenAI refuses a request with more."""
+
+LARGE_TOOL_TOKENS = 1_000
+"""A usual definition takes one to three hundred tokens; one of this size costs in every request what five others do."""
+
+LARGE_OFFER_TOKENS = 8_000
+"""What all tools together may take before there is a warning: the whole window of many a small local model is 8,192."""
+
+SHORTEST_DESCRIPTION = 15
+"""Characters; with fewer there is hardly more than a verb and an object, which the name says already."""
+
+SHOWN_CHARACTERS = 80
+"""So much of a description stands in a message."""
+
+ALIKE = 90.0
+"""Of 100: descriptions that differ in a word or two of a sentence reach this (rapidfuzz's token_sort_ratio)."""
+
+ACCEPTED_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names of tools that OpenAI and Anthropic accept. Others are sent with `_` in place of what they refuse."""
+
+ACCEPTED_PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""Names of parameters that Anthropic accepts."""
+
+Rule = Literal[
+    "same name",
+    "too many tools",
+    "large offer",
+    "refused name",
+    "no description",
+    "short description",
+    "same description",
+    "near-identical",
+    "large tool",
+    "broken schema",
+    "refused schema",
+    "refused parameter name",
+    "parameter without description",
+    "parameter without type",
+    "list without items",
+    "object without properties",
+    "unknown required",
+]
+
+
+@dataclass(frozen=True)
+class ToolName:
+    """A tool and the server it comes from; `server` is `None` for one that is written out."""
+
+    name: str
+    server: str | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to put right. `tools` are those it is about, none when it is about all together; `where` is the place
+    of a parameter, such as `to[].name`, and empty for the tool itself. An error means that requests with the tool are
+    refused, by this program or by a provider."""
+
+    rule: Rule
+    severity: Severity
+    message: str
+    hint: str
+    tools: tuple[ToolName, ...] = ()
+    where: str = ""
+
+
+def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[Finding, ...]:
+    """The findings on tools that are offered together: on all of them, then tool by tool in their order.
+
+    `at_once` is the most that a single case offers, if that is fewer than all.
+    """
+    pairs = [*_same_names(tools), *_same_descriptions(tools), *_near_identical(tools)]
+    by_first: dict[ToolName, list[Finding]] = defaultdict(list)
+    for finding in pairs:
+        by_first[finding.tools[0]].append(finding)
+    found = list(_offer_findings(tools, len(tools) if at_once is None else at_once))
+    for tool in tools:
+        found += by_first.pop(_name(tool), ())
+        found += _tool_findings(tool)
+    return tuple(found)
+
+
+def offered_at_once(suite: Suite, tools: Sequence[ToolDefinition]) -> int:
+    """The most of these tools that a case of the suite offers."""
+    offers = [len(tools) if case.offer is None else len(case.offer) for case in suite.cases]
+    return max(offers, default=len(tools))
+
+
+def _name(tool: ToolDefinition) -> ToolName:
+    return ToolName(tool.name, tool.server)
+
+
+def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[Finding]:
+    fewer = 'let cases offer fewer: offer = ["…"]'
+    if at_once > MOST_TOOLS:
+        message = f"{at_once} tools are offered at once; OpenAI refuses more than {MOST_TOOLS}"
+        yield Finding("too many tools", "error", message, fewer)
+    tokens = tokens_of(tools)
+    if tokens > LARGE_OFFER_TOKENS and at_once == len(tools):
+        message = f"all tools together take about {tokens:,} tokens of every request"
+        yield Finding("large offer", "warning", message, f"{fewer}; small local models have no room for them")
+
+
+def _same_names(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
+    for name, group in _groups(tools, lambda tool: tool.name):
+        places = " and ".join("written out" if tool.server is None else f"on server {tool.server}" for tool in group)
+        message = f"{len(group)} tools are named {name}: {places}; no run can start"
+        yield Finding("same name", "error", message, "give a server a prefix, or rename one", tuple(map(_name, group)))
+
+
+def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
+    for _, group in _groups(tools, lambda tool: " ".join(_words(tool.description))):
+        if len({tool.name for tool in group}) > 1:
+            message = f"{_listed(tool.name for tool in group)} have the same description"
+            hint = "say what each does that the others do not"
+            yield Finding("same description", "warning", message, hint, tuple(map(_name, group)))
+
+
+def _groups(
+    tools: Sequence[ToolDefinition], key: Callable[[ToolDefinition], str]
+) -> Iterator[tuple[str, list[ToolDefinition]]]:
+    """Tools that have a key in common, when it says anything."""
+    groups: dict[str, list[ToolDefinition]] = defaultdict(list)
+    for tool in tools:
+        groups[key(tool)].append(tool)
+    return ((said, group) for said, group in groups.items() if said and len(group) > 1)
+
+
+def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
+    """Pairs that take the same arguments, say nearly the same, and whose names do not tell them apart either."""
+    by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
+    for tool in tools:
+        if tool.description.strip():
+            signature = ((name, type_text(schema)) for name, schema in properties_of(tool.parameters).items())
+            by_parameters[frozenset(signature)].append(tool)
+    for group in by_parameters.values():
+        for one, other in combinations(group, 2):
+            if one.name != other.name and _say_the_same(one, other):
+                message = f"{one.name} and {other.name} take the same arguments and say nearly the same"
+                hint = "leave one out, or say when to use which"
+                yield Finding("near-identical", "warning", message, hint, (_name(one), _name(other)))
+
+
+def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
+    ours, theirs = _meanings(one.description), _meanings(other.description)
+    if _words(one.description) == _words(other.description):
+        return False  # a finding of its own
+    if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
+        return False
+    # Where each description has a word of its own that its name has too (lock and unlock), nobody mistakes them.
+    own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
+    its = (set(theirs) - set(ours)) & (set(_meanings(other.name)) - set(_meanings(one.name)))
+    return not (own and its)
+
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W_]+")
+_SAME_MEANING = (
+    ("get", "fetch", "read", "retrieve", "show", "return"),
+    ("find", "search", "query", "lookup"),
+    ("create", "add", "make"),
+    ("update", "edit", "modify", "change"),
+    ("delete", "remove", "destroy"),
+)
+_MEANING = {word: group[0] for group in _SAME_MEANING for word in group}
+_FILLERS = frozenset(("a", "an", "the", "of", "for", "to", "in", "on", "and", "this", "tool", "new"))
+
+
+COMPARED_CHARACTERS = 2_000
+"""So much of a description is compared with others; what sets a tool apart stands at the beginning."""
+
+
+@lru_cache(maxsize=4_096)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in _WORD.findall(text[:COMPARED_CHARACTERS]))
+
+
+@lru_cache(maxsize=4_096)
+def _meanings(text: str) -> tuple[str, ...]:
+    """Words without endings and fillers, one word for verbs that mean the same."""
+    stems = (word.removesuffix("es" if word.endswith(("ches", "shes")) else "s") for word in _words(text))
+    return tuple(_MEANING.get(stem, stem) for stem in stems if stem not in _FILLERS)
+
+
+def _tool_findings(tool: ToolDefinition) -> Iterator[Finding]:
+    about = (_name(tool),)
+    if not ACCEPTED_NAME.fullmatch(tool.name):
+        message = "OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and - in a name, 64 of them at most"
+        hint = "rename it: until then it is sent under a changed name"
+        yield Finding("refused name", "warning", message, hint, about)
+    description = tool.description.strip()
+    if not description:
+        yield Finding(
+            "no description", "warning", "it has no description", "say what it does and when to use it", about
+        )
+    elif len(description) < SHORTEST_DESCRIPTION or set(_meanings(description)) <= set(_meanings(tool.name)):
+        message = f"its description says no more than its name: {description[:SHOWN_CHARACTERS]}"
+        yield Finding("short description", "warning", message, "say what it does and when to use it", about)
+    tokens = tokens_in(definition_size(tool))
+    if tokens > LARGE_TOOL_TOKENS:
+        message = f"its definition takes about {tokens:,} tokens of every request"
+        yield Finding("large tool", "warning", message, "shorten it, or split the tool", about)
+    for rule, severity, where, message, hint in _schema_findings(tool.parameters):
+        yield Finding(rule, severity, message, hint, about, where)
+
+
+_Found = tuple[Rule, Severity, str, str, str]
+"""Rule, severity, place, message, way out."""
+
+
+def _schema_findings(schema: Schema) -> Iterator[_Found]:
+    if schema.get("type") not in (None, "object"):
+        message = f"the arguments of a tool are an object, not {type_text(schema) or 'this'}"
+        yield "refused schema", "error", "", message, 'write type = "object"'
+    elif any(key in schema for key in ALTERNATIVES):
+        message = f"Anthropic refuses {_listed(key for key in ALTERNATIVES if key in schema)} at the top of a schema"
+        yield "refused schema", "error", "", message, "put the alternatives into a parameter"
+    try:
+        argument_problems({}, schema)
+    except BrokenSchemaError as error:
+        yield "broken schema", "error", "", f"its schema is broken: {error}", "correct it: models and checks rely on it"
+        return
+    yield from _unknown_required(schema, "")
+    for parameter in parameters_of(schema):
+        yield from _parameter_findings(parameter, schema)
+
+
+def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
+    where, schema = parameter.path, parameter.schema
+    if not parameter.item:
+        if not ACCEPTED_PARAMETER.fullmatch(parameter.name):
+            message = "Anthropic accepts only A-Z, a-z, 0-9, _, . and - in a parameter's name, 64 of them at most"
+            yield "refused parameter name", "error", where, message, "rename it"
+        if not parameter.description:
+            yield "parameter without description", "warning", where, "it has no description", "say what is meant by it"
+    if not parameter.has_type:
+        yield "parameter without type", "warning", where, "it has no type", "say which values it takes"
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "array" in kinds and not any(key in schema for key in ("items", "prefixItems")):
+        yield "list without items", "warning", where, "the items of its list have no type", "say what they are: items"
+    if "object" in kinds and not any(
+        key in schema for key in ("properties", "additionalProperties", "patternProperties", *ALTERNATIVES)
+    ):
+        yield "object without properties", "warning", where, "what its object holds is not said", "name its properties"
+    yield from _unknown_required(resolved(schema, root), where)
+
+
+def _unknown_required(schema: Schema, where: str) -> Iterator[_Found]:
+    known = properties_of(schema)
+    if any(key in schema for key in ALTERNATIVES):
+        return  # alternatives may have them
+    for name in dict.fromkeys(required_names(schema)):
+        if name not in known:
+            message = f"{name} is required, but not among the properties"
+            yield "unknown required", "warning", where, message, "describe it, or do not require it"
+
+
+def _listed(names: Iterable[str]) -> str:
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else last

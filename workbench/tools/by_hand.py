@@ -1,0 +1,65 @@
+"""One tool of a server, executed because a person said so: written into the audit log, timed, never retried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.config.program import Program
+from workbench.suite.model import Server
+from workbench.tools.answer import OnProgress, ToolAnswer
+from workbench.tools.audit import AuditLog, Caller, Outcome
+from workbench.tools.errors import ServerError
+from workbench.tools.pool import ServerPool
+from workbench.trajectory.messages import JsonValue, ToolCall
+
+CALL_ID = "by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What a tool answered, and after how many milliseconds."""
+
+    answer: ToolAnswer
+    duration_ms: float
+
+
+async def execute_by_hand(
+    pool: ServerPool,
+    suite_file: Path,
+    server: Server,
+    tool: str,
+    arguments: Mapping[str, JsonValue],
+    program: Program,
+    on_progress: OnProgress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Executed:
+    """Call a tool of a trusted suite's server once, starting the server if need be.
+
+    Raises ServerError when the server cannot be started, dies or does not answer, and AuditError, without calling, when
+    the execution cannot be written down first.
+    """
+    call = ToolCall(CALL_ID, tool, arguments)
+    caller = _caller(suite_file)
+    log = AuditLog(program.folders.audit_log, program.secrets)
+    outcome: Outcome = "stopped"
+    started = await pool.started(suite_file, server)
+    audited = log.begin(caller, call, server.name, "by hand")
+    began_s = clock()
+    duration_ms = 0.0
+    try:
+        answer = await started.call(tool, arguments, on_progress)
+        outcome = "tool error" if answer.is_error else "ok"
+    except ServerError:
+        outcome = "server error"
+        raise
+    finally:
+        duration_ms = round((clock() - began_s) * 1000, 3)
+        audited.end(outcome, duration_ms)
+    return Executed(answer, duration_ms)
+
+
+def _caller(suite_file: Path) -> Caller:
+    return Caller(str(suite_file.absolute()))
