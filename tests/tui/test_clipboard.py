@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from workbench.tui.clipboard import LONGEST_OSC52_BYTES, copy
+from workbench.tui.clipboard import LONGEST_OSC52_BYTES, TIMEOUT_S, copy
 
 
 def fake_tmux(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> Path:
@@ -50,3 +51,32 @@ def test_what_is_too_long_for_a_terminal_goes_into_a_file(tmp_path: Path) -> Non
 def test_a_text_that_cannot_be_encoded_is_copied_all_the_same(tmp_path: Path) -> None:
     copy("\ud800", in_tmux=False, send=None, folder=tmp_path)
     assert (tmp_path / "copied.txt").read_text(encoding="utf-8") == "?"
+
+
+def fake_clipboard(folder: Path, script: str) -> list[tuple[str, ...]]:
+    """A command that fills a clipboard, which is the file `clipboard` of the folder."""
+    program = folder / "xclip"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return [("no-such-command",), (str(program), str(folder / "clipboard"))]
+
+
+def test_at_a_desktop_its_clipboard_is_filled_and_named(tmp_path: Path) -> None:
+    sent: list[str] = []
+    clipboards = fake_clipboard(tmp_path, 'cat > "$1"')
+    where = copy("a ✓", in_tmux=False, send=sent.append, folder=tmp_path, clipboards=clipboards)
+    assert "xclip" in where
+    assert (tmp_path / "clipboard").read_text(encoding="utf-8") == "a ✓"
+    assert not sent
+
+
+def test_a_clipboard_that_hands_the_text_out_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
+    clipboards = fake_clipboard(tmp_path, 'cat > "$1"; sleep 3 &')
+    began = time.monotonic()
+    assert "xclip" in copy("text", in_tmux=False, send=None, folder=tmp_path, clipboards=clipboards)
+    assert time.monotonic() - began < TIMEOUT_S
+
+
+def test_a_clipboard_that_refuses_leaves_it_to_the_terminal(tmp_path: Path) -> None:
+    clipboards = fake_clipboard(tmp_path, "cat > /dev/null; exit 1")
+    assert "OSC 52" in copy("text", in_tmux=False, send=lambda _: None, folder=tmp_path, clipboards=clipboards)

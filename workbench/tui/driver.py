@@ -16,6 +16,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from workbench.tui.pasting import Pastes
+
 if TYPE_CHECKING:
     from textual.app import App
 
@@ -40,26 +42,46 @@ class TolerantDriver(LinuxDriver):
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._is_away = True
+        """Whether the terminal is somebody else's."""
         assert sys.__stderr__ is not None
         self._file = _Terminal(sys.__stderr__)  # type: ignore[assignment]  # all that the writing thread asks for
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        # Textual gives up, to try again later, where the program was brought back into the background only.
+        self._is_away = self._key_thread is None or not self._key_thread.is_alive()
+
+    def suspend_application_mode(self) -> None:
+        if not self._is_away:
+            self._is_away = True
+            super().suspend_application_mode()
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Come back, from wherever: after SIGSTOP, which nobody can prepare for, or without having been stopped at all,
+        what Textual takes for a return would start a second reader of the keyboard."""
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+            self.resume_application_mode()
 
     def run_input_thread(self) -> None:
         """Read the terminal until the app says stop, or the terminal is gone."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        parser = XTermParser(self._debug)
+        parser, pastes = XTermParser(self._debug), Pastes()
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                text = ""
+                text, more = "", False
                 if selector.select(SELECT_TIMEOUT_S):
                     read = _read(self.fileno)
                     if not read:
                         self._app.call_later(self._app.run_action, "terminal_gone")
                         return
-                    text = decoder.decode(read)
+                    text, more = decoder.decode(read), len(read) == READ_BYTES
                 try:
-                    if text:
-                        self._pass_on(parser.feed(text))
+                    for piece, pasted in pastes.split(text, more=more):
+                        self._pass_on([events.Paste(piece)] if pasted else parser.feed(piece))
                     self._pass_on(parser.tick())
                 except _UNREADABLE_INPUT:
                     _log.exception("input that could not be read: %r", text)

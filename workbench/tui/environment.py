@@ -11,6 +11,7 @@ LOCAL_FRAMES_PER_S = 60
 REMOTE_FRAMES_PER_S = 30
 
 _RICH_TERMS = ("256color", "direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
+_NO = ("0", "no", "false", "off")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,14 @@ class Surroundings:
     in_tmux: bool
     editor: str | None
     """The user's editor, as a command."""
+    ascii: bool
+    """Whether signs are drawn in ASCII."""
+    utf8: bool
+    """Whether the terminal can show more than ASCII at all."""
+    clipboards: tuple[tuple[str, ...], ...]
+    """Commands that fill the clipboard of the desktop in front of which the user sits, the first choice first."""
+    takes_osc52: bool
+    """Whether the terminal may put into its clipboard what a program sends it. None says whether it did."""
 
     @property
     def paint_interval_s(self) -> float:
@@ -32,17 +41,41 @@ class Surroundings:
         return 1 / (REMOTE_PAINTS_PER_S if self.remote else LOCAL_PAINTS_PER_S)
 
 
-def surroundings_of(environment: Mapping[str, str]) -> Surroundings:
-    """Read the variables that matter."""
+def surroundings_of(environment: Mapping[str, str], *, only_ascii: bool = False) -> Surroundings:
+    """Read the variables that matter; `only_ascii` asks for that whatever they say."""
     term = environment.get("TERM", "")
     rich = environment.get("COLORTERM", "") != "" or any(word in term for word in _RICH_TERMS)
+    remote = any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
+    utf8 = _is_utf8(environment)
     return Surroundings(
-        remote=any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT")),
+        remote=remote,
         no_colour=environment.get("NO_COLOR", "") != "",
         few_colours=not rich,
         in_tmux=bool(environment.get("TMUX")),
         editor=environment.get("VISUAL") or environment.get("EDITOR") or None,
+        ascii=only_ascii or _wants_ascii(environment, utf8 and term != "linux"),
+        utf8=utf8,
+        clipboards=() if remote else _clipboards(environment),
+        takes_osc52=term != "linux" and not environment.get("STY"),
     )
+
+
+def _is_utf8(environment: Mapping[str, str]) -> bool:
+    """Whether the locale is one of UTF-8. Where none is named, as in many containers, the terminal nearly always is."""
+    named = next(filter(None, (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), None)
+    return named is None or "utf8" in named.lower().replace("-", "")
+
+
+def _wants_ascii(environment: Mapping[str, str], has_signs: bool) -> bool:
+    said = environment.get("WORKBENCH_ASCII", "").lower()
+    return not has_signs if not said else said not in _NO
+
+
+def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The commands for the display that is named; that of macOS needs none, and is found nowhere else."""
+    wayland = (("wl-copy",),) if environment.get("WAYLAND_DISPLAY") else ()
+    x11 = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input"))
+    return (*wayland, *(x11 if environment.get("DISPLAY") else ()), ("pbcopy",))
 
 
 def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:

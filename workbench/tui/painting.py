@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rich.segment import Segment
+from textual import events
 from textual.app import App
+from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from workbench.reports.visible import visible
+from workbench.tui.in_turn import KeysInTurnApp
+from workbench.tui.keymap import Keymap
 from workbench.tui.state.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
 from workbench.tui.theming import Ground, Palette
 
@@ -18,10 +23,26 @@ LineFor = Callable[[int], Line]
 """A line for a width in cells."""
 
 
-class PaintedApp(App[int]):
-    """An app with a palette for lines."""
+class PaintedApp(KeysInTurnApp):
+    """An app with a palette for lines, and the keys in force."""
 
     palette: Palette
+    keymap: Keymap
+
+    async def _on_key(self, event: events.Key) -> None:
+        """A key that nothing has taken. One that was struck before a field had the keyboard is for the field: in a
+        burst it would otherwise be a command."""
+        focused = self.focused
+        if focused is not None and focused.check_consume_key(event.key, event.character):
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+
+
+def keymap_of(node: DOMNode) -> Keymap:
+    """The keys in force."""
+    app: App[Any] = node.app
+    assert isinstance(app, PaintedApp)
+    return app.keymap
 
 
 def palette_of(widget: Widget) -> Palette:
@@ -29,6 +50,20 @@ def palette_of(widget: Widget) -> Palette:
     app: App[Any] = widget.app
     assert isinstance(app, PaintedApp)
     return app.palette
+
+
+def safe_strip(strip: Strip) -> Strip:
+    """What a field of Textual's draws, made safe: it passes on every character of its text as it is, those that a
+    terminal would act on included. Each of them is one cell here."""
+    if all(visible(segment.text) == segment.text for segment in strip):
+        return strip
+    shown = [Segment("".join(map(_safe, text)), style, control) for text, style, control in strip]
+    return Strip(shown).adjust_cell_length(strip.cell_length)
+
+
+def _safe(character: str) -> str:
+    picture = visible(character)
+    return picture if len(picture) == 1 else "\N{REPLACEMENT CHARACTER}"
 
 
 def strip_of(line: Line, width: int, ground: Ground, palette: Palette) -> Strip:

@@ -1,12 +1,7 @@
-"""Themes as data: a TOML file of named colours becomes a Textual theme and the styles of our own lines."""
+"""From the named colours of a theme to a Textual theme and the styles of our own lines."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 from rich.color import Color
@@ -14,79 +9,11 @@ from rich.style import Style
 from textual.theme import Theme
 
 from workbench.tui.state.spans import Role
-
-COLOURS = (
-    "background",
-    "panel",
-    "border",
-    "text",
-    "strong",
-    "muted",
-    "accent",
-    "on_accent",
-    "cursor",
-    "resting_cursor",
-    "passed",
-    "warned",
-    "failed",
-    "error",
-    "running",
-    "tool",
-    "key",
-    "string",
-    "number",
-    "literal",
-)
-"""Every colour that a theme names."""
-
-_ANSI = "ansi_"
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
+from workbench.tui.theme_files import ANSI, ThemeFile
 
 _ROLE_COLOURS: dict[Role, str] = {"heading": "accent", "comment": "muted"}
 _BOLD: frozenset[Role] = frozenset({"strong", "heading", "failed", "error", "running", "tool"})
 _ITALIC: frozenset[Role] = frozenset({"comment"})
-
-
-class ThemeError(ValueError):
-    """A theme file that cannot be used; the message names it and what is wrong."""
-
-
-@dataclass(frozen=True)
-class ThemeFile:
-    """One theme as written: a name to choose it by, a title to show, its colours by name."""
-
-    name: str
-    title: str
-    dark: bool
-    colours: Mapping[str, str]
-
-    @property
-    def is_ansi(self) -> bool:
-        """Whether it leaves the colours to the terminal."""
-        return self.colours["background"].startswith(_ANSI)
-
-
-def load_theme(path: Path) -> ThemeFile:
-    """Read one theme file; raises ThemeError."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ThemeError(f"{path.name}: {error}") from error
-    colours = data.get("colours")
-    if not isinstance(data.get("name"), str) or not isinstance(colours, dict):
-        raise ThemeError(f"{path.name}: a theme needs a name and a table of colours")
-    for name in COLOURS:
-        if not isinstance(colours.get(name), str) or not _COLOUR.fullmatch(colours[name]):
-            raise ThemeError(f"{path.name}: colours.{name} must be a colour such as '#74b3f0' or 'ansi_cyan'")
-    if unknown := sorted(colours.keys() - set(COLOURS)):
-        raise ThemeError(f"{path.name}: unknown colours: {', '.join(unknown)}")
-    title = data.get("title")
-    return ThemeFile(data["name"], title if isinstance(title, str) else data["name"], data.get("dark") is True, colours)
-
-
-def load_themes(folder: Path) -> dict[str, ThemeFile]:
-    """All themes of a folder by name; raises ThemeError for the first one that cannot be used."""
-    return {theme.name: theme for theme in map(load_theme, sorted(folder.glob("*.toml")))}
 
 
 def textual_theme(theme: ThemeFile) -> Theme:
@@ -156,6 +83,12 @@ class Palette:
             if self._plain:
                 return Style(bold=True, reverse=True)
             return Style(color=self._colours["on_accent"], bgcolor=self._colours["accent"], bold=True)
+        if role == "match" and self._plain:
+            return Style(bold=True, underline=True, reverse=True if ground == "cursor" else None)
+        if role == "selected":
+            return Style(reverse=True) if self._plain else self._made("text", "cursor")
+        if role == "match":
+            return Style(color=self._colours["background"], bgcolor=self._colours["warned"])
         if self._plain and ground == "cursor":
             return Style(bold=bold, italic=italic, reverse=True)
         return Style(
@@ -169,4 +102,4 @@ class Palette:
 
 
 def _rich_colour(value: str) -> Color:
-    return Color.parse(value.removeprefix(_ANSI))
+    return Color.parse(value.removeprefix(ANSI))

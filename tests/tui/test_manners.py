@@ -1,0 +1,109 @@
+"""The real program where terminals are rough: stopped and continued, resized a hundred times, flooded, broken."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, suites_in
+from tests.tui.terminal import Terminal
+
+ENTERS, LEAVES, CURSOR_ON = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
+UP, DOWN = "\x1b[A", "\x1b[B"
+
+
+def is_stopped(terminal: Terminal) -> bool:
+    status = Path(f"/proc/{terminal.process.pid}/stat").read_text()
+    return status.rpartition(")")[2].split()[0] == "T"
+
+
+def test_stopped_and_continued_the_terminal_is_given_back_and_drawn_anew(tmp_path: Path) -> None:
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.quiet(0.3)
+        shown = terminal.screen
+        terminal.signal(signal.SIGTSTP)
+        terminal.wait_for(lambda: is_stopped(terminal))
+        terminal.quiet(0.1)
+        left = bytes(terminal.output)
+        assert left.rindex(CURSOR_ON) > left.rindex(LEAVES) > left.rindex(ENTERS)
+        for number in (signal.SIGCONT, signal.SIGSTOP, signal.SIGCONT, signal.SIGCONT):
+            terminal.wipe()
+            terminal.signal(number)
+            if number is signal.SIGSTOP:  # which no program can see coming
+                terminal.wait_for(lambda: is_stopped(terminal))
+            else:
+                terminal.wait_for(lambda: terminal.screen == shown)
+                terminal.quiet(0.2)
+        terminal.send(DOWN)
+        terminal.wait_for("Switch the lights off.")
+        terminal.send(UP)
+        terminal.wait_for(lambda: terminal.screen == shown)
+        terminal.send("q")
+        assert terminal.end() == 0
+        assert terminal.output.count(ENTERS) == terminal.output.count(LEAVES) == 4
+
+
+def test_after_a_storm_of_resizes_the_picture_is_right(tmp_path: Path) -> None:
+    sizes = random.Random(4)
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, columns=120, rows=36) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.quiet(0.3)
+        shown = terminal.screen
+        for _ in range(100):
+            terminal.resize(sizes.randint(1, 240), sizes.randint(1, 70))
+            terminal.read(0.003)
+        terminal.resize(120, 36)
+        terminal.wait_for(lambda: terminal.screen == shown)
+        terminal.send("q")
+        assert terminal.end() == 0
+
+
+def test_a_megabyte_pasted_and_a_focus_that_comes_and_goes_do_no_harm(tmp_path: Path) -> None:
+    with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, columns=80, rows=24) as terminal:
+        terminal.wait_for("Start movie night.")
+        terminal.send("\x1b[O\x1b[I" * 20)
+        for keys, size in (("", 1_000), ("/", 80_000)):  # where nothing is typed, and where something is
+            terminal.send(keys)
+            terminal.send_all(b"\x1b[200~" + b"quit \xff\x1b[31mq\r" * size + b"\x1b[201~")
+        terminal.quiet(0.3)
+        terminal.send("\x1b")
+        terminal.wait_for("Movie night")
+        terminal.quiet(0.2)
+        terminal.send("q")
+        assert terminal.end() == 0
+
+
+BREAKS = {
+    "worker": "import workbench.tui.workspace as at\ndef open_workspace(*_): raise ValueError('boom')\n"
+    "at.open_workspace = open_workspace\n",
+    "timer": "from workbench.tui.workbench import Workbench as at\ndef broken(_): raise ValueError('boom')\n"
+    "at._paint = broken\n",
+    "dialog": "from workbench.tui.screens.help import HelpScreen as at\ndef broken(_): raise ValueError('boom')\n"
+    "at.on_mount = broken\n",
+}
+
+
+@pytest.mark.parametrize("where", BREAKS)
+def test_an_error_anywhere_leaves_one_line_and_a_restored_terminal(tmp_path: Path, where: str) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(BREAKS[where])
+    environment = {"PYTHONPATH": os.pathsep.join([str(broken), os.environ.get("PYTHONPATH", "")])}
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    with Terminal([str(suites)], tmp_path, environment=environment) as terminal:
+        if where == "dialog":
+            terminal.wait_for("Not run yet.")
+            terminal.send("?")
+        assert terminal.end() == 1
+        output = bytes(terminal.output)
+        said = output.rpartition(LEAVES)[2].decode()
+        assert output.count(ENTERS) == output.count(LEAVES) == 1
+        assert said.count("\n") <= 3
+        assert "workbench broke: ValueError: boom" in said
+        log = (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
+        assert log.count("Traceback") == 1

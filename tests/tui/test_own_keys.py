@@ -1,0 +1,55 @@
+"""Keys of the user's own, in the app: what they do, where they are shown, what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tui.apps import SMART_HOME, opened, suites_in
+
+
+def with_keys(folder: Path, text: str) -> Path:
+    """Suites, and a `keys.toml` where the app looks for it."""
+    config = folder / "state" / "config"
+    config.mkdir(parents=True)
+    (config / "keys.toml").write_text(text, encoding="utf-8")
+    return suites_in(folder, smart_home=SMART_HOME)
+
+
+async def test_own_keys_work_and_are_shown_wherever_keys_are(tmp_path: Path) -> None:
+    suites = with_keys(tmp_path, '[keys]\n"run.case" = ["f6"]\nzoom = ["Z"]\n"move.down" = ["j", "down"]\n')
+    async with opened(suites) as app:
+        assert "F6 run" in app.screen
+        await app.press("z")
+        assert not app.app.main.zoomed
+        await app.press("Z", "Z", "j", "j", "r", "f6")
+        await app.until(lambda: bool(app.session.runs))
+        assert app.session.runs[0].case.name == "Nothing to do"
+        await app.press("question_mark", "end")
+        assert "j ↓" in app.screen
+        await app.press("escape", "ctrl+p", *"run the c")
+        assert "Run the case  F6" in app.screen
+
+
+async def test_an_action_without_a_key_leaves_the_bar_and_stays_in_the_palette(tmp_path: Path) -> None:
+    async with opened(with_keys(tmp_path, "[keys]\nzoom = []\n"), size=(200, 40)) as app:
+        assert " zoom" not in app.screen.splitlines()[-1]
+        await app.press("z")
+        assert not app.app.main.zoomed
+        await app.press("ctrl+p", *"whole sc", "enter")
+        assert app.app.main.zoomed
+
+
+async def test_the_palette_has_another_key_too(tmp_path: Path) -> None:
+    async with opened(with_keys(tmp_path, '[keys]\npalette = ["f1"]\n')) as app:
+        await app.press("ctrl+p")
+        assert len(app.app.screen_stack) == 1
+        await app.press("f1")
+        assert len(app.app.screen_stack) == 2
+
+
+async def test_what_cannot_be_used_is_said_at_the_start_and_does_no_harm(tmp_path: Path) -> None:
+    async with opened(with_keys(tmp_path, '[keys]\nzoom = "m"\ncopy = "hyper+x"\nhelp = "f1"\n')) as app:
+        assert "keys.toml, line 2: zoom: m is the key of 'models' as well" in " ".join(app.screen.split())
+        assert "(1 more in the log)" in app.screen
+        await app.press("f1")
+        assert "Keys" in app.screen

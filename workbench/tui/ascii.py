@@ -1,0 +1,80 @@
+"""The screens in ASCII: every sign of ours becomes one cell that any terminal and any font has."""
+
+from __future__ import annotations
+
+from rich.cells import get_character_cell_size
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+SIGNS: dict[str, str] = {
+    "✓": "+",
+    "✗": "x",
+    "▲": "E",
+    "⚠": "E",
+    "■": "#",
+    "…": "~",
+    "·": ".",
+    "○": "o",
+    "▾": "V",
+    "▸": ")",
+    "→": ">",
+    "←": "<",
+    "↑": "^",
+    "↓": "v",
+    "↻": "%",
+    "‖": "H",
+    "●": "*",
+    "━": "=",
+    "─": "-",
+    "┃": "|",
+    "⏎": "$",
+    "␡": "?",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "«": '"',
+    "»": '"',
+    "›": ">",
+    "–": "-",
+    "−": "-",
+    "×": "x",
+    "÷": "/",
+    "±": "+",
+    "≤": "<",
+    "≥": ">",
+    "≈": "~",
+    "²": "2",
+    "\u00a0": " ",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+"""What stands for each sign; signs of different meaning stay different."""
+
+_BOX = {chr(code): "+" for code in range(0x2500, 0x2580)}
+_LEVEL = dict.fromkeys("─━┄┅┈┉╌╍═╴╶╸╺╼╾▀▄▁▂▃▅▆▇▔", "-")
+_UPRIGHT = dict.fromkeys("│┃┆┇┊┋╎╏║╵╷╹╻╽╿▉▊▋▌▍▎▏▐▕", "|")
+_CONTROLS = {chr(0x2400 + code): "?" for code in range(0x20)}
+_TABLE = str.maketrans({**_BOX, **_LEVEL, **_UPRIGHT, "█": "#", **_CONTROLS, **SIGNS})
+
+
+def in_ascii(text: str, *, all_of_it: bool) -> str:
+    """`text`, as many cells wide, with our signs in ASCII. With `all_of_it` nothing else than ASCII is left: what a
+    suite or a model wrote becomes `?`, cell by cell."""
+    if text.isascii():
+        return text
+    text = text.translate(_TABLE)
+    if not all_of_it or text.isascii():
+        return text
+    return "".join(char if char.isascii() else "?" * get_character_cell_size(char) for char in text)
+
+
+class AsciiFilter(LineFilter):
+    """Translates whatever is drawn, by us or by Textual, at the very end."""
+
+    def __init__(self, *, all_of_it: bool) -> None:
+        super().__init__()
+        self._all_of_it = all_of_it
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(in_ascii(text, all_of_it=self._all_of_it), style, control) for text, style, control in segments]

@@ -1,0 +1,148 @@
+"""What the app remembers from one time to the next: how it looks, and for each project where one was."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from workbench.suite.trust import write_atomically
+
+_log = logging.getLogger(__name__)
+
+FORMAT = 1
+MOST_PROJECTS = 100
+"""Of more projects the ones that were open the longest ago are forgotten."""
+
+MOST_BYTES = 1 << 22
+"""A larger file was not written by this program."""
+
+View = Literal["form", "toml"]
+Right = Literal["case", "run"]
+"""The pane beside the tree, where there is room for two."""
+
+_NONE: Mapping[str, Place] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one was in a project: the suite and the key of the case, which branches were folded (kind and path), on
+    which models runs were made (none: each suite's own)."""
+
+    suite: str = ""
+    case: str | None = None
+    folded: tuple[tuple[str, str], ...] = ()
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """All that is remembered; `projects` by the paths that were opened, the last one opened last."""
+
+    theme: str | None = None
+    view: View | None = None
+    right: Right | None = None
+    zoomed: bool = False
+    projects: Mapping[str, Place] = field(default_factory=lambda: _NONE)
+
+    def with_place(self, project: str, place: Place) -> Remembered:
+        """The same, with another place in a project, which is the last one now."""
+        others = {key: known for key, known in self.projects.items() if key != project}
+        kept = list(others.items())[-(MOST_PROJECTS - 1) :]
+        return replace(self, projects=MappingProxyType({**dict(kept), project: place}))
+
+
+NOTHING = Remembered()
+
+
+class Memory:
+    """The file that holds it. What is damaged or unknown in it counts as not there; not being able to write it is no
+    failure. Both are said in the log. Of two programs the last one to write wins, setting by setting."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def read(self) -> Remembered:
+        """What is remembered now."""
+        try:
+            if self._file.stat().st_size > MOST_BYTES:
+                raise ValueError("it is too large")
+            document = json.loads(self._file.read_bytes())
+        except FileNotFoundError:
+            return NOTHING
+        except (OSError, ValueError, RecursionError) as error:
+            _log.warning("%s cannot be read, so nothing is remembered: %s", self._file, error)
+            return NOTHING
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            _log.warning("%s is of another format, so nothing is remembered", self._file)
+            return NOTHING
+        found = _remembered(document)
+        if _document(found) != document:
+            _log.warning("%s holds something unknown, which is ignored", self._file)
+        return found
+
+    def change(self, change: Callable[[Remembered], Remembered]) -> None:
+        """Remember something else, at once."""
+        before = self.read()
+        after = change(before)
+        if after == before and list(after.projects) == list(before.projects):
+            return
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            content = json.dumps(_document(after), ensure_ascii=True, indent=1)
+            write_atomically(self._file, content.encode("utf-8"))
+        except OSError as error:
+            _log.warning("%s cannot be written, so nothing is remembered: %s", self._file, error)
+
+
+def _document(remembered: Remembered) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "theme": remembered.theme,
+        "view": remembered.view,
+        "right": remembered.right,
+        "zoomed": remembered.zoomed,
+        "projects": {
+            project: {
+                "suite": place.suite,
+                "case": place.case,
+                "folded": [list(branch) for branch in place.folded],
+                "models": list(place.models),
+            }
+            for project, place in remembered.projects.items()
+        },
+    }
+
+
+def _remembered(document: Mapping[str, object]) -> Remembered:
+    theme, projects = document.get("theme"), document.get("projects")
+    places = {name: _place(place) for name, place in projects.items()} if isinstance(projects, dict) else {}
+    return Remembered(
+        theme=theme if isinstance(theme, str) else None,
+        view=next((known for known in get_args(View) if known == document.get("view")), None),
+        right=next((known for known in get_args(Right) if known == document.get("right")), None),
+        zoomed=document.get("zoomed") is True,
+        projects=MappingProxyType(places),
+    )
+
+
+def _place(document: object) -> Place:
+    if not isinstance(document, dict):
+        return Place()
+    suite, case, folded = document.get("suite"), document.get("case"), document.get("folded")
+    branches = [branch for branch in folded if len(_texts(branch)) == 2] if isinstance(folded, list) else []
+    return Place(
+        suite=suite if isinstance(suite, str) else "",
+        case=case if isinstance(case, str) else None,
+        folded=tuple((kind, path) for kind, path in branches),
+        models=_texts(document.get("models")),
+    )
+
+
+def _texts(document: object) -> tuple[str, ...]:
+    is_list = isinstance(document, list) and all(isinstance(text, str) for text in document)
+    return tuple(document) if is_list and isinstance(document, list) else ()

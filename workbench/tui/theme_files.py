@@ -1,0 +1,173 @@
+"""Themes as data: the TOML files of named colours, those that travel with the program and the user's own."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COLOURS = (
+    "background",
+    "panel",
+    "border",
+    "text",
+    "strong",
+    "muted",
+    "accent",
+    "on_accent",
+    "cursor",
+    "resting_cursor",
+    "passed",
+    "warned",
+    "failed",
+    "error",
+    "running",
+    "tool",
+    "key",
+    "string",
+    "number",
+    "literal",
+)
+"""Every colour that a theme names."""
+
+SETTINGS = ("name", "title", "dark", "extends", "colours")
+
+ANSI = "ansi_"
+"""What the names of the terminal's own colours begin with."""
+
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+class ThemeError(ValueError):
+    """A theme file that cannot be used; the message names it, what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class ThemeFile:
+    """One theme: a name to choose it by, a title to show, its colours by name."""
+
+    name: str
+    title: str
+    dark: bool
+    colours: Mapping[str, str]
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether it leaves the colours to the terminal."""
+        return self.colours["background"].startswith(ANSI)
+
+
+@dataclass(frozen=True)
+class Themes:
+    """All themes by name, in the order in which they are offered, and what keeps others from being among them."""
+
+    by_name: Mapping[str, ThemeFile]
+    problems: tuple[str, ...] = ()
+
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""What a folder of themes looked like: file names, times of change, sizes."""
+
+
+def load_themes(bundled: Path, own: Path) -> Themes:
+    """Read the bundled themes, and the user's in the folder `own`, which need not be there. A theme of the user's takes
+    the place of a bundled one of the same name; one that cannot be used is left out, and a problem says why.
+
+    Raises ThemeError for a bundled one that cannot be used.
+    """
+    themes: dict[str, ThemeFile] = {}
+    for path in sorted(bundled.glob("*.toml")):
+        theme = _theme(path, _read(path), {})
+        themes[theme.name] = theme
+    problems: list[str] = []
+    waiting: dict[Path, dict[str, Any]] = {}
+    for path in _theme_files(own):
+        try:
+            waiting[path] = _read(path)
+        except ThemeError as error:
+            problems.append(str(error))
+    while waiting:
+        try:
+            theme = _theme(*_next(waiting), themes)
+        except ThemeError as error:
+            problems.append(str(error))
+        else:
+            themes[theme.name] = theme
+    return Themes(themes, tuple(problems))
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """What a folder of themes looks like now: another stamp means that something in it changed."""
+    found = []
+    for path in _theme_files(folder):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.append((path.name, status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _theme_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.toml") if not path.name.startswith("."))
+
+
+def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
+    """Take out a file that extends none of those that wait, itself apart: extending one's own name means the bundled
+    theme. Raises ThemeError, one file taken out, where all extend each other."""
+    names = {_name(path, data): path for path, data in waiting.items()}
+    for path, data in waiting.items():
+        if names.get(str(data.get("extends")), path) == path:
+            return path, waiting.pop(path)
+    path, data = waiting.popitem()
+    raise ThemeError(f"{path}: extends {data['extends']!r}, which extends this one: extend a bundled theme")
+
+
+def _name(path: Path, data: Mapping[str, Any]) -> str:
+    return str(data.get("name", path.stem))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ThemeError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ThemeError(f"{path}: is not UTF-8: save it as UTF-8 text") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ThemeError(f"{path}: is no TOML: {error}") from error
+
+
+def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:
+    if unknown := next((key for key in data if key not in SETTINGS), None):
+        raise ThemeError(f"{path}: {unknown} is no setting of a theme: {_instead(unknown, SETTINGS)}")
+    name, extends, own = _name(path, data), data.get("extends"), data.get("colours", {})
+    if not _NAME.fullmatch(name):
+        raise ThemeError(f"{path}: name is no name for a theme: use letters, digits, - and _, a letter first")
+    if extends is not None and (not isinstance(extends, str) or extends not in known):
+        raise ThemeError(f"{path}: extends names no theme that can be used: {_instead(str(extends), tuple(known))}")
+    base = known[extends] if extends is not None else None
+    title, dark = data.get("title", name), data.get("dark", base.dark if base is not None else False)
+    if not isinstance(title, str) or not isinstance(dark, bool):
+        raise ThemeError(f"{path}: title must be a text and dark true or false")
+    if not isinstance(own, dict):
+        raise ThemeError(f"{path}: colours must be a table: write [colours], and below it text = '#d3d8df'")
+    if unknown := next((key for key in own if key not in COLOURS), None):
+        raise ThemeError(f"{path}: colours.{unknown} is no colour of a theme: {_instead(unknown, COLOURS)}")
+    colours = {**(base.colours if base is not None else {}), **own}
+    for key in COLOURS:
+        if key not in colours:
+            raise ThemeError(f"{path}: colours.{key} is missing: give it, or take the rest of extends = 'graphite'")
+        if not isinstance(colours[key], str) or not _COLOUR.fullmatch(colours[key]):
+            raise ThemeError(f"{path}: colours.{key} must be a colour such as '#74b3f0' or 'ansi_cyan'")
+    return ThemeFile(name, title, dark, colours)
+
+
+def _instead(wrong: str, there_are: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(wrong, there_are, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there_are)}"
