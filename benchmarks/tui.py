@@ -1,7 +1,8 @@
 """What the app costs in a real terminal: `python -m benchmarks.tui`, from the root of the repository.
 
-Prints start, idle, a key in the tree, and streaming into runs of a thousand and ten thousand steps. What is the same
-every time is asserted in `tests/tui/test_terminal.py`; processor time and memory are information.
+Prints start, idle, a key in the tree, the same over a slow link, streaming into runs of a thousand and ten thousand
+steps, and the tree with ten thousand cases. What is the same every time is asserted in `tests/tui/test_terminal.py`;
+processor time and memory are information.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.tui.terminal import Terminal
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.serving import Serving
 from workbench.batches.single import Execution
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
@@ -33,10 +35,13 @@ from workbench.trajectory.events import (
 from workbench.tui.environment import surroundings_of
 
 CASES = 20
+MANY_CASES = 10_000
 CHUNKS_PER_S = 300
 STREAM_S = 5.0
 QUIET_S = 0.6
+LINK_BYTES_PER_S = 50_000
 DOWN = "\x1b[B"
+BENCHMARK = (sys.executable, "-m", "benchmarks.tui")
 
 
 def main() -> None:
@@ -44,13 +49,16 @@ def main() -> None:
         suite = Path(folder) / "suite.toml"
         suite.write_text(_suite())
         _start_and_keys(suite, Path(folder))
+        _slow_link(suite, Path(folder))
         for steps in (1_000, 10_000):
             _streaming(suite, Path(folder), steps)
+        for suites in (1, 100):
+            _many_cases(Path(folder), suites)
 
 
-def _suite() -> str:
+def _suite(count: int = CASES) -> str:
     cases = "".join(
-        f'\n[[cases]]\nname = "Case number {number}"\nuser = "Do thing {number}, please."\n' for number in range(CASES)
+        f'\n[[cases]]\nname = "Case number {number}"\nuser = "Do thing {number}, please."\n' for number in range(count)
     )
     return f'format = 1\nname = "Benchmark"\n{cases}'
 
@@ -78,8 +86,63 @@ def _start_and_keys(suite: Path, state: Path) -> None:
         )
 
 
+def _slow_link(suite: Path, state: Path) -> None:
+    """The same over a link of 50 kB/s: the program writes into one terminal, and a relay passes on what fits."""
+    began = time.monotonic()
+    with Terminal([str(suite)], state, bytes_per_s=LINK_BYTES_PER_S) as terminal:
+        terminal.wait_for("Not run yet.")
+        print(f"over 50 kB/s        {(time.monotonic() - began) * 1000:6.0f} ms to the first screen,", end=" ")
+        terminal.quiet(QUIET_S)
+        began = time.monotonic()
+        terminal.send(DOWN)
+        terminal.wait_for("Case  Case number 1 ")
+        print(f"{(time.monotonic() - began) * 1000:.0f} ms from a key in the tree to all panes,", end=" ")
+        began = time.monotonic()
+        for _ in range(CASES - 3):
+            terminal.send(DOWN)
+        terminal.wait_for(f"Case  Case number {CASES - 2} ")
+        print(f"{(time.monotonic() - began) * 1000:.0f} ms for {CASES - 3} at once")
+
+
+def _many_cases(state: Path, suites: int) -> None:
+    """Ten thousand cases: opened, walked through, filtered, folded and edited."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(suites):
+            Path(folder, f"suite-{number:03}.toml").write_text(_suite(MANY_CASES // suites))
+        with Terminal([folder], state) as terminal:
+            terminal.wait_for(f"{MANY_CASES:,} cases")
+            terminal.quiet(QUIET_S)
+            print(
+                f"{MANY_CASES:,} cases in {suites:>3}: opened with {terminal.cpu_s * 1000:,.0f} ms CPU, "
+                f"{terminal.memory_mb:.0f} MB"
+            )
+            steps = (
+                ("unfolding a suite", "\x1b[H" + DOWN + "\x1b[C", 1),
+                ("a key in the tree", DOWN, 20),
+                ("End", "\x1b[F", 1),
+                ("a key there", "\x1b[A", 20),
+                ("opening the filter", "/", 1),
+                ("a letter of the filter", "c", 1),
+                ("a letter more", "a", 1),
+                ("a letter that is wrong", "x", 1),
+                ("a wrong one more", "e", 1),
+                ("leaving the filter", "\x1b", 1),
+                ("a case moved", "K", 5),
+                ("a case copied", "d", 3),
+                ("undone", "\x1a", 8),
+                ("folding", "\x1b[D\x1b[D", 1),
+            )
+            for said, keys, times in steps:
+                before, written = terminal.cpu_s, len(terminal.output)
+                for _ in range(times):
+                    terminal.send(keys)
+                    terminal.quiet(0.25)
+                cpu_ms = (terminal.cpu_s - before) * 1000 / times
+                print(f"  {said:<24}{cpu_ms:7.1f} ms CPU, {(len(terminal.output) - written) / times:7,.0f} bytes")
+
+
 def _streaming(suite: Path, state: Path, steps: int) -> None:
-    with Terminal([str(suite), str(steps)], state, module="benchmarks.tui") as terminal:
+    with Terminal([str(suite), str(steps)], state, program=BENCHMARK) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.send("r")
         terminal.wait_for("chunk")
@@ -110,6 +173,10 @@ class EndlessSession:
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
+
+    @property
+    def serving(self) -> Serving:
+        raise AssertionError("no server is started here")
 
     def close(self) -> None:
         self._closed.set()

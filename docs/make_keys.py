@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.tui.actions import ACTIONS, PANE_TITLES, Action, Where, keys_of
+from workbench.tui.actions import ACTIONS, PANE_TITLES, Action, Where
+from workbench.tui.keymap import DEFAULT_KEYS
 
 PAGE = Path(__file__).parent / "keys.md"
 
 _SECTIONS: tuple[tuple[str, Where], ...] = (
     ("Everywhere", "everywhere"),
     *((f"In {title}", pane) for pane, title in PANE_TITLES.items()),
+    ("In the form of a case", "form"),
+    ("In the TOML of a case", "toml"),
+    ("On the screen of tools", "tools"),
     ("Moving", "move"),
 )
 
@@ -21,6 +25,37 @@ and says why a key does nothing right now; `Ctrl+P` offers everything by name. T
 title, click a row again to open it, turn the wheel.
 """
 
+_DIALOGS = """
+## In dialogs
+
+A dialog names its keys in its last row. In all of them `↑` `↓` `PgUp` `PgDn` `Home` and `End` move, `Enter` chooses
+what the cursor is on, and `Esc` leaves without doing anything; where several things can be chosen, `Space` marks them.
+These keys, and those of text fields, stay what they are whatever `keys.toml` says.
+"""
+
+_FILE = """
+## Keys of your own
+
+Write them into `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux): below `[keys]`, the id
+of an action from the tables above and a list of keys. An empty list takes an action's keys away; it then stays in the
+palette. What the file does not name stays as it is.
+
+```toml
+[keys]
+"run.case" = ["f6", "r"]
+"zoom" = ["ctrl+z"]
+"edit.undo" = ["u"]
+"reload" = []
+```
+
+A key is a character (`r`, `R`, `/`), a name (`enter`, `esc`, `space`, `tab`, `del`, `pgup`, `home`, `up`, `f1` …), or
+one of these with `ctrl+`, `alt+` or `shift+` before it. Terminals cannot tell `ctrl+m` from Enter, `ctrl+i` from Tab
+or `ctrl+h` from Backspace, and send no `shift+` with letters: such keys are refused.
+
+The file is read when the app starts. An id that does not exist, a key that does not, and a key that would mean two
+things in one place are said then, with the line; they are left out, and the rest of the file counts.
+"""
+
 
 def keys_page() -> str:
     """The page."""
@@ -28,13 +63,13 @@ def keys_page() -> str:
     for title, where in _SECTIONS:
         actions = [action for action in ACTIONS if action.where == where]
         if actions:
-            parts.append(f"\n## {title}\n\n| key | action |\n|---|---|\n" + "".join(map(_row, actions)))
-    return "".join(parts)
+            parts.append(f"\n## {title}\n\n| key | action | id |\n|---|---|---|\n" + "".join(map(_row, actions)))
+    return "".join([*parts, _DIALOGS, _FILE])
 
 
 def _row(action: Action) -> str:
-    keys = " ".join(f"`{key}`" for key in keys_of(action).split()) or "palette"
-    return f"| {keys} | {action.title} |\n"
+    keys = " ".join(f"`{key}`" for key in DEFAULT_KEYS.names(action).split()) or "palette"
+    return f"| {keys} | {action.title} | `{action.id}` |\n"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Run it from anywhere: `python docs/make_pictures.py [FOLDER]`.
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -21,15 +20,13 @@ from workbench.config.folders import Folders
 from workbench.config.program import program_in
 from workbench.config.resources import bundled
 from workbench.tui.environment import surroundings_of
+from workbench.tui.picture import svg_of
 from workbench.tui.workbench import Workbench
 
 Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
 
 PICTURES = Path(__file__).parent / "pictures"
 LONGEST_WAIT_S = 60.0
-
-_WEB_FONT = re.compile(r"\s*@font-face \{[^}]*\}")
-"""Pictures ask no server for a font."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ async def draw(picture: Picture, suites: Path) -> str:
             await pilot.pause()
             await picture.drive(app, pilot)
             await pilot.pause(0.1)
-            drawing = app.export_screenshot(title="workbench")
+            drawing = svg_of(app)
             await asyncio.to_thread(app.runner.close)
         return drawing
 
@@ -108,9 +105,7 @@ def main(folder: Path, suites: Path) -> None:
     """Draw all pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in ALL_PICTURES:
-        drawing = _WEB_FONT.sub("", asyncio.run(draw(picture, suites)))
-        drawing = drawing.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
-        (folder / f"{picture.name}.svg").write_text(drawing, encoding="utf-8")
+        (folder / f"{picture.name}.svg").write_text(asyncio.run(draw(picture, suites)), encoding="utf-8")
         sys.stdout.write(f"{picture.name}.svg\n")
 
 

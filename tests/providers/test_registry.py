@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.providers.registry import OFFLINE, BuiltInModels, built_in_models, is_built_in
+from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
+from workbench.providers.registry import BuiltInModels
 
 
 def test_the_offline_model_is_labelled_a_baseline() -> None:

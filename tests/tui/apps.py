@@ -12,12 +12,15 @@ from textual.pilot import Pilot
 
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.serving import Serving
 from workbench.batches.single import Execution
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import Program, program_in
 from workbench.engine.permission import ExecutionQuestion
+from workbench.engine.thread import EngineThread
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run
+from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -107,9 +110,12 @@ user = "Ask the server."
 
 
 class ScriptedSession:
-    """Takes the place of the engine: nothing happens until the test says what does."""
+    """Takes the place of the engine: nothing happens until the test says what does. Only servers are real, once they
+    are asked for."""
 
-    def __init__(self, listener: BatchListener) -> None:
+    def __init__(self, listener: BatchListener, program: Program) -> None:
+        self._program = program
+        self._engine: EngineThread | None = None
         self.listener = listener
         self.runs: list[PlannedRun] = []
         self.stopped: list[str] = []
@@ -136,8 +142,19 @@ class ScriptedSession:
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
         self.allowed.append((run_id, call_id, allowed))
 
+    @property
+    def serving(self) -> Serving:
+        if self._engine is None:
+            self._engine = EngineThread()
+            self._pool = ServerPool(self._program)
+            self._serving = Serving(self._pool, self._engine, self._program)
+        return self._serving
+
     def close(self) -> None:
         self.closed = True
+        if self._engine is not None:
+            self._engine.submit(self._pool.close()).result(10)
+            self._engine.close(timeout_s=1)
 
     def say(self, planned: PlannedRun, *happenings: Happening, first: int = 0) -> None:
         """Let things happen in a run, as its events from number `first` on."""
@@ -236,7 +253,8 @@ class Opened:
         async with asyncio.timeout(20):
             while True:
                 await self.pilot.pause()
-                opening = self.app.is_starting or any(worker.group != "start" for worker in self.app.workers)
+                busy = any(worker.group not in ("start", "ask") for worker in self.app.workers)
+                opening = self.app.is_starting or busy
                 if not opening and not self.app.main.is_catching_up and not self.app.runner.is_delivering:
                     break
                 await asyncio.sleep(0)
@@ -274,14 +292,15 @@ async def opened(
     sessions: list[ScriptedSession] = []
 
     def open_session(listener: BatchListener) -> ScriptedSession:
-        sessions.append(ScriptedSession(listener))
+        sessions.append(ScriptedSession(listener, program))
         return sessions[-1]
 
     state = folder.parent / "state"
+    program = program_in(Folders(state, state / "log", state / "config"), variables or {})
     app = Workbench(
         [folder] if paths is None else paths,
         open_session=open_session,
-        program=program_in(Folders(state, state / "log", state / "config"), variables or {}),
+        program=program,
         surroundings=surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"} | (environment or {})),
         models=models,
         trust=trust,
@@ -290,7 +309,10 @@ async def opened(
     async with app.run_test(size=size) as pilot:
         open_app = Opened(app, pilot, sessions)
         await open_app.settle()
-        yield open_app
+        try:
+            yield open_app
+        finally:
+            await asyncio.to_thread(app.runner.close)
 
 
 def screen_text(app: Workbench) -> str:

@@ -14,15 +14,21 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyte
 
+WORKBENCH = (sys.executable, "-m", "workbench")
+
 DEADLINE_S = 30.0
+
+LINK_BYTES = 1_000
+"""So much of what comes over a slow link is taken in at a time."""
 
 
 class Terminal:
-    """`workbench` on some paths, in a terminal of `columns` × `rows` that answers nothing."""
+    """`workbench` on some paths (or another program), in a terminal of `columns` × `rows` that answers nothing."""
 
     def __init__(
         self,
@@ -33,7 +39,8 @@ class Terminal:
         rows: int = 36,
         folder: Path | None = None,
         environment: Mapping[str, str] | None = None,
-        module: str = "workbench",
+        program: Sequence[str] = WORKBENCH,
+        bytes_per_s: float | None = None,
     ) -> None:
         self.output = bytearray()
         self._screen = pyte.Screen(columns, rows)
@@ -42,7 +49,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "PYTHONPATH")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [*program, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -59,6 +66,8 @@ class Terminal:
         )
         os.close(slave)
         self._master = master
+        self._bytes_per_s = bytes_per_s
+        """As slow as the link is that what is written comes over; `None`: no link."""
 
     def __enter__(self) -> Terminal:
         return self
@@ -78,14 +87,35 @@ class Terminal:
         """Press keys."""
         os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
 
+    def send_all(self, content: bytes) -> None:
+        """Send more than the terminal takes at once, reading meanwhile what is written."""
+        os.set_blocking(self._master, False)
+        while content:
+            select.select([self._master], [self._master], [])
+            with suppress(BlockingIOError):
+                content = content[os.write(self._master, content[: 1 << 16]) :]
+            self.read(0)
+        os.set_blocking(self._master, True)
+
+    def wipe(self) -> None:
+        """Forget what is on the screen, so that only what is drawn from now on is seen."""
+        self._screen.reset()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size, as dragging a window's corner does."""
+        self._screen.resize(rows, columns)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def read(self, timeout_s: float) -> int:
         """Take in what is written within `timeout_s`; the number of bytes, 0 when nothing was."""
         if self._master < 0 or not select.select([self._master], [], [], timeout_s)[0]:
             return 0
         try:
-            data = os.read(self._master, 1 << 16)
+            data = os.read(self._master, 1 << 16 if self._bytes_per_s is None else LINK_BYTES)
         except OSError:
             return 0
+        if self._bytes_per_s is not None:
+            select.select([], [], [], len(data) / self._bytes_per_s)  # the link's own pace
         self.output += data
         self._stream.feed(data)
         return len(data)

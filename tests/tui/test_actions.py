@@ -6,7 +6,9 @@ import runpy
 from pathlib import Path
 
 from tests.tui.apps import opened
-from workbench.tui.actions import ACTIONS, BY_ID, PANES, Situation, key_name, keys_of, shown_keys
+from workbench.tui.actions import ACTIONS, BY_ID, PANES, Situation, shown_keys
+from workbench.tui.keymap import DEFAULT_KEYS
+from workbench.tui.keys import key_name
 from workbench.tui.state.spans import cells, plain
 from workbench.tui.widgets.bars import key_line
 
@@ -37,7 +39,7 @@ def test_what_cannot_be_done_says_why() -> None:
 
 
 def test_what_can_be_done_says_nothing() -> None:
-    ready = Situation(row="case", runnable=3, runs=2, has_file=True, has_text=True, editor="vi")
+    ready = Situation(row="case", runnable=3, runs=2, has_file=True, has_text=True, not_editable=None)
     for action_id in ("run.case", "run.suite", "run.expand", "run.next", "copy", "edit"):
         assert BY_ID[action_id].why_not(ready) is None, action_id
 
@@ -53,7 +55,7 @@ def test_the_bar_never_shows_more_keys_than_fit_and_always_the_one_for_help() ->
     for pane in PANES:
         keys = shown_keys(Situation(pane=pane, row="case", runnable=1, running=1))
         for width in range(20, 200):
-            line = key_line(keys, width)
+            line = key_line(keys, width, DEFAULT_KEYS)
             assert cells(line) <= width
             assert "? keys" in plain(line)
 
@@ -71,7 +73,7 @@ def test_keys_read_like_keys() -> None:
         "R",
         "Shift+Tab",
     ]
-    assert keys_of(BY_ID["edit"]) == "e F4"
+    assert DEFAULT_KEYS.names(BY_ID["reload"]) == "F5 Ctrl+R"
 
 
 async def test_every_action_has_something_that_does_it(tmp_path: Path) -> None:

@@ -53,3 +53,42 @@ def test_where_the_app_cannot_be_shown_it_says_why(
     environment: dict[str, str], reads: bool, writes: bool, said: str | None
 ) -> None:
     assert obstacle(environment, reads=reads, writes=writes) == said
+
+
+@pytest.mark.parametrize(
+    ("variables", "only_ascii", "utf8"),
+    [
+        ({}, False, True),
+        ({"LANG": "en_US.UTF-8"}, False, True),
+        ({"LANG": "C.utf8"}, False, True),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, True, False),
+        ({"LC_CTYPE": "de_DE.ISO-8859-1"}, True, False),
+        ({"TERM": "linux", "LANG": "C.UTF-8"}, True, True),
+        ({"WORKBENCH_ASCII": "1"}, True, True),
+        ({"WORKBENCH_ASCII": "0", "LANG": "C"}, False, False),
+    ],
+)
+def test_locale_and_wish_decide_about_ascii(variables: dict[str, str], only_ascii: bool, utf8: bool) -> None:
+    found = surroundings_of(variables)
+    assert (found.ascii, found.utf8) == (only_ascii, utf8)
+
+
+def test_ascii_can_be_asked_for() -> None:
+    assert surroundings_of({"LANG": "C.UTF-8"}, only_ascii=True).ascii
+
+
+@pytest.mark.parametrize(
+    ("variables", "commands", "osc52"),
+    [
+        ({"DISPLAY": ":0"}, ["xclip", "xsel", "pbcopy"], True),
+        ({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, ["wl-copy", "xclip", "xsel", "pbcopy"], True),
+        ({"DISPLAY": "localhost:10", "SSH_TTY": "/dev/pts/1"}, [], True),
+        ({"TERM": "linux"}, ["pbcopy"], False),
+        ({"TERM": "screen", "STY": "1.pts"}, ["pbcopy"], False),
+    ],
+)
+def test_a_clipboard_is_used_where_somebody_sits_before_it(
+    variables: dict[str, str], commands: list[str], osc52: bool
+) -> None:
+    found = surroundings_of(variables)
+    assert ([command[0] for command in found.clipboards], found.takes_osc52) == (commands, osc52)

@@ -218,7 +218,7 @@ async def test_a_question_waits_until_another_dialog_is_closed(tmp_path: Path) -
         await app.press("question_mark")
         app.session.ask(run, SEND)
         await app.settle()
-        assert "Save the run" in app.screen
+        assert "Run the case" in app.screen
         await app.press("escape")
         await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
 

@@ -80,6 +80,34 @@ async def test_a_file_name_that_is_no_text_can_be_shown(tmp_path: Path) -> None:
         app.screen.encode("utf-8")
 
 
+async def test_a_hostile_suite_is_only_shown_and_can_be_typed_in(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path)
+    lines = [text.encode("utf-8", "surrogatepass") for text in HOSTILE if len(text) < 1_000]
+    content = SMART_HOME.encode() + b"\n# " + b"\n# ".join(lines).replace(b"\xed\xa0\x80", b"") + b"\n= \n"
+    (suites / "hostile.toml").write_bytes(content)
+    async with opened(suites, size=(40, 30)) as app:
+        await app.press("home", "down", "2", "o", "end")
+        suite = app.app.main.selected_suite
+        assert suite is not None
+        await app.press("e", "ctrl+end", *["up", "end", "x", "left", "left", "delete"] * 4)
+        assert suite.document.text != content.decode()
+        assert "\u202eright" in suite.document.text, "what is shown otherwise is kept"
+        assert not set(app.screen) & set("\x1b\x9b\x07\x00\r\u202e\u200b\u2028")
+        assert all(cell_len(line) <= 40 for line in app.screen.split("\n"))
+
+
+async def test_a_line_of_a_megabyte_and_a_file_that_is_not_utf_8_are_shown(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path)
+    (suites / "a.toml").write_bytes(SMART_HOME.replace("Start movie night.", "漢" * 1_000_000).encode())
+    (suites / "b.toml").write_bytes(SMART_HOME.encode() + b"# \xff\xfe\x1b[31m\n")
+    async with opened(suites, size=(80, 24)) as app:
+        await app.press("2", "o", "end", "home", "pagedown", "e")
+        assert "F4 opens it in your editor" in app.screen
+        await app.press("1", "end", "2", "e")
+        assert "is not UTF-8" in app.screen
+        assert "\x1b" not in app.screen
+
+
 _PRINTED_FORMATS = {
     chr(code)
     for first, last in (

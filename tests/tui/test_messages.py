@@ -23,7 +23,7 @@ READ_AGAIN = "Read again from disk"
 def test_an_editor_that_fails_is_not_followed_by_a_success(tmp_path: Path, editor: str, said: str) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment={"EDITOR": editor}) as app:
         app.wait_for("Not run yet.")
-        app.send("e")
+        app.send("\x1bOS")
         app.wait_for(said)
         app.quiet(0.5)
         assert said in app.screen

@@ -21,6 +21,7 @@ ENTERS = b"\x1b[?1049h"
 MOUSE_OFF = b"\x1b[?1003l"
 CURSOR_ON = b"\x1b[?25h"
 DOWN = "\x1b[B"
+F4 = "\x1bOS"
 COLOURS = re.compile(rb"\x1b\[(?:\d+;)*(?:[34][0-7]|[34]8;[25];[\d;]+)m")
 
 
@@ -43,7 +44,7 @@ def assert_restored(terminal: Terminal) -> None:
 def test_from_the_start_to_a_graded_run_and_out_again(tmp_path: Path) -> None:
     samples = bundled("sample_suites")
     with Terminal([str(samples / "weather.toml")], tmp_path, columns=80, rows=24) as terminal:
-        terminal.wait_for("[[cases]]")
+        terminal.wait_for("ordered")
         terminal.send("r")
         terminal.wait_for("✓ passed  1.00")
         assert "offline (baseline)" in terminal.screen
@@ -52,7 +53,9 @@ def test_from_the_start_to_a_graded_run_and_out_again(tmp_path: Path) -> None:
         assert_restored(terminal)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name
+)
 def test_a_signal_gives_the_terminal_back(tmp_path: Path, number: signal.Signals) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")
@@ -64,7 +67,7 @@ def test_a_signal_gives_the_terminal_back(tmp_path: Path, number: signal.Signals
 def test_a_signal_during_a_run_leaves_no_server_behind(tmp_path: Path) -> None:
     server = bundled("sample_suites") / "office_server.py"
     with Terminal([str(bundled("sample_suites") / "office.toml")], tmp_path, columns=80, rows=24) as terminal:
-        terminal.wait_for("[[cases]]")
+        terminal.wait_for("ordered")
         terminal.send("R")
         terminal.wait_for("on office")
         terminal.signal(signal.SIGTERM)
@@ -150,17 +153,22 @@ def test_an_unknown_terminal_without_colours_can_be_used(tmp_path: Path) -> None
         assert terminal.end() == 0
 
 
-def test_the_editor_opens_at_the_case_and_the_file_is_read_again(tmp_path: Path) -> None:
+def test_the_users_editor_changes_a_case_and_what_it_says_is_taken_over(tmp_path: Path) -> None:
     editor = tmp_path / "vi"
     editor.write_text('#!/bin/sh\necho "$@" > "$0.called"\nsed -i "s/Movie night/Film night/" "$2"\n')
     editor.chmod(0o755)
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     with Terminal([str(suites)], tmp_path, environment={"EDITOR": str(editor)}) as terminal:
         terminal.wait_for("Not run yet.")
-        terminal.send("e")
+        terminal.send(F4)
         terminal.wait_for("Film night")
-        called = (tmp_path / "vi.called").read_text().split()
-        assert called == ["+13", str(suites / "smart_home.toml")]
+        line, file = (tmp_path / "vi.called").read_text().split()
+        assert line == "+1"
+        assert Path(file).name == "movie-night.toml"
+        assert not Path(file).exists()
+        assert (suites / "smart_home.toml").read_text() == SMART_HOME, "nothing is saved that was not asked for"
+        terminal.send("\x1a")
+        terminal.wait_for("Undone: Changing case 1 in your editor")
         terminal.send("q")
         assert terminal.end() == 0
 

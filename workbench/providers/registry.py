@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.providers.built_in import OFFLINE, REPLAY
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
@@ -14,40 +14,7 @@ from workbench.providers.model import Model, ModelError
 if TYPE_CHECKING:
     from workbench.providers.replay import Replays
 
-__all__ = [
-    "OFFLINE",
-    "REPLAY",
-    "BuiltInModels",
-    "CheckResult",
-    "Endpoints",
-    "ModelInfo",
-    "built_in_models",
-    "is_built_in",
-]
-
-OFFLINE = "offline"
-REPLAY = "replay:"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A model that is built in, and what it is in one line."""
-
-    name: str
-    description: str
-
-
-def built_in_models() -> tuple[ModelInfo, ...]:
-    """The models that need no endpoint."""
-    return (
-        ModelInfo(OFFLINE, "baseline, no language model: matches words, needs no network and no key"),
-        ModelInfo(f"{REPLAY}FILE", "plays a recorded run again"),
-    )
-
-
-def is_built_in(name: str) -> bool:
-    """Whether a model of that name needs no endpoint."""
-    return name == OFFLINE or name.startswith(REPLAY)
+__all__ = ["BuiltInModels", "CheckResult", "Endpoints"]
 
 
 class BuiltInModels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -17,13 +18,21 @@ OFFLINE_PACE_MS = 15.0
 """The offline model is slowed down to what an eye can follow."""
 
 
-NO_TERMINAL = 2
-"""The exit code where the app cannot be shown."""
+NO_TERMINAL = USAGE = 2
+"""The exit code where the app cannot be shown, or not as it was asked to be."""
 
 
-def open_app(paths: Sequence[str], program: Program, *, models: Sequence[str] = (), trust: bool = False) -> int:
+def open_app(
+    paths: Sequence[str],
+    program: Program,
+    *,
+    models: Sequence[str] = (),
+    trust: bool = False,
+    theme: str | None = None,
+    only_ascii: bool = False,
+) -> int:
     """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
-    else the bundled samples. `trust` asks about no suite."""
+    else the bundled samples. `trust` asks about no suite; `theme` is the name of the one to begin with."""
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
@@ -34,6 +43,9 @@ def open_app(paths: Sequence[str], program: Program, *, models: Sequence[str] = 
     from workbench.tui.runner import RunSession
     from workbench.tui.workbench import Workbench
 
+    gc.freeze()
+    gc.enable()
+
     def open_session(listener: BatchListener) -> RunSession:
         from workbench.batches.session import Session
 
@@ -43,10 +55,15 @@ def open_app(paths: Sequence[str], program: Program, *, models: Sequence[str] = 
         [Path(path) for path in paths],
         open_session=open_session,
         program=program,
-        surroundings=surroundings_of(os.environ),
+        surroundings=surroundings_of(os.environ, only_ascii=only_ascii),
         models=models,
+        theme=theme,
         trust=trust,
     )
+    if app.looks.unknown is not None:
+        there_are = ", ".join(known.name for known in app.looks.themes)
+        sys.stderr.write(f"there is no theme {app.looks.unknown!r}: give one of {there_are}\n")
+        return USAGE
     try:
         app.run()
     finally:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 _PLUS_LINE = ("vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg", "jed")
@@ -28,3 +31,56 @@ def editor_command(editor: str, file: Path, line: int) -> list[str]:
         waiting = [] if "--wait" in words or "-w" in words else ["--wait"]
         return [*words, *waiting, "--goto", f"{target}:{line}"]
     return [*words, target]
+
+
+class EditorError(Exception):
+    """A text did not come back from the editor; the message says why, and where it is kept when it was changed."""
+
+
+def edit_outside(editor: str, text: str, name: str, line: int) -> str:
+    """Let the user's editor change a text, as a file of that name, at a line (from 1); what became of it. Blocks until
+    the editor has ended: hand it the terminal first.
+
+    Raises EditorError when the editor cannot be started, says that it failed, or leaves what is not UTF-8.
+    """
+    before = text.encode("utf-8", errors="surrogatepass")
+    try:
+        file = Path(tempfile.mkdtemp(prefix="workbench-")) / name
+        file.write_bytes(before)
+    except OSError as error:
+        raise EditorError(f"No temporary file can be written: {error.strerror}") from error
+    changed = False
+    try:
+        failure = run_editor(editor, file, line)
+        try:
+            after = file.read_bytes()
+        except OSError as error:
+            raise EditorError(failure or f"The editor's file cannot be read: {error.strerror}") from error
+        changed = after != before
+        if failure is not None:
+            raise EditorError(f"{failure}{_kept(file) if changed else ''}")
+        taken = after.decode("utf-8") if changed else text
+        changed = False
+        return taken
+    except UnicodeDecodeError as error:
+        raise EditorError(f"What the editor left is not UTF-8{_kept(file)}") from error
+    finally:
+        if not changed:
+            shutil.rmtree(file.parent, ignore_errors=True)
+
+
+def run_editor(editor: str, file: Path, line: int) -> str | None:
+    """Let the user's editor change a file, opened at a line; why that failed, if it did. Hand it the terminal first."""
+    try:
+        command = editor_command(editor, file, line)
+    except ValueError as error:
+        return f"The editor cannot be started: {error}"
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}"
+    return f"{command[0]} ended with code {code}" if code else None
+
+
+def _kept(file: Path) -> str:
+    return f", so nothing was taken over; what was written is kept in {file}"

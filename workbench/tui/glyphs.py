@@ -29,6 +29,7 @@ class Glyphs:
     down: str = "↓"
     bar: str = "━"
     rest: str = "─"
+    unsaved: str = "●"
     thumb: str = "┃"
 
 

@@ -4,8 +4,11 @@ the spans of a line always add up to the line."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from workbench.tui.state.spans import Line, Role, Span
+from workbench.tui.state.typed_line import shown
 
 _NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
@@ -47,6 +50,10 @@ LONGEST_LINE = 4_000
 """Characters; longer lines are left plain."""
 
 
+KEPT_LINES = 2_000
+"""Lines whose colours are remembered."""
+
+
 def toml_lines(lines: list[str]) -> list[Line]:
     """Highlight the lines of a TOML document."""
     painted: list[Line] = []
@@ -58,6 +65,25 @@ def toml_lines(lines: list[str]) -> list[Line]:
     return painted
 
 
+class TomlColours:
+    """The colours of a text that is typed: found again only from where it changed on, and only as far as is looked."""
+
+    def __init__(self) -> None:
+        self._begins: list[tuple[str | None, int]] = [(None, 0)]
+
+    def changed_from(self, line: int) -> None:
+        """A line is another one, and maybe all those behind it."""
+        del self._begins[line + 1 :]
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines` in colours."""
+        for text in lines[len(self._begins) - 1 : index]:
+            _, delimiter, depth = _toml_line(shown(text).text, *self._begins[-1])
+            self._begins.append((delimiter, depth))
+        return _toml_line(shown(lines[index]).text, *self._begins[index])[0]
+
+
+@lru_cache(KEPT_LINES)
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
     """One line; `delimiter` is that of the multi-line string it begins in, `depth` the number of open brackets."""
     if len(text) > LONGEST_LINE:

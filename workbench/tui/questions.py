@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.screens.execution import ExecutionAnswer, ExecutionScreen
 from workbench.tui.state.runs import Question
 
 if TYPE_CHECKING:
+    from workbench.tui.screens.execution import ExecutionAnswer
     from workbench.tui.workbench import Workbench
 
 
@@ -35,6 +35,10 @@ class Questions:
 
     def look(self) -> None:
         """Show the next question, or take back the one that is shown."""
+        if not self._app.main.book.questions and self._app.screen is self._app.main:
+            return
+        from workbench.tui.screens.execution import ExecutionScreen
+
         main, asked = self._app.main, self._app.main.book.questions
         screen = self._app.screen
         if isinstance(screen, ExecutionScreen):
@@ -48,6 +52,8 @@ class Questions:
 
     def withdraw(self) -> None:
         """Ask nothing of what is open: every run is being stopped."""
+        from workbench.tui.screens.execution import ExecutionScreen
+
         book = self._app.main.book
         for question in book.questions:
             book.answered(question)

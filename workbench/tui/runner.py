@@ -15,6 +15,7 @@ from workbench.tui.state.drain import Drain
 from workbench.tui.state.runs import CaseKey, RunBook
 
 if TYPE_CHECKING:
+    from workbench.batches.serving import Serving
     from workbench.batches.single import Execution
 
 
@@ -23,6 +24,8 @@ class RunSession(Protocol):
 
     def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
+    @property
+    def serving(self) -> Serving: ...
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def close(self) -> None: ...
@@ -60,13 +63,26 @@ class Runner:
     async def start(self, runs: Sequence[PlannedRun], trusted: frozenset[Path], exempt: Callable[[Path], bool]) -> None:
         """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free.
         Real executions for `exempt` suites are not asked about."""
+        session = await self._open()
+        from workbench.batches.single import Execution
+
+        session.start(runs, execution=Execution(exempt=exempt), trusted=trusted.__contains__)
+
+    async def _open(self) -> RunSession:
         self._loop = asyncio.get_running_loop()
         async with self._opening:
             if self._session is None:
                 self._session = await asyncio.to_thread(self._open_session, self._drain.put)
-        from workbench.batches.single import Execution
+            return self._session
 
-        self._session.start(runs, execution=Execution(exempt=exempt), trusted=trusted.__contains__)
+    @property
+    def serving(self) -> Serving | None:
+        """The servers by hand; `None` while there is no session, and so no server."""
+        return self._session.serving if self._session is not None else None
+
+    async def open_serving(self) -> Serving:
+        """The servers by hand, opening the session if need be."""
+        return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
         """Answer what a held run asks."""

@@ -12,18 +12,19 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
 from workbench.config.resources import bundled
 from workbench.suite.loading import SuiteFile
-from workbench.suite.trust import TrustError, TrustStore
+from workbench.suite.trust import Needs, TrustError, TrustStore
 from workbench.tools.listings import Listings
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.screens.trust import TrustAnswer, TrustScreen
+from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.status import model_label
 from workbench.tui.workspace import is_stale, read_again, trouble
 
 if TYPE_CHECKING:
+    from workbench.tui.screens.trust import TrustAnswer, TrustScreen
     from workbench.tui.workbench import Workbench
 
-Cases = Sequence[tuple[SuiteFile, tuple[str, ...]]]
-"""Ids of cases by suite."""
+Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
+"""Keys of cases by suite."""
 
 
 class Starter:
@@ -39,21 +40,25 @@ class Starter:
         """Whether a suite came with the program."""
         return self._store.is_bundled(suite)
 
-    async def run(self, cases: Cases) -> None:
-        """Run cases, or say why none was."""
+    async def run(self, cases: Cases, repeats: int | None = None) -> None:
+        """Run cases, `repeats` times if that is given, or say why none was."""
         main = self._app.main
-        wanted = [file.path for file, _ in cases]
-        stale = await asyncio.to_thread(lambda: any(is_stale(file) for file, _ in cases))
+        wanted = [suite.path for suite, _ in cases]
+        stale = await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite, _ in cases if not suite.is_new))
         if stale:
-            main.open(await asyncio.to_thread(read_again, main.workspace, self._app.program.models))
-            fresh = {file.path: file for file in main.workspace.files}
-            cases = [(fresh[file.path], case_ids) for file, case_ids in cases if file.path in fresh]
+            await self._app.saver.settle(
+                main.open(await asyncio.to_thread(read_again, main.workspace, self._app.program.models))
+            )
         runs: list[PlannedRun] = []
         trusted: set[Path] = set()
         lost: Path | None = None
         refused: str | None = None
-        for file, case_ids in cases:
-            planned = self._planned(file, case_ids)
+        for suite, case_ids in cases:
+            if main.desk.at(suite.path) is not suite:
+                continue
+            # As it is edited, saved or not; cases that are being mended do not keep the others from running.
+            file = suite.runnable(case_ids) or suite.file
+            planned = self._planned(file, case_ids, repeats)
             if planned and (refusal := self._refusal(file)) is not None:
                 refused = refused or refusal
                 continue
@@ -79,13 +84,23 @@ class Starter:
             why = f"what was to run is no longer in {lost.name}"
         main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
 
-    def _planned(self, file: SuiteFile, case_ids: Sequence[str]) -> tuple[PlannedRun, ...]:
+    async def may_start_servers(self, file: SuiteFile) -> str | None:
+        """Why the servers of a suite without errors may not be started, after asking for trust; `None` if they may."""
+        from workbench.tui.screens.trust import TrustScreen
+
+        refusal = self._refusal(file)
+        if refusal is None and not self._is_trusted(file):
+            answer = await self._answer(file, TrustScreen(file.path, self._needs(file), refusing="start nothing"))
+            refusal = f"Nothing was started: {file.path.name} is not trusted" if answer == "no" else None
+        return refusal
+
+    def _planned(self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None) -> tuple[PlannedRun, ...]:
         """A recorded case runs on the model on which it was recorded, where that is known and no other was chosen."""
         main = self._app.main
         recorded = main.workspace.recording_at(file.path)
         if main.models or recorded is None or not recorded.known:
-            return plan_runs([file], models=main.models, case_ids=case_ids)
-        planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids)
+            return plan_runs([file], models=main.models, case_ids=case_ids, repeats=repeats)
+        planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids, repeats=repeats)
         # Not the user chose it: whatever the suite describes is asked about.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
@@ -118,10 +133,15 @@ class Starter:
         return self._trust_all or known or self._store.is_trusted(file.path, needs)
 
     async def _asked(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> TrustAnswer:
+        from workbench.tui.screens.trust import TrustScreen
+
         program = self._app.program
-        needs = needs_of(file, program.models)
         mocks = can_do_with_mocks(file, planned, program.models, Listings(program.folders.listings))
-        screen = TrustScreen(file.path, needs, asked=models_asked(planned, program.models), mocks=mocks)
+        asked = models_asked(planned, program.models)
+        return await self._answer(file, TrustScreen(file.path, self._needs(file), asked=asked, mocks=mocks))
+
+    async def _answer(self, file: SuiteFile, screen: TrustScreen) -> TrustAnswer:
+        needs = self._needs(file)
         answer = await self._app.push_screen_wait(screen) or "no"
         if answer == "always":
             try:
@@ -131,3 +151,6 @@ class Starter:
         if answer in ("once", "always"):
             self._trusted_once.add((file.path, needs.fingerprint))
         return answer
+
+    def _needs(self, file: SuiteFile) -> Needs:
+        return needs_of(file, self._app.program.models)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
@@ -23,31 +24,36 @@ from textual.screen import Screen
 from workbench.batches.recordings import save_recording
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
-from workbench.config.resources import bundled
 from workbench.reports.visible import one_line
+from workbench.tools.listings import Listings
 from workbench.trajectory.recording import RecordingError
+from workbench.tui.actions import ACTIONS
+from workbench.tui.appearance import Appearance
+from workbench.tui.ascii import AsciiFilter
 from workbench.tui.commands import Commands
+from workbench.tui.drafting import Drafting
 from workbench.tui.driver import TolerantDriver
 from workbench.tui.environment import Surroundings
 from workbench.tui.glyphs import GLYPHS
+from workbench.tui.keymap import FILE_NAME as KEYS_FILE
+from workbench.tui.keymap import load_keymap
 from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
 from workbench.tui.questions import Questions
+from workbench.tui.returning import come_back, left_at, models_again
 from workbench.tui.runner import OpenSession, Runner
-from workbench.tui.screens.help import HelpScreen
+from workbench.tui.saving import Saver
 from workbench.tui.screens.main import MainScreen
-from workbench.tui.screens.themes import ThemesScreen
 from workbench.tui.starting import Cases, Starter
+from workbench.tui.state.form.known_tools import KnownTools
+from workbench.tui.state.remembered import NOTHING, Memory
 from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
-from workbench.tui.state.spans import Span
-from workbench.tui.theming import Palette, load_themes, textual_theme
-from workbench.tui.widgets.dialogs import Dialog
-from workbench.tui.widgets.line_view import LineView
+from workbench.tui.state.spans import Role, Span
+from workbench.tui.watching import Watch
 from workbench.tui.workspace import Workspace, lost, open_workspace, read_again, recordings_folder
 
 _log = logging.getLogger(__name__)
 
-DARK_THEME, PLAIN_THEME = "graphite", "sixteen"
 FIRST_PAINT_S = 0.25
 """Suites that are read in less than this are on the very first picture."""
 
@@ -58,6 +64,9 @@ SIGNAL_CODE = 128
 class Workbench(PaintedApp):
     """The app on some paths."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+p", "command_palette", "All commands", show=False, priority=True, id="palette")
+    ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionCommands}
     ENABLE_COMMAND_PALETTE = True
     CSS = "CommandPalette { background: $background 60%; } CommandPalette SearchIcon { display: none; }"
@@ -70,20 +79,22 @@ class Workbench(PaintedApp):
         program: Program,
         surroundings: Surroundings,
         models: Sequence[str] = (),
+        theme: str | None = None,
         trust: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.surroundings = surroundings
         self.program = program
-        self._themes = load_themes(bundled("themes"))
-        first = PLAIN_THEME if surroundings.few_colours or surroundings.no_colour else DARK_THEME
-        self.palette = Palette(self._themes[first], no_colour=surroundings.no_colour)
+        self.memory = Memory(program.folders.state / "app.json")
+        self.looks = Appearance(program.folders, surroundings, self.memory, theme)
+        self.palette = self.looks.palette(self.looks.first)
         super().__init__(driver_class=_driver_class(), ansi_color=True if surroundings.no_colour else None)
-        for name in tuple(self.available_themes):
-            self.unregister_theme(name)
-        for theme in self._themes.values():
-            self.register_theme(textual_theme(theme))
-        self.theme = first
+        self.looks.dress(self)
+        self.theme = self.looks.first
+        if surroundings.ascii:
+            self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
+        self.keymap, self._problems_of_keys = load_keymap(program.folders.config / KEYS_FILE, ACTIONS)
+        self.set_keymap(self.keymap.for_textual())
         self._paths = tuple(paths)
         self._starting = ExitStack()
         self.is_starting = True
@@ -93,10 +104,17 @@ class Workbench(PaintedApp):
         self._asked_to_quit = False
         self._saving = asyncio.Lock()
         book = RunBook(clock)
-        self.main = MainScreen(book, Commands(self), models=tuple(models), editor=surroundings.editor)
+        known_tools = KnownTools(Listings(program.folders.listings))
+        self.main = MainScreen(
+            book, Commands(self), models=tuple(models), editor=surroundings.editor, known_tools=known_tools
+        )
         self.runner = Runner(self, book, open_session, self._delivered, surroundings.paint_interval_s)
         self._questions = Questions(self)
-        self._starter = Starter(self, trust_all=trust)
+        self.starter = Starter(self, trust_all=trust)
+        self.drafting = Drafting(self)
+        self.saver = Saver(self)
+        self._watch = Watch(self)
+        self.main.on_change = self.drafting.changed
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -109,58 +127,77 @@ class Workbench(PaintedApp):
     def on_mount(self) -> None:
         if sys.platform != "win32" and not self.is_headless:
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
                 loop.add_signal_handler(number, self._leave_for, number)
-        self.theme_changed_signal.subscribe(self, self._recolour)
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        self.theme_changed_signal.subscribe(self, lambda _: self.looks.recolour(self))
         self.run_worker(self._open(), group="open")
         self.set_timer(FIRST_PAINT_S, self._paint)
 
     async def _open(self) -> None:
-        workspace = await asyncio.to_thread(open_workspace, self._paths, self.program.models)
+        workspace, models = await asyncio.to_thread(self._found)
         # By way of the screen's own messages, so that it is mounted by then, however quickly the suites were read.
-        self.main.call_later(self._opened, workspace)
+        self.main.call_later(self._opened, workspace, models)
 
-    def _opened(self, workspace: Workspace) -> None:
+    def _found(self) -> tuple[Workspace, tuple[str, ...]]:
+        models = self.program.models
+        workspace = open_workspace(self._paths, models)
+        return workspace, self.main.models or models_again(self.memory, workspace, models)
+
+    def _opened(self, workspace: Workspace, models: tuple[str, ...]) -> None:
+        self.main.models = models
         self.main.open(workspace)
+        if (remembered := self.memory.read()) != NOTHING:
+            come_back(remembered, self.main)
         self.call_after_refresh(self._paint)
-        if workspace.samples:
-            self.main.announce("No suites in this folder: these are the samples. r runs the case")
+        problems = [*self.looks.problems, *self._problems_of_keys]
+        if problems:
+            self.say_problems(problems)
+        elif workspace.samples:
+            self.main.announce("No suites here: these are the samples. r runs the case, N makes a suite")
+        self.run_worker(self.drafting.recover(), group="ask")
+
+    def say_problems(self, problems: Sequence[str]) -> None:
+        """Say what is wrong with the user's own files: the first thing on the screen, all of them in the log."""
+        for problem in problems:
+            _log.warning(problem)
+        more = f" ({len(problems) - 1} more in the log)" if len(problems) > 1 else ""
+        self.main.announce(problems[0] + more, "warned", GLYPHS.warned)
 
     def _paint(self) -> None:
         self._starting.close()
         self.is_starting = False
         self.main.check_idle()
 
-    def read_again(self, failure: str | None = None) -> None:
-        """Read all suites again, off the loop, and say so; a failure before that is said instead."""
-        self.run_worker(self._read_again(failure), group="open", exclusive=True)
+    def read_again(
+        self, failure: str | None = None, *, said: str = "Read again from disk", gently: bool = False
+    ) -> None:
+        """Read all suites again, off the loop, and say so; a failure before that is said instead. `gently`: nothing is
+        said in the place of something else."""
 
-    async def _read_again(self, failure: str | None) -> None:
-        gone = await asyncio.to_thread(lost, self.main.workspace)
-        self._take(await asyncio.to_thread(read_again, self.main.workspace, self.program.models))
-        broken = sum(file.suite is None and file.path not in gone for file in self.main.workspace.files)
-        if failure is not None:
-            self.main.announce(failure, "error", GLYPHS.error)
-        elif gone:
-            are_gone = f"{gone[0].name} is gone" if len(gone) == 1 else f"{len(gone)} suites are gone"
-            self.main.announce(are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned)
-        elif broken:
-            self.main.announce(f"Read again; {broken} cannot run", "error", GLYPHS.error)
-        else:
-            self.main.announce("Read again from disk", "passed", GLYPHS.passed)
+        async def again() -> None:  # not a coroutine yet, for it may give way to another before it has begun
+            gone = await asyncio.to_thread(lost, self.main.workspace)
+            self._take(await asyncio.to_thread(read_again, self.main.workspace, self.program.models))
+            text, role, sign = _outcome(self.main.workspace, gone, said)
+            if failure is not None:
+                text, role, sign = failure, "error", GLYPHS.error
+            self.main.announce(text, role, sign, gently=gently)
+
+        self.run_worker(again, group="open", exclusive=True)  # type: ignore[arg-type]  # its type is told apart badly
 
     def _take(self, workspace: Workspace) -> None:
-        self.main.open(workspace)
+        if conflicts := self.main.open(workspace):
+            self.run_worker(self.saver.settle(conflicts), group="ask")
 
     # Running
 
-    def run_cases(self, cases: Cases) -> None:
-        """Run cases, after asking for trust where that is needed."""
-        self.run_worker(self._start(cases), group="start")
+    def run_cases(self, cases: Cases, repeats: int | None = None) -> None:
+        """Run cases, `repeats` times if that is given, after asking for trust where that is needed."""
+        self.run_worker(self._start(cases, repeats), group="start")
 
-    async def _start(self, cases: Cases) -> None:
+    async def _start(self, cases: Cases, repeats: int | None) -> None:
         with self._questions.put_off():
-            await self._starter.run(cases)
+            await self.starter.run(cases, repeats)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.main.delivered(cases, batches)
@@ -191,7 +228,7 @@ class Workbench(PaintedApp):
     async def _save_new(self, run: RunRecord) -> None:
         if run.result is None:
             return
-        folder = recordings_folder(run.path, of_samples=self._starter.is_bundled(run.path))
+        folder = recordings_folder(run.path, of_samples=self.starter.is_bundled(run.path))
         secrets = self.program.secrets
         try:
             file = await asyncio.to_thread(
@@ -209,26 +246,15 @@ class Workbench(PaintedApp):
             run.saved_in = file
             self.main.announce(f"Saved in {file}", "passed", GLYPHS.passed)
 
-    # Themes
+    def on_app_focus(self) -> None:
+        """The terminal has the focus again."""
+        self.looks.look_again(self)
+        self._watch.at_return()
 
-    def choose_theme(self) -> None:
-        """Offer the themes, each shown as the cursor stands on it."""
-
-        def keep(name: str | None) -> None:
-            if name is not None:
-                self.theme = name
-
-        self.push_screen(ThemesScreen(tuple(self._themes.values()), self.theme, self._preview), keep)
-
-    def _preview(self, name: str) -> None:
-        self.theme = name
-
-    def _recolour(self, _: object) -> None:
-        self.palette = Palette(self._themes[self.theme], no_colour=self.surroundings.no_colour)
-        for screen in self.screen_stack:
-            for view in screen.query(LineView):
-                view.redraw()
-            screen.refresh()
+    async def on_event(self, event: events.Event) -> None:
+        await super().on_event(event)
+        if isinstance(event, events.Key):
+            self._watch.at_key()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """None of Textual's own: the registry names all there is."""
@@ -238,6 +264,9 @@ class Workbench(PaintedApp):
 
     def ask_to_quit(self) -> None:
         """Quit; with runs under way, only when asked twice."""
+        from workbench.tui.screens.drafts import UnsavedScreen
+        from workbench.tui.widgets.dialogs import Dialog
+
         running = len(self.main.book.under_way())
         if running and not self._asked_to_quit:
             self._asked_to_quit = True
@@ -246,13 +275,24 @@ class Workbench(PaintedApp):
             if isinstance(self.screen, Dialog):  # it may cover the row where that stands
                 self.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))
             return
-        self._leave(0)
+        if isinstance(self.screen, UnsavedScreen):
+            return  # it asks already
+        if self.main.desk.dirty:
+            self.run_worker(self._leave_if_saved(), group="ask")
+        else:
+            self._leave(0)
+
+    async def _leave_if_saved(self) -> None:
+        if await self.drafting.may_leave():
+            self._leave(0)
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
         """All commands. None of them is about a dialog; the help offers them and gives way."""
+        from workbench.tui.screens.help import HelpScreen
+
         if isinstance(self.screen, HelpScreen):
             self.pop_screen()
         if self.screen is self.main:
@@ -278,7 +318,16 @@ class Workbench(PaintedApp):
         if self.main.book.under_way():
             self.main.announce("Stopping runs and servers …")
         await asyncio.to_thread(self.runner.close)
+        self.remember()
         self.exit(code, return_code=code)
+
+    def remember(self) -> None:
+        """Keep where one is, for the next time."""
+        if self.main.workspace.roots:
+            self.memory.change(lambda known: left_at(known, self.main))
+
+    def on_unmount(self) -> None:
+        self.drafting.close()
 
     def _fatal_error(self) -> None:
         error = sys.exc_info()[1]
@@ -290,6 +339,17 @@ class Workbench(PaintedApp):
         log = self.program.folders.log / LOG_NAME
         why = one_line(self.program.secrets.redact(str(error)))[:200]
         self.panic(Text(f"workbench broke: {name}: {why} (details in {log})"))
+
+
+def _outcome(workspace: Workspace, gone: Sequence[Path], said: str) -> tuple[str, Role, str]:
+    """What is said after suites were read again: `said` when all is well."""
+    broken = sum(file.suite is None and file.path not in gone for file in workspace.files)
+    if gone:
+        are_gone = f"{gone[0].name} is gone" if len(gone) == 1 else f"{len(gone)} suites are gone"
+        return are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned
+    if broken:
+        return f"{said}; {broken} cannot run", "error", GLYPHS.error
+    return said, "passed", GLYPHS.passed
 
 
 def _driver_class() -> type[Driver] | None:

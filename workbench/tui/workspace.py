@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.config.resources import bundled
 from workbench.grading.grade import RunResult
-from workbench.providers.registry import OFFLINE
+from workbench.providers.built_in import OFFLINE
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
@@ -25,6 +26,9 @@ RECORDINGS_FOLDER = "recordings"
 """The name of the folder in which runs are saved."""
 
 _LONGEST_HEADER_BYTES = 1 << 24
+
+LONG_CHARACTERS = 200_000
+"""Suites with more than this are taken apart for editing when they are read, and not on the way to the screen."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,11 @@ def _read(roots: tuple[Path, ...], samples: bool, models: ModelBook) -> Workspac
         file, run = _opened(path, models) if is_recording(path) else (load_suite(path), None)
         files.append(file)
         recorded += [run] if run is not None else []
+    for file in files:
+        if len(file.text) > LONG_CHARACTERS:
+            _ = file.parts
+            # The garbage collector would look through all of it again and again, while somebody types.
+            gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.results import result
 from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
+from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -33,9 +34,13 @@ from workbench.trajectory.messages import Message, Usage
 from workbench.trajectory.trajectory import fold
 from workbench.tui.state.items import CallItem, MessageItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.tui.state.layout import lines_of
+from workbench.tui.state.missing import PlacedCall
 from workbench.tui.state.run_lines import RunLines, copied_text
 from workbench.tui.state.run_view import RunView
 from workbench.tui.state.spans import cells, plain
+
+EVERYTHING = 1_000_000
+"""More lines than any run here has."""
 
 
 def view_of(events: list[Event]) -> RunView:
@@ -51,11 +56,20 @@ def graded(*pairings: CallPairing, issues: tuple[Issue, ...] = (), score: float 
 
 def screen_of(view: RunView, width: int = 60) -> str:
     lines = RunLines(view, width)
+    lines.settle(0, EVERYTHING)
     return "\n".join(plain(lines.line(index)) for index in range(lines.count))
 
 
 def two_calls() -> RunView:
     return view_of(events_of([("", 2), ("Done.", 0)]))
+
+
+def ordered(*tools: str) -> list[PlacedCall]:
+    return [(("ordered", index), ExpectedCall(tool=tool)) for index, tool in enumerate(tools)]
+
+
+def unordered(*tools: str) -> list[PlacedCall]:
+    return [(("unordered", index), ExpectedCall(tool=tool)) for index, tool in enumerate(tools)]
 
 
 def pair(expected: int | None, call: int | None, *verdicts: ArgumentVerdict) -> CallPairing:
@@ -78,9 +92,14 @@ def test_any_run_can_be_shown_at_any_width_at_any_moment(
             lines.toggle(item)
     view.grade(result("passed", 1.0))
     lines.sync()
+    lines.settle(0, EVERYTHING)
     fresh = RunLines(view, width)
+    fresh.settle(0, EVERYTHING)
+    if expand:
+        fresh = lines
     assert [fresh.line(index) for index in range(fresh.count)] == [lines.line(index) for index in range(lines.count)]
     lines.resize(other_width)
+    lines.settle(0, EVERYTHING)
     for index in range(lines.count):
         assert cells(lines.line(index)) <= max(other_width, 24)
         item = lines.item_at(index)
@@ -239,7 +258,34 @@ def test_verdicts_and_issues_stand_at_the_call_they_are_about() -> None:
     assert (second.verdicts, second.issues) == ((), (about_second,))
 
 
-def test_a_missing_call_stands_behind_the_call_before_it() -> None:
+def placed(view: RunView) -> list[str]:
+    """The calls that were made, and the tools of those that were not, as they are shown."""
+    calls = [item for item in view.items if isinstance(item, CallItem | MissingItem)]
+    return [item.tool if isinstance(item, MissingItem) else "call" for item in calls]
+
+
+def test_a_missing_call_of_a_sequence_stands_before_the_call_that_was_to_follow_it() -> None:
+    view = view_of(events_of([("", 3), ("Done.", 0)]))
+    view.grade(graded(pair(0, 0), pair(1, None), pair(2, 2)), ordered("t", "b", "t"))
+    assert placed(view) == ["call", "call", "b", "call"]
+
+
+def test_a_missing_call_of_no_sequence_stands_behind_all_calls() -> None:
+    view = view_of(events_of([("", 2), ("Done.", 0)]))
+    view.grade(graded(pair(0, None), pair(1, 0)), unordered("b", "t"))
+    assert placed(view) == ["call", "call", "b"]
+
+
+def test_a_missing_call_of_a_group_stands_behind_the_others_of_the_group() -> None:
+    view = view_of(events_of([("", 2), ("Done.", 0)]))
+    group: list[PlacedCall] = [
+        (("ordered", 0, "any_order", number), ExpectedCall(tool=tool)) for number, tool in enumerate(("b", "t"))
+    ]
+    view.grade(graded(pair(0, None), pair(1, 0)), group)
+    assert placed(view) == ["call", "b", "call"]
+
+
+def test_missing_calls_stand_in_sequence_among_those_that_were_made() -> None:
     view = two_calls()
     view.grade(
         graded(
@@ -250,26 +296,21 @@ def test_a_missing_call_stands_behind_the_call_before_it() -> None:
             pair(4, None),
             issues=(Issue("missing call", "never called", expected_call=1),),
         ),
-        ["t", "b", "c", "t", "e"],
+        ordered("t", "b", "c", "t", "e"),
     )
-    shown = [
-        item.tool if isinstance(item, MissingItem) else "call"
-        for item in view.items
-        if isinstance(item, CallItem | MissingItem)
-    ]
-    assert shown == ["call", "b", "c", "call", "e"]
+    assert placed(view) == ["call", "b", "c", "call", "e"]
 
 
 def test_a_missing_call_before_all_others_stands_before_them() -> None:
     view = two_calls()
-    view.grade(graded(pair(0, None), pair(1, 0)), ["a", "t"])
+    view.grade(graded(pair(0, None), pair(1, 0)), ordered("a", "t"))
     shown = [type(item) for item in view.items if isinstance(item, CallItem | MissingItem)]
     assert shown == [MissingItem, CallItem, CallItem]
 
 
 def test_missing_calls_of_a_run_without_calls_stand_before_its_outcome() -> None:
     view = view_of(events_of([("No.", 0)]))
-    view.grade(graded(pair(0, None), pair(1, None)), ["a", "b"])
+    view.grade(graded(pair(0, None), pair(1, None)), ordered("a", "b"))
     tools = [item.tool for item in view.items[-3:-1] if isinstance(item, MissingItem)]
     assert tools == ["a", "b"]
     assert isinstance(view.items[-1], OutcomeItem)
@@ -278,7 +319,7 @@ def test_missing_calls_of_a_run_without_calls_stand_before_its_outcome() -> None
 def test_issues_that_belong_to_no_call_stand_at_the_end() -> None:
     view = two_calls()
     late = Issue("latency exceeded", "took 20 s")
-    view.grade(graded(pair(0, 0), issues=(late, Issue("missing call", "gone", expected_call=1))), ["t", "u"])
+    view.grade(graded(pair(0, 0), issues=(late, Issue("missing call", "gone", expected_call=1))), ordered("t", "u"))
     outcome = view.items[-1]
     assert isinstance(outcome, OutcomeItem)
     assert outcome.issues == (late,)
@@ -286,9 +327,9 @@ def test_issues_that_belong_to_no_call_stand_at_the_end() -> None:
 
 def test_only_the_first_grade_counts() -> None:
     view = two_calls()
-    view.grade(graded(pair(0, 0), pair(1, None)), ["t", "u"])
+    view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "u"))
     before = len(view.items)
-    view.grade(graded(pair(0, 0), pair(1, None)), ["t", "u"])
+    view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "u"))
     assert len(view.items) == before
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.loading import parse_suite
+from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.source import case_excerpt, excerpt_lines, file_excerpt
 from workbench.tui.state.spans import cells, plain
 
@@ -24,33 +25,29 @@ extra_calls = "allow"
 """
 
 
-def file(text: str = TEXT) -> SuiteFile:
-    return parse_suite(text, Path("s.toml"))
+def suite(text: str = TEXT) -> OpenSuite:
+    return OpenSuite(parse_suite(text, Path("s.toml")))
 
 
-def rows(text: str, case_id: str | None, width: int = 60) -> list[str]:
-    excerpt = case_excerpt(file(text), case_id) if case_id else file_excerpt(file(text))
-    assert excerpt is not None
+def rows(text: str, case: int | None, width: int = 60) -> list[str]:
+    excerpt = case_excerpt(suite(text), case) if case is not None else file_excerpt(suite(text))
     return [plain(line) for line in excerpt_lines(excerpt, width)[0]]
 
 
 def test_a_case_is_shown_with_the_comment_above_it_and_its_lines() -> None:
-    assert rows(TEXT, "one") == ["  5  # The first.", "  6  [[cases]]", '  7  name = "One"', '  8  user = "x"']
+    assert rows(TEXT, 0) == ["  5  # The first.", "  6  [[cases]]", '  7  name = "One"', '  8  user = "x"']
 
 
 def test_a_suite_is_shown_up_to_its_first_case() -> None:
     assert rows(TEXT, None) == ["  1  format = 1", '  2  name = "S"', '  3  models = ["offline"]']
 
 
-def test_a_case_that_is_not_there_has_no_excerpt() -> None:
-    assert case_excerpt(file(), "three") is None
-
-
-def test_a_broken_file_is_shown_whole_with_its_problems_in_place() -> None:
-    shown = rows(TEXT.replace('user = "x"', 'usr = "x"'), None)
-    assert shown[8].startswith("   ▲ ") or shown[9].startswith("   ▲ ")
+def test_a_problem_stands_below_the_line_of_the_case_that_it_is_about() -> None:
+    shown = rows(TEXT.replace('user = "x"', 'usr = "x"'), 0)
+    below = shown.index('  8  usr = "x"') + 1
+    assert shown[below].startswith("   ▲ ")
     assert any(line.strip() == "did you mean `user`?" for line in shown)
-    assert shown[-1] == ' 13  extra_calls = "allow"'
+    assert rows(TEXT.replace('user = "x"', 'usr = "x"'), 1)[-1] == ' 13  extra_calls = "allow"'
 
 
 def test_a_file_that_is_no_toml_shows_where_it_breaks() -> None:
@@ -61,8 +58,7 @@ def test_a_file_that_is_no_toml_shows_where_it_breaks() -> None:
 
 def test_long_lines_are_wrapped_below_themselves() -> None:
     long = TEXT.replace('user = "x"', f'user = "{"word " * 30}"')
-    excerpt = case_excerpt(file(long), "one")
-    assert excerpt is not None
+    excerpt = case_excerpt(suite(long), 0)
     laid_out, starts = excerpt_lines(excerpt, 40)
     assert all(cells(line) <= 40 for line in laid_out)
     assert starts[8] == 3
@@ -70,6 +66,5 @@ def test_long_lines_are_wrapped_below_themselves() -> None:
 
 
 def test_the_text_of_an_excerpt_is_the_file_s_own() -> None:
-    excerpt = case_excerpt(file(TEXT.replace("One", "One \\u001b[31m")), "one-31m")
-    assert excerpt is not None
+    excerpt = case_excerpt(suite(TEXT.replace("One", "One \\u001b[31m")), 0)
     assert excerpt.text.startswith("# The first.\n[[cases]]\n")

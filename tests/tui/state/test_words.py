@@ -6,6 +6,7 @@ import pytest
 
 from workbench.tui.state.runs import Counts, Progress
 from workbench.tui.state.spans import cells, plain
+from workbench.tui.state.spend import Spend
 from workbench.tui.state.status import models_label, status_line
 from workbench.tui.state.words import clock, duration, many, score
 
@@ -36,18 +37,37 @@ def test_the_offline_model_is_always_called_a_baseline() -> None:
     assert "baseline" in models_label(("offline", "openai:gpt-4o-mini"))
 
 
+SPEND = Spend(12_400, 0.042, unknown=True)
+
+
 def test_the_status_line_fits_and_keeps_the_counts() -> None:
     counts = Counts(passed=12, warned=1, failed=3, error=1, running=2, waiting=4)
     progress = Progress(17, 23, 83.0, True)
-    wide = plain(status_line("suites", "offline (baseline)", 23, counts, progress, 120))
+    wide = plain(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, 130))
     assert wide.startswith(" suites  offline (baseline) ")
-    assert "12 ✓  1 !  3 ✗  1 ▲ error  6 … running  1:23" in wide
+    assert "12 ✓  1 !  3 ✗  1 ▲ error  6 … running  12k tok  $0.0420 + ?  1:23" in wide
     assert "17/23" in wide
     for width in range(1, 130):
-        assert cells(status_line("suites", "offline (baseline)", 23, counts, progress, width)) <= width
-    assert "12 ✓" in plain(status_line("suites", "offline (baseline)", 23, counts, progress, 60))
+        assert cells(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, width)) <= width
+    assert "12 ✓" in plain(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, 60))
 
 
 def test_a_short_batch_shows_no_bar() -> None:
-    line = plain(status_line("suites", "m", 4, Counts(running=1), Progress(0, 1, 0.4, True), 120))
+    line = plain(status_line("suites", "m", 4, Counts(running=1), SPEND, Progress(0, 1, 0.4, True), 120))
     assert "─" not in line
+
+
+def test_a_price_that_is_not_known_is_never_nothing() -> None:
+    counts, progress = Counts(passed=1), Progress(1, 1, 0.4, False)
+    line = plain(status_line("suites", "m", 4, counts, Spend(40, 0.0, unknown=True), progress, 120))
+    assert "cost unknown" in line
+    assert "$" not in line
+    assert "cost" not in plain(status_line("suites", "m", 4, counts, Spend(40), progress, 120))
+
+
+@pytest.mark.parametrize(("width", "kept"), [(120, 4), (80, 2), (60, 2)])
+def test_a_narrow_status_line_loses_cost_and_tokens_before_time_and_counts(width: int, kept: int) -> None:
+    counts = Counts(passed=12, warned=1, failed=3, running=6)
+    progress = Progress(17, 23, 83.0, True)
+    line = plain(status_line("smart_home", "offline (baseline)", 23, counts, SPEND, progress, width))
+    assert [part in line for part in ("12 ✓", "1:23", "12k tok", "$0.0420")] == [True] * kept + [False] * (4 - kept)

@@ -10,9 +10,10 @@ from textual.binding import Binding, BindingType
 
 from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line, visible
-from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.highlight import json_line
 from workbench.tui.screens.asking import AskScreen
+from workbench.tui.state.hints import hints_in_words
 from workbench.tui.state.runs import Question
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap, wrap_line
 from workbench.tui.state.status import model_label
@@ -21,14 +22,6 @@ from workbench.tui.widgets.dialogs import Option
 ExecutionAnswer = Literal["yes", "no", "stop"]
 
 _LABEL_WIDTH = 8
-
-_HINTS: Mapping[str, tuple[str, str]] = {
-    "readOnlyHint": ("only reads", "may change things"),
-    "destructiveHint": ("may destroy things", "only adds"),
-    "idempotentHint": ("repeating it changes nothing more", "each call counts"),
-    "openWorldHint": ("reaches beyond its server", "stays within its server"),
-}
-"""What a server's hints about a tool mean, when they are true and when they are false."""
 
 
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
@@ -59,6 +52,26 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
         self.question = question
 
 
+class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
+    """Asks before a tool that may change something is called by hand."""
+
+    TITLE_LINE = "Execute this tool for real?"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "answer('yes')", show=False),
+        Binding("n", "answer('no')", show=False),
+    ]
+
+    def __init__(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue], secrets: Secrets) -> None:
+        super().__init__(
+            lambda width: hand_lines(tool, arguments, width, secrets),
+            [
+                ("yes", Option("once", "exactly this call", key="o")),
+                ("no", Option("no", "nothing is called", key="n")),
+            ],
+            leaving="no",
+        )
+
+
 def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
     """What would be called, word for word but for secrets."""
     run, call, tool = question.run, question.asked.call, question.asked.tool
@@ -66,14 +79,24 @@ def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Li
     lines: list[Line] = [EMPTY]
     repeat = f" #{run.repeat + 1}" if run.repeat else ""
     lines += _labelled("case", f"{run.path.stem} › {run.case_name}{repeat}, on {model_label(run.model)}", room, "text")
-    lines += _labelled("server", tool.server or "", room, "strong")
+    return [*lines, *_call_lines(tool, call.arguments, width, secrets)]
+
+
+def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
+    """What would be called by hand, word for word but for secrets."""
+    return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
+
+
+def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
+    room = max(width - _LABEL_WIDTH - 4, 10)
+    lines = _labelled("server", tool.server or "", room, "strong")
     lines += _labelled("tool", tool.name, room, "warned")
     lines += _labelled("says", tool.description or "nothing about itself", room, "muted")
-    lines += _labelled("marked", _hints(tool.annotations) or "in no way, so it may do anything", room, "text")
+    lines += _labelled("marked", hints_in_words(tool.annotations) or "in no way, so it may do anything", room, "text")
     lines.append(EMPTY)
-    if not call.arguments:
+    if not arguments:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]
-    written = json.dumps(secrets.redacted(dict(call.arguments)), ensure_ascii=False, indent=2)
+    written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
         lines += [(Span("  "), *row) for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang)]
@@ -84,14 +107,3 @@ def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
     rows = wrap(one_line(text), room)
     lead = f"  {label:<{_LABEL_WIDTH}}"
     return [(Span(lead if at == 0 else " " * len(lead), "muted"), Span(row, role)) for at, row in enumerate(rows)]
-
-
-def _hints(annotations: Mapping[str, JsonValue]) -> str:
-    """Every annotation, those that are known in words."""
-    said = []
-    for name, value in annotations.items():
-        if name in _HINTS and isinstance(value, bool):
-            said.append(_HINTS[name][0 if value else 1])
-        else:
-            said.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
-    return "; ".join(said)

@@ -9,8 +9,10 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.tui.actions import ACTIONS, PANE_TITLES, Action, Situation, keys_of
+from workbench.tui.actions import ACTIONS, PANE_TITLES, Action, Situation
 from workbench.tui.glyphs import GLYPHS
+from workbench.tui.keymap import Keymap
+from workbench.tui.painting import keymap_of
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap
 from workbench.tui.widgets.dialogs import Dialog, ReadLines, keys_line
@@ -41,31 +43,34 @@ class HelpScreen(Dialog[None]):
         self._now = now
 
     def body(self) -> ComposeResult:
-        yield ReadLines(lambda width: help_lines(self._now, width), "reading")
+        yield ReadLines(lambda width: help_lines(self._now, width, keymap_of(self)), "reading")
 
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#reading").focus()
 
 
-def help_lines(now: Situation, width: int) -> list[Line]:
+def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
     """Every action by where it applies, with the reason of those that cannot be taken now."""
-    own = [action for action in ACTIONS if action.where == now.pane and action.keys]
-    everywhere = [action for action in ACTIONS if action.where == "everywhere" and action.keys]
+    on_tools = now.tools is not None
+    here = "the tools" if on_tools else PANE_TITLES[now.pane]
+    places = ("tools",) if on_tools else (now.pane, now.view) if now.pane == "case" else (now.pane,)
+    own = [a for a in ACTIONS if a.where in places and keymap.keys(a)]
+    everywhere = [a for a in ACTIONS if a.where == "everywhere" and keymap.keys(a) and not on_tools]
     moving = [action for action in ACTIONS if action.where == "move"]
     lines: list[Line] = []
-    for title, actions in ((f"Here, in {PANE_TITLES[now.pane]}", own), ("Everywhere", everywhere), ("Moving", moving)):
-        lines += _section(title, actions, now, width) if actions else []
+    for title, actions in ((f"Here, in {here}", own), ("Everywhere", everywhere), ("Moving", moving)):
+        lines += _section(title, actions, now, width, keymap) if actions else []
     lines += [EMPTY, (Span(" Signs", "heading"),)]
     lines += [(Span(f"   {sign}".ljust(KEY_COLUMN + 1), role), Span(meaning)) for sign, role, meaning in _SIGNS]
     return lines
 
 
-def _section(title: str, actions: Sequence[Action], now: Situation, width: int) -> list[Line]:
+def _section(title: str, actions: Sequence[Action], now: Situation, width: int, keymap: Keymap) -> list[Line]:
     lines: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]
     for action in actions:
         why = action.why_not(now)
-        keys = keys_of(action)
+        keys = keymap.names(action)
         gap = " " * max(KEY_COLUMN - 2 - cell_len(keys), 1)
         lines.append((Span(f"   {keys}{gap}", "accent" if why is None else "muted"), Span(action.title)))
         if why is not None:

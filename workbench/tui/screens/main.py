@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on
@@ -9,34 +12,39 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
-from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
-from workbench.tui.actions import BY_ID, PANES, Shown, Situation, bindings_for, shown_keys
+from workbench.tui.actions import BY_ID, PANES, bindings_for
 from workbench.tui.commands import Commands
 from workbench.tui.glyphs import GLYPHS
+from workbench.tui.main_bars import MainBars
 from workbench.tui.painting import Bar
+from workbench.tui.situations import situation_of
+from workbench.tui.state.desk import Desk
+from workbench.tui.state.document import Document
+from workbench.tui.state.form.known_tools import KnownTools
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.runnable import runnable_below
 from workbench.tui.state.runs import CaseKey, RunBook, RunRecord, deciding_run
-from workbench.tui.state.selection import Pane, case_of, case_picture, panes_shown, run_message
+from workbench.tui.state.selection import Pane, case_of, panes_shown, run_message
 from workbench.tui.state.source import tree_message
-from workbench.tui.state.spans import EMPTY, Line, Role, Span
-from workbench.tui.state.status import model_label, models_label, status_line
+from workbench.tui.state.spans import Role
 from workbench.tui.state.tree import Row, TreeState
-from workbench.tui.widgets.bars import KeyBar, PaneTitle, RunChoice
-from workbench.tui.widgets.case_view import CaseView
+from workbench.tui.widgets.bars import KeyBar, PaneTitle
+from workbench.tui.widgets.case_pane import CasePane
+from workbench.tui.widgets.filter_box import FilterBox
+from workbench.tui.widgets.run_choice import RunChoice
 from workbench.tui.widgets.run_list import RunList
+from workbench.tui.widgets.run_pane import RunPane
 from workbench.tui.widgets.suite_tree import SuiteTree
 from workbench.tui.workspace import Workspace
 
 REST_S = 0.06
 """The other panes follow the tree's cursor once it has stood still for this long."""
-
-NOTICE_S = 6.0
-"""A notice stays this long, or until the next command."""
 
 
 class MainScreen(Screen[None]):
@@ -50,15 +58,24 @@ class MainScreen(Screen[None]):
     #panes > #run-pane { width: 1.2fr; }
     #panes > .beside { border-left: solid $border; }
     #panes > #suites-pane.alone { width: 1fr; max-width: 100%; }
-    #filter { height: 1; border: none; padding: 0 1; background: $panel; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("everywhere")
     AUTO_FOCUS = "#suites"
+    # Textual would draw the whole screen again each time the keyboard goes elsewhere.
+    focused: reactive[Widget | None] = reactive(None, repaint=False)
 
     class Free(Message):
         """Nothing else has the keyboard any more: no dialog, no filter."""
 
-    def __init__(self, book: RunBook, commands: Commands, *, models: tuple[str, ...], editor: str | None) -> None:
+    def __init__(
+        self,
+        book: RunBook,
+        commands: Commands,
+        *,
+        models: tuple[str, ...],
+        editor: str | None,
+        known_tools: KnownTools,
+    ) -> None:
         super().__init__()
         self.workspace = Workspace((), ())
         self.suites = TreeState((), ())
@@ -69,11 +86,16 @@ class MainScreen(Screen[None]):
         self.right: Pane = "case"
         self.zoomed = False
         self.chosen_run = 0
-        self._editor = editor
+        self.editor = editor
+        """The user's editor, as a command."""
         self.commands = commands
+        self.known_tools = known_tools
+        """The tools of the suites, as far as they are known without starting anything."""
+        self.desk = Desk()
+        self.on_change: Callable[[OpenSuite], None] = lambda suite: None
+        """Told of every suite whose document has changed."""
         self._resting: Timer | None = None
-        self._ticking: Timer | None = None
-        self._notice: Timer | None = None
+        self._bars = MainBars(self)
         self._shown: tuple[Pane, ...] = PANES
 
     def compose(self) -> ComposeResult:
@@ -84,45 +106,113 @@ class MainScreen(Screen[None]):
                 tree = SuiteTree(self.suites, self.book, "suites")
                 tree.message = (("Looking for suites …", "muted"),)
                 yield tree
-            with Vertical(id="case-pane", classes="beside"):
-                yield PaneTitle("case-title")
-                yield CaseView("case")
-            with Vertical(id="run-pane", classes="beside"):
-                yield PaneTitle("run-title")
-                yield RunChoice("choice")
-                yield RunList("run")
+                yield FilterBox()
+            yield CasePane("case-pane", classes="beside")
+            yield RunPane("run-pane", classes="beside")
         yield KeyBar("keys")
 
     def on_screen_suspend(self) -> None:
-        self.query_one("#keys", KeyBar).offer(())
+        self._bars.offer_no_keys()
 
     def on_screen_resume(self) -> None:
         self.refresh_bars()
         self.post_message(self.Free())
 
     def on_mount(self) -> None:
-        self.query_one("#choice").display = False
         self.place_panes()
 
     # What is there
 
-    def open(self, workspace: Workspace) -> None:
-        """Show suites: at the start, and after they were read again."""
+    @property
+    def case_pane(self) -> CasePane:
+        """The pane of the case."""
+        return self.query_one("#case-pane", CasePane)
+
+    @property
+    def run_pane(self) -> RunPane:
+        """The pane of the run."""
+        return self.query_one("#run-pane", RunPane)
+
+    def open(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
+        """Show suites: at the start, and after they were read again. The suites are returned that were edited here and
+        are something else on the disk now."""
         for run in workspace.recorded:
             self.book.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
         tree = self.query_one("#suites", SuiteTree)
         first = workspace.roots != self.workspace.roots
+        recordings = frozenset(run.planned.file.path for run in workspace.recorded)
+        conflicts = self.desk.take(workspace.files, recordings)
         if first:
-            self.suites = TreeState(workspace.roots, workspace.files)
+            self.suites = TreeState(workspace.roots, self.desk.suites)
             tree.state = self.suites
         else:
-            self.suites.reload(workspace.files)
+            self.suites.reload(self.desk.suites)
         self.workspace = workspace
         tree.message = tree_message(self.suites.filter)
         tree.move_cursor(self.suites.cursor)
         self.show_selected()
         if first and workspace.recorded:
             self.call_after_refresh(self._begin_on_run, only=len(workspace.files) == 1)
+        return conflicts
+
+    # Changing
+
+    def change(
+        self,
+        suite: OpenSuite,
+        document: Document,
+        said: str,
+        *,
+        group: Hashable | None = None,
+        case: str | None = None,
+    ) -> bool:
+        """Give a suite another document: the one way in which anything is edited; whether it is another one at all.
+
+        `said` is what was done, in words; changes of one `group` in a row are one step of undo; `case` is the key of
+        the case it was about, on which the tree's cursor is after an undo.
+        """
+        if not suite.change(document, said, group, case):
+            return False
+        self.show_change(suite)
+        return True
+
+    def follow_change(self, suite: OpenSuite, case: str | None) -> None:
+        """Show a suite whose document is another one now, with the tree's cursor on what was changed."""
+        self.suites.changed(suite)
+        if case is None or any(outline.key == case for outline in suite.cases):
+            self.suites.select(suite.path, case)
+        elif self.selected_suite is not suite:
+            self.suites.select(suite.path)
+        self.show_change(suite)
+
+    def show_change(self, suite: OpenSuite) -> None:
+        """Show a suite whose document is another one now."""
+        tree = self.query_one("#suites", SuiteTree)
+        if self.suites.changed(suite) or tree.cursor != self.suites.cursor:
+            tree.move_cursor(self.suites.cursor)
+        tree.repaint()
+        self.show_selected()
+        self.on_change(suite)
+
+    def add(self, suite: OpenSuite) -> None:
+        """Open one more suite, which need not be on the disk."""
+        if not any(suite.path.is_relative_to(root) for root in self.workspace.roots):
+            self.open(replace(self.workspace, roots=(*self.workspace.roots, suite.path)))
+        self.desk.add(suite)
+        self.suites.reload(self.desk.suites)
+        self.show_change(suite)
+
+    def select(self, path: Path, case: str | None = None) -> None:
+        """Put the tree's cursor on a suite or, by its key, on a case."""
+        self.suites.select(path, case)
+        self.query_one("#suites", SuiteTree).move_cursor(self.suites.cursor)
+        self.show_selected()
+
+    @property
+    def selected_suite(self) -> OpenSuite | None:
+        """The suite that the tree's cursor is on or in."""
+        row = self.suites.selected
+        return row.open if row is not None else None
 
     def _begin_on_run(self, *, only: bool) -> None:
         """Show the recorded run where there is no room for all panes; the tree gives way to the `only` one."""
@@ -137,16 +227,14 @@ class MainScreen(Screen[None]):
         """Let the other panes show what the tree's cursor stands on."""
         self._stop_resting()
         self.chosen_run = deciding_run(self.runs_shown)
-        picture = case_picture(self.suites)
-        self.query_one("#case", CaseView).show(picture.excerpt, picture.message, picture.line)
+        self.case_pane.show(self.suites)
         self.show_run()
 
     def show_run(self) -> None:
         """Show the chosen run of the selected case, or what to do when there is none."""
-        run, runs = self.run_shown, self.runs_shown
-        self.query_one("#choice", RunChoice).show(runs, self.chosen_run)
-        message = run_message(self.suites, self.models)
-        self.query_one("#run", RunList).show(run.view if run is not None else None, message)
+        runs = self.runs_shown
+        self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
+        self.run_pane.show(runs, self.chosen_run, run_message(self.suites, self.models))
         self.refresh_bars()
 
     @property
@@ -173,9 +261,9 @@ class MainScreen(Screen[None]):
         if batches or self.selected_case in cases:
             self.show_run()
         else:
-            self.show_status()
+            self._bars.show_status()
         if batches:
-            self._tick_while_running()
+            self._bars.tick_while_running()
 
     # Panes
 
@@ -185,7 +273,8 @@ class MainScreen(Screen[None]):
         if pane != "suites":
             self.right = pane
         self.place_panes()
-        self.query_one(f"#{pane}").focus()
+        # At once: what is typed next, and a field that opens in the pane, come after it.
+        self.set_focus(self.case_pane.target if pane == "case" else self.query_one(f"#{pane}"))
         self.refresh_bars()
 
     def bring(self, pane: Pane) -> None:
@@ -215,7 +304,7 @@ class MainScreen(Screen[None]):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         for pane in PANES:
-            if event.widget.id == pane and pane != self.pane:
+            if pane != self.pane and self.query_one(f"#{pane}-pane") in event.widget.ancestors and not self.filtering:
                 self.pane = pane
                 if pane != "suites":
                     self.right = pane
@@ -229,123 +318,37 @@ class MainScreen(Screen[None]):
 
     def refresh_bars(self) -> None:
         """Titles, status and keys, as things are now."""
-        self.show_titles()
-        self.show_status()
-        # Below a dialog no key of the main screen does anything.
-        self.query_one("#keys", KeyBar).offer(shown_keys(self.situation()) if self.app.screen is self else ())
+        self._bars.refresh()
 
     def show_titles(self) -> None:
         """Name the panes and what they show."""
-        run = self.run_shown
-        about = {
-            "suites": f"/{self.suites.filter}" if self.suites.filter else "",
-            "case": case_picture(self.suites).title,
-            "run": model_label(run.model) if run is not None and len(self.runs_shown) == 1 else "",
-        }
-        for pane in self._shown:
-            sharing = [other for other in PANES if other == pane or other not in self._shown]
-            panes = PANES if len(self._shown) == 1 else (pane,) if pane == "suites" else tuple(sharing)
-            title = self.query_one(f"#{pane}-title", PaneTitle)
-            title.show(panes, pane, pane == self.pane, about[pane], self._news() if pane == "run" else EMPTY)
+        self._bars.show_titles()
 
-    def _news(self) -> Line:
-        unseen = self.query_one("#run", RunList).unseen
-        if unseen:
-            return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
-        run, row = self.run_shown, self.suites.selected
-        if run is not None and row is not None and row.file is not None and row.file.hash != run.suite_hash:
-            return (Span("file changed since", "warned"),)
-        if run is not None and run.recorded:
-            return (Span("recorded", "muted"),)
-        return EMPTY
+    def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
+        """Say something at the bottom, for a while; `gently`: only where nothing else is said."""
+        self._bars.announce(text, role, sign, gently=gently)
 
-    def show_status(self) -> None:
-        """Counts, models, progress."""
-        models = models_label(self.models or self.suite_models())
-        counts, progress = self.book.counts(), self.book.progress()
-        place, cases = self.workspace.place, self.suites.case_count
-        status = self.query_one("#status", Bar)
-        status.say(lambda width: status_line(place, models, cases, counts, progress, width))
-
-    def suite_models(self) -> tuple[str, ...]:
-        """The models that the suites name themselves, or on which they were recorded."""
-        recorded = {run.planned.file.path: run.planned.model for run in self.workspace.recorded if run.known}
-        named: dict[str, None] = {}
-        for file in self.suites.files:
-            if file.suite is not None:
-                models = (recorded[file.path],) if file.path in recorded else file.suite.models
-                named.update(dict.fromkeys(models))
-        return tuple(named)
-
-    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something at the bottom, for a while."""
-        if self._notice is not None:
-            self._notice.stop()
-        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        self.query_one("#keys", KeyBar).announce((Span(said, role),))
-        self._notice = self.set_timer(NOTICE_S, self._end_notice)
-
-    def _end_notice(self) -> None:
-        if self._notice is not None:
-            self._notice.stop()
-            self._notice = None
-            self.query_one("#keys", KeyBar).clear_notice()
+    @property
+    def panes_in_sight(self) -> tuple[Pane, ...]:
+        """The panes that there is room for now."""
+        return self._shown
 
     # What can be done
-
-    def situation(self) -> Situation:
-        """What decides which actions can be taken."""
-        row, whole = self.suites.selected, self.whole
-        case = self.selected_case
-        file = row.file if row is not None else None
-        case_view, run_list = self.query_one("#case", CaseView), self.query_one("#run", RunList)
-        can_copy = {
-            "suites": row is not None,
-            "case": case_view.excerpt is not None,
-            "run": run_list.item is not None,
-        }
-        return Situation(
-            pane=self.pane,
-            row=row.key.kind if row is not None else None,
-            runnable=sum(len(ids) for _, ids in self.runnable_below(whole)) if whole is not None else 0,
-            broken=file is not None and file.suite is None,
-            case_running=case is not None and bool(self.book.under_way(case)),
-            running=len(self.book.under_way()),
-            shown=self._what_is_shown(),
-            runs=len(self.runs_shown),
-            has_file=file is not None,
-            has_text=can_copy[self.pane],
-            editor=self._editor,
-        )
-
-    def _what_is_shown(self) -> Shown:
-        run = self.run_shown
-        if run is None:
-            return "nothing"
-        return "a recording" if run.recorded else "a finished run" if run.result is not None else "a run"
 
     @property
     def whole(self) -> Row | None:
         """The suite or folder that the tree's cursor is on or in."""
-        row = self.suites.selected
-        if row is not None and row.case is not None:
-            return self.suites.rows[self.suites.parent(self.suites.cursor)]
-        return row
+        return self.suites.whole
 
-    def runnable_below(self, row: Row) -> list[tuple[SuiteFile, tuple[str, ...]]]:
+    def runnable_below(self, row: Row) -> list[tuple[OpenSuite, tuple[str, ...]]]:
         """The cases at or below a row that can run and are not running already."""
-        below = []
-        for file, ids in self.suites.cases_below(row):
-            free = tuple(case_id for case_id in ids if not self.book.under_way((file.path, case_id)))
-            if free:
-                below.append((file, free))
-        return below
+        return runnable_below(self.suites, row, self.book)
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the registry, or say why it cannot be taken."""
-        self._end_notice()
+        self._bars.end_notice()
         self._settle()
-        why = BY_ID[action_id].why_not(self.situation())
+        why = BY_ID[action_id].why_not(situation_of(self))
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
@@ -360,13 +363,18 @@ class MainScreen(Screen[None]):
     def _tree_opened(self) -> None:
         self.action_do("tree.open")
 
+    @on(RunChoice.Chosen)
+    def _run_chosen(self, event: RunChoice.Chosen) -> None:
+        self.chosen_run = event.index
+        self.show_run()
+
     @on(RunList.News)
     def _run_news(self) -> None:
         self.show_titles()
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
-        self.suites.set_filter(event.value)
+        self.suites.set_filter(event.value, self.book)
         tree = self.query_one("#suites", SuiteTree)
         tree.message = tree_message(self.suites.filter)
         tree.follow_state()
@@ -379,20 +387,11 @@ class MainScreen(Screen[None]):
     def open_filter(self) -> None:
         """Type to filter the tree."""
         self.go_to("suites")
-        if not self.query("#filter"):
-            box = Input(self.suites.filter, "words of name, id, tag or suite", id="filter", compact=True)
-            box.cursor_blink = False
-            self.query_one("#suites-pane").mount(box)
-        self.call_after_refresh(self._focus_filter)
-
-    def _focus_filter(self) -> None:
-        for box in self.query("#filter"):
-            box.focus()
+        self.query_one(FilterBox).open(self.suites.filter)
 
     def close_filter(self, *, keep: bool) -> None:
         """Back to the tree, with what the filter left, or with everything."""
-        for box in self.query("#filter"):
-            box.remove()
+        self.query_one(FilterBox).close()
         if not keep:
             self.suites.set_filter("")
         self.query_one("#suites", SuiteTree).follow_state()
@@ -421,11 +420,3 @@ class MainScreen(Screen[None]):
         if self._resting is not None:
             self._resting.stop()
             self._resting = None
-
-    def _tick_while_running(self) -> None:
-        going = self.book.progress().under_way
-        if going and self._ticking is None:
-            self._ticking = self.set_interval(1.0, self.show_status)
-        elif not going and self._ticking is not None:
-            self._ticking.stop()
-            self._ticking = None

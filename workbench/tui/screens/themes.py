@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
-from workbench.tui.theming import ThemeFile
+from workbench.tui.theme_files import ThemeFile
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, keys_line
 
 

@@ -20,7 +20,6 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
     ("once", Option("once", "until this program ends", key="o")),
     ("always", Option("always", "until this changes", key="a")),
     ("mocks", Option("mocks", "start nothing: the tools as last listed, answered by mocks", key="m")),
-    ("no", Option("no", "do not run this suite", key="n")),
 )
 
 
@@ -35,11 +34,22 @@ class TrustScreen(AskScreen[TrustAnswer]):
         Binding("n", "answer('no')", show=False),
     ]
 
-    def __init__(self, path: Path, needs: Needs, *, asked: Collection[ModelNeed] = (), mocks: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        needs: Needs,
+        *,
+        asked: Collection[ModelNeed] = (),
+        mocks: bool = False,
+        refusing: str = "do not run this suite",
+    ) -> None:
         super().__init__(
             lambda width: trust_lines(path, needs.lines(asked), width),
-            [answer for answer in _ANSWERS if mocks or answer[0] != "mocks"],
-            leaving="do not run",
+            [
+                *(answer for answer in _ANSWERS if mocks or answer[0] != "mocks"),
+                ("no", Option("no", refusing, key="n")),
+            ],
+            leaving=refusing.removesuffix(" this suite"),
             harmless=frozenset({"mocks"}) if mocks else frozenset(),
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
@@ -12,8 +11,8 @@ from workbench.reports.visible import one_line
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import json_line
-from workbench.tui.state.spans import Line, Role, Span, cut, padded, wrap, wrap_line
-from workbench.tui.state.wrapped import DISPLAY_LIMIT, safe_lines
+from workbench.tui.state.json_lines import JsonLines, compact_json
+from workbench.tui.state.spans import Line, Role, Span, cut, cut_line, padded, wrap
 
 ARGUMENT_INDENT = 6
 LONGEST_NAME = 18
@@ -21,6 +20,9 @@ LONGEST_NAME = 18
 
 SHORTEST_VALUE = 6
 """Cells that a value gets however long the names are."""
+
+_MOST_ON_ONE_ROW = 2_000
+"""Characters of a value that are looked at to show it on one row."""
 
 _EXPECTED = " expected "
 """Stands before what was expected, where there is room for the word."""
@@ -32,34 +34,36 @@ def argument_rows(
     issues: Sequence[Issue],
     width: int,
     expanded: bool,
-) -> list[Line]:
-    """The arguments that were given, then those that were expected and were not; a verdict that does not fit beside its
-    value goes below it. Expanded, values are shown whole, and issues say why."""
+) -> list[Sequence[Line]]:
+    """Lists of lines: the arguments that were given, then those that were expected and were not; a verdict that does
+    not fit beside its value goes below it. Expanded, values are shown whole, and issues say why."""
     absent = [verdict.argument for verdict in verdicts if not verdict.given and verdict.argument not in arguments]
     names = [*arguments, *absent]
     if not names:
-        return [(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]
+        return [[(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]]
     judged = {verdict.argument: verdict for verdict in verdicts}
     faults = {issue.argument: issue for issue in issues if issue.argument is not None}
     marks = {name: _mark(judged.get(name), faults.get(name)) for name in names}
-    values = {name: compact_json(arguments[name]) if name in arguments else "not given" for name in names}
+    values = {
+        name: compact_json(arguments[name], _MOST_ON_ONE_ROW) if name in arguments else "not given" for name in names
+    }
     name_width = min(max(cell_len(one_line(name)) for name in names), LONGEST_NAME)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = 2 + min(max(cell_len(mark) for mark, _ in marks.values()), room // 3)
     value_width = max(min(max(map(cell_len, values.values())), room - for_marks), SHORTEST_VALUE)
-    lines: list[Line] = []
+    parts: list[Sequence[Line]] = []
     for name in names:
         label = Span(" " * ARGUMENT_INDENT + padded(one_line(name), name_width) + "  ", "key")
         rows = _value_rows(values[name], marks[name], value_width, room, name in arguments)
         if expanded and name in arguments and cell_len(values[name]) > room - for_marks:
-            lines.append((label, Span(*marks[name])))
-            lines += indented(pretty_json(arguments[name], width - ARGUMENT_INDENT - 2), ARGUMENT_INDENT + 2)
+            parts.append([cut_line((label, Span(*marks[name])), width)])
+            parts.append(JsonLines(arguments[name], width, ARGUMENT_INDENT + 2))
         else:
-            lines.append((label, *rows[0]))
-            lines += indented(rows[1:], width - room)
+            parts.append([cut_line(row, width) for row in ((label, *rows[0]), *indented(rows[1:], width - room))])
         if expanded and name in faults:
-            lines += indented([(Span(row, "muted"),) for row in wrap(one_line(faults[name].why), room)], width - room)
-    return lines
+            why = [(Span(row, "muted"),) for row in wrap(one_line(faults[name].why), room)]
+            parts.append(indented(why, width - room))
+    return parts
 
 
 def _value_rows(value: str, mark: tuple[str, Role], value_width: int, room: int, given: bool) -> list[Line]:
@@ -111,20 +115,3 @@ def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Li
 def indented(lines: Sequence[Line], indent: int) -> list[Line]:
     """Lines moved to the right."""
     return [(Span(" " * indent), *line) for line in lines]
-
-
-def compact_json(value: JsonValue) -> str:
-    """A value as JSON on one line, cut at the display limit."""
-    return one_line(json.dumps(value, ensure_ascii=False)[:DISPLAY_LIMIT])
-
-
-def pretty_json(value: JsonValue, width: int) -> list[Line]:
-    """A value as indented, coloured JSON, wrapped."""
-    written = json.dumps(value, ensure_ascii=False, indent=2)
-    lines: list[Line] = []
-    for text in safe_lines(written):
-        hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
-        lines += wrap_line(json_line(text), width, hang)
-    if len(written) > DISPLAY_LIMIT:
-        lines.append((Span(f"{GLYPHS.running} cut here; y copies all of it", "comment"),))
-    return lines

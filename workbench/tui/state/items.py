@@ -96,9 +96,10 @@ class ResultItem:
 
 @dataclass(slots=True)
 class MissingItem:
-    """A call that was expected and never came."""
+    """A call that was expected and never came. `expected` is its place among the case's expected calls."""
 
     tool: str
+    expected: int
     verdicts: tuple[ArgumentVerdict, ...] = ()
     issues: tuple[Issue, ...] = ()
 

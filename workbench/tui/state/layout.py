@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import overload
 
 from rich.cells import cell_len
 
@@ -13,7 +12,7 @@ from workbench.grading.grade import Issue
 from workbench.reports.issues import issue_note
 from workbench.reports.values import progress_text, tokens_text
 from workbench.reports.visible import one_line
-from workbench.trajectory.events import ResponseFinished
+from workbench.trajectory.events import ResponseFinished, ResultReceived
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import json_line
@@ -21,9 +20,6 @@ from workbench.tui.state.argument_rows import (
     ARGUMENT_INDENT,
     LONGEST_NAME,
     argument_rows,
-    compact_json,
-    indented,
-    pretty_json,
     shown_at_argument,
     signed,
 )
@@ -39,8 +35,9 @@ from workbench.tui.state.items import (
     TextItem,
     ToolsItem,
 )
+from workbench.tui.state.json_lines import JoinedLines, JsonLines, LazyLines, compact_json
 from workbench.tui.state.outcome import outcome_lines
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
 from workbench.tui.state.words import duration, many
 from workbench.tui.state.wrapped import DISPLAY_LIMIT, GrowingText
 
@@ -55,7 +52,11 @@ COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "to
 """Rows that are shown of a long text before it is expanded."""
 
 
-class TextLines(Sequence[Line]):
+LARGEST = 8_000_000
+"""Characters of a result that are shown when it is expanded."""
+
+
+class TextLines(LazyLines):
     """The rows of a text as lines, made when they are asked for: text that streams in may be long."""
 
     def __init__(self, rows: list[str], indent: int, role: Role) -> None:
@@ -67,25 +68,40 @@ class TextLines(Sequence[Line]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> Line: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Line]: ...
-    def __getitem__(self, index: int | slice) -> Line | list[Line]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(self._count))]
+    def line(self, index: int) -> Line:
         return self._indent, Span(self._rows[index], self._role)
 
 
 def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
     """The lines of one item; none for an item that has nothing to show yet."""
     width = max(width, NARROWEST)
-    if isinstance(item, TextItem) and not item.reasoning and not item.text.hidden:
-        return TextLines(item.text.rows(width - CALL_INDENT), CALL_INDENT, "text")
-    return [cut_line(line, width) for line in _lines_of(item, width, expanded)]
+    match item:
+        case TextItem():
+            return _text(item, width, expanded)
+        case CallItem():
+            return _call(item, width, expanded)
+        case ResultItem():
+            return _result(item, width, expanded)
+        case _:
+            return [cut_line(line, width) for line in _short(item, width, expanded)]
 
 
-def _lines_of(item: Item, width: int, expanded: bool) -> list[Line]:
+def rough_height(item: Item, width: int) -> int:
+    """About how many lines an item has, folded, at next to no cost; none only if it has none."""
+    match item:
+        case TextItem():
+            return 0 if item.text.blank else 1 + len(item.text.text) // max(width, NARROWEST)
+        case CallItem():
+            return 1 + max(len(item.arguments or ()), 1) + len(item.issues)
+        case ResultItem():
+            return 1 if item.result is not None or item.held is not None or item.executing else 0
+        case RoundItem() | OutcomeItem():
+            return 1 + len(item.errors if isinstance(item, RoundItem) else item.issues)
+        case _:
+            return 1
+
+
+def _short(item: Item, width: int, expanded: bool) -> list[Line]:
     match item:
         case MessageItem():
             return _message(item, width, expanded)
@@ -95,16 +111,12 @@ def _lines_of(item: Item, width: int, expanded: bool) -> list[Line]:
             return _notice(item, width)
         case RoundItem():
             return _round(item, width)
-        case TextItem():
-            return _text(item, width, expanded)
-        case CallItem():
-            return _call(item, width, expanded)
-        case ResultItem():
-            return _result(item, width, expanded)
         case MissingItem():
             return _missing(item, width, expanded)
         case OutcomeItem():
             return [EMPTY, *outcome_lines(item, width, expanded)]
+        case _:
+            raise TypeError(f"{type(item).__name__} is laid out elsewhere")
 
 
 def _head(number: int | None, label: str, role: Role = "strong") -> Line:
@@ -116,10 +128,11 @@ def _message(item: MessageItem, width: int, expanded: bool) -> list[Line]:
     role: Role = "muted" if item.role in ("system", "tool") else "text"
     label = "result" if item.role == "tool" else "model" if item.role == "assistant" else item.role
     limit = None if expanded else COLLAPSED_ROWS.get(item.role, 3)
-    rows = [] if item.text.blank else _rows(item.text, width - BODY, limit, role)
+    rows = [] if item.text.blank else [line[1:] for line in _rows(item.text, width, limit, role, BODY)]
     for call in item.calls:
-        shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments))}"
-        rows.append((Span(cut(shown, width - BODY), "muted"),))
+        shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments), DISPLAY_LIMIT)}"
+        texts = wrap(shown, width - BODY) if expanded else [cut(shown, width - BODY)]
+        rows += [(Span(text, "muted"),) for text in texts]
     head = _head(item.number, label, "muted" if item.role == "system" else "strong")
     first, *others = rows or [EMPTY]
     return [(*head, *first), *((Span(" " * BODY), *row) for row in others)]
@@ -186,38 +199,38 @@ def _timing(response: ResponseFinished, room: int) -> str:
     return separator.join(parts)
 
 
-def _text(item: TextItem, width: int, expanded: bool) -> list[Line]:
+def _text(item: TextItem, width: int, expanded: bool) -> Sequence[Line]:
     if item.text.blank:
         return []
     role: Role = "muted" if item.reasoning else "text"
     limit = COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done and not expanded else None
-    return [(Span(" " * CALL_INDENT), *row) for row in _rows(item.text, width - CALL_INDENT, limit, role)]
+    return _rows(item.text, width, limit, role, CALL_INDENT)
 
 
-def _call(item: CallItem, width: int, expanded: bool) -> list[Line]:
+def _call(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
     head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
     if item.server is not None:
         head = (*head, Span(f"  on {one_line(item.server)}", "muted"))
-    lines = [cut_line(head, width)]
+    parts: list[Sequence[Line]] = [[cut_line(head, width)]]
     room = width - ARGUMENT_INDENT
     if item.arguments is None:
         written = one_line("".join(item.fragments)[-4 * width :])
         if written:
             tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
-            lines.append((Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted")))
+            parts.append([(Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted"))])
     elif item.problem is not None:
-        lines += signed(GLYPHS.failed, one_line(item.problem), "failed", width, ARGUMENT_INDENT)
+        parts.append(signed(GLYPHS.failed, one_line(item.problem), "failed", width, ARGUMENT_INDENT))
         limit = None if expanded else 2
-        lines += indented(_rows(GrowingText(item.raw or ""), room, limit, "muted"), ARGUMENT_INDENT)
+        parts.append(_rows(GrowingText(item.raw or ""), width, limit, "muted", ARGUMENT_INDENT))
     else:
-        lines += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded)
+        parts += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded)
     for issue in item.issues:
         if not shown_at_argument(issue, item.verdicts, item.arguments or {}):
-            lines += _issue(issue, width, ARGUMENT_INDENT)
-    return lines
+            parts.append(_issue(issue, width, ARGUMENT_INDENT))
+    return JoinedLines(parts)
 
 
-def _result(item: ResultItem, width: int, expanded: bool) -> list[Line]:
+def _result(item: ResultItem, width: int, expanded: bool) -> Sequence[Line]:
     result = item.result
     if result is None:
         return _unanswered(item, width)
@@ -228,21 +241,24 @@ def _result(item: ResultItem, width: int, expanded: bool) -> list[Line]:
     head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.result} ", "accent"), Span(source, "muted"))
     if result.is_error:
         head = (*head, Span("  error", "failed"))
-    room = width - ARGUMENT_INDENT
     compact = one_line(result.content[: 4 * width])
-    used = sum(cell_len(span.text) for span in head) + 2
-    if not expanded and used + cell_len(compact) <= width:
+    if not expanded and cells(head) + 2 + cell_len(compact) <= width:
         painted = (Span(compact, role),) if result.is_error else json_line(compact)
         return [(*head, Span("  "), *painted)]
-    body: list[Line]
-    parsed = _parsed(result.content)
-    if expanded and parsed is not None:
-        body = pretty_json(parsed, room)
-    else:
-        body = _rows(GrowingText(result.content), room, None if expanded else COLLAPSED_ROWS["result"], role)
-        if parsed is not None:
-            body = [json_line("".join(span.text for span in row)) if row[0].role == role else row for row in body]
-    return [head, *indented(body, ARGUMENT_INDENT)]
+    return JoinedLines([[cut_line(head, width)], _body(result, role, width, expanded)])
+
+
+def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
+    """What a result says, below its head."""
+    parsed = _parsed(result.content, LARGEST if expanded else DISPLAY_LIMIT)
+    if parsed is not None and expanded:
+        return JsonLines(parsed, width, ARGUMENT_INDENT)
+    if expanded:
+        return _rows(GrowingText(result.content, LARGEST), width, None, role, ARGUMENT_INDENT)
+    rows = _rows(GrowingText(result.content[:DISPLAY_LIMIT]), width, COLLAPSED_ROWS["result"], role, ARGUMENT_INDENT)
+    if parsed is None:
+        return rows
+    return [(indent, *(json_line(text.text) if text.role == role else (text,))) for indent, text in rows]
 
 
 def _unanswered(item: ResultItem, width: int) -> list[Line]:
@@ -281,27 +297,25 @@ def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
     return signed(GLYPHS.warned, text, "warned", width, indent)
 
 
-def _rows(text: GrowingText, width: int, limit: int | None, role: Role) -> list[Line]:
-    """Wrapped rows of a text, at most `limit` of them; the last line says what is not shown."""
-    rows = text.rows(width)
-    while rows and not rows[-1].strip():
-        rows = rows[:-1]
+def _rows(text: GrowingText, width: int, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
+    """Wrapped rows of a text, at most `limit` of them, behind a span of blanks; the last one says what is not shown."""
+    rows = text.rows(width - indent)
+    lead = Span(" " * indent)
     if limit == 1 and len(rows) > 1:
-        return [(Span(cut(rows[0] + " " + rows[1], width), role),)]
-    shown = rows if limit is None or len(rows) <= limit else rows[:limit]
-    lines: list[Line] = [(Span(row, role),) for row in shown]
-    if len(shown) < len(rows):
-        note = f"{GLYPHS.running} {many(len(rows) - len(shown), 'more line')}, Enter shows them"
-        lines.append((Span(note, "comment"),))
-    elif text.hidden:
-        note = f"{GLYPHS.running} {text.hidden:,} more characters; y copies all of them"
-        lines.append((Span(note, "comment"),))
-    return lines
+        return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
+    lines = TextLines(rows, indent, role)
+    if limit is not None and len(lines) > limit:
+        note = f"{GLYPHS.running} {many(len(lines) - limit, 'more line')}, Enter shows them"
+        return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]
+    if not text.hidden:
+        return lines
+    note = f"{GLYPHS.running} {text.hidden:,} more characters; y copies all of them"
+    return JoinedLines([lines, [(lead, Span(cut(note, width - indent), "comment"))]])
 
 
-def _parsed(content: str) -> JsonValue:
+def _parsed(content: str, longest: int) -> JsonValue:
     """The JSON object or list that a result is, or `None`."""
-    if content[:1] not in ("{", "[") or len(content) > DISPLAY_LIMIT:
+    if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
         value: JsonValue = json.loads(content)

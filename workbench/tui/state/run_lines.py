@@ -1,13 +1,20 @@
-"""A run as one list of lines of a given width: which item is where is found by bisection over prefix sums, and laid out
-items are kept for a while, so that a screen costs its visible lines however long the run is."""
+"""A run as one list of lines of a given width.
+
+Items are laid out where somebody looks; of the others it is known about how high they are. So a screen costs its
+visible lines however long the run is. A line's number may change when items above it are laid out: `settle` says to
+what.
+"""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from workbench.reports.issues import issue_text
+from workbench.tui.state.heights import Heights
 from workbench.tui.state.items import (
     CallItem,
     Item,
@@ -20,124 +27,275 @@ from workbench.tui.state.items import (
     TextItem,
     ToolsItem,
 )
-from workbench.tui.state.layout import lines_of
+from workbench.tui.state.json_lines import TOO_DEEP
+from workbench.tui.state.layout import lines_of, rough_height
+from workbench.tui.state.run_search import Found, found_in, marked, pattern_for, times_in
 from workbench.tui.state.run_view import RunView
-from workbench.tui.state.spans import EMPTY, Line
+from workbench.tui.state.spans import EMPTY, Line, Role, plain
 
 KEPT_LAYOUTS = 512
 """Items whose lines are kept."""
 
+_UNBROKEN = 200
+"""Cells in which what is short is on one line."""
+
+
+class Place(NamedTuple):
+    """A line of an item, and where the item was: what a line is called while lines above it are added."""
+
+    item: Item
+    line: int
+    number: int
+
 
 class RunLines:
-    """The lines of one run at one width."""
+    """The lines of one run at one width, and what is searched for in them."""
 
     def __init__(self, view: RunView, width: int) -> None:
         self.view = view
         self.width = width
         self.laid_out = 0
         """How many items were laid out since this was made: what a frame costs."""
+        self.looked_for = ""
+        """The text that is searched for; empty: none."""
+        self._pattern: re.Pattern[str] | None = None
+        self._times: list[int] = []
+        """How often each item says it."""
+        self._found: dict[int, list[Found]] = {}
+        self._current: tuple[int, int] | None = None
+        """The match that was gone to: its item, and which of the item's matches it is."""
         self._expanded: set[int] = set()
-        self._heights: list[int] = []
-        self._starts: list[int] = [0]
-        self._valid = 0
+        """By identity: items may be put in between."""
         self._layouts: dict[int, Sequence[Line]] = {}
         view.take_changes()
         view.take_cut()
-        self._measure(range(len(view.items)))
+        self._begin_anew(Heights(rough_height(item, width) for item in view.items))
 
     @property
     def count(self) -> int:
-        """Number of lines."""
-        self._sum_up()
-        return self._starts[-1]
+        """Number of lines, as far as it is known."""
+        return self._heights.total
 
     def line(self, index: int) -> Line:
-        """One line; an empty one beyond the end."""
+        """One line, what is searched for being marked; an empty one beyond the end."""
         item = self.item_at(index)
         if item is None:
             return EMPTY
-        return self._lines(item)[index - self._starts[item]]
+        lines, at = self._lines(item), index - self._heights.start_of(item)
+        if at >= len(lines):
+            return EMPTY  # it was thought to be higher
+        pieces = self._pieces(item, at)
+        return marked(lines[at], pieces) if pieces else lines[at]
 
     def item_at(self, index: int) -> int | None:
         """The item to which a line belongs."""
-        if not 0 <= index < self.count:
-            return None
-        return bisect_right(self._starts, index) - 1
+        return self._heights.item_at(index) if 0 <= index < self.count else None
 
     def start_of(self, item: int) -> int:
         """The first line of an item."""
-        self._sum_up()
-        return self._starts[item]
+        return self._heights.start_of(item)
 
     def heights_from(self, first: int) -> int:
         """How many items from `first` on have lines to show."""
-        return sum(height > 0 for height in self._heights[first:])
+        return self._heights.shown_from(first)
+
+    def place_of(self, index: int) -> Place | None:
+        """What stands in a line, however many lines come before it later."""
+        item = self.item_at(index)
+        return Place(self._items[item], index - self._heights.start_of(item), item) if item is not None else None
+
+    def index_of(self, place: Place | None, otherwise: int) -> int:
+        """Where that stands now, an item that became lower having its last line there; `otherwise` when it is gone."""
+        if place is None:
+            return otherwise
+        if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
+            return self._index_in(place.number, place.line)
+        item = next((at for at, other in enumerate(self._items) if other is place.item), None)
+        return self._index_in(item, place.line) if item is not None else min(otherwise, self.count)
+
+    def settle(self, index: int, rows: int) -> int:
+        """Lay out what stands within `rows` of a line, above and below; the number that the line has then."""
+        item = self.item_at(index)
+        if item is None:
+            return index
+        at = index - self._heights.start_of(item)
+        self._know(item)
+        room = rows - at
+        for other in range(item - 1, -1, -1):
+            if room <= 0:
+                break
+            self._know(other)
+            room -= self._heights[other]
+        room = rows - (self._heights[item] - at)
+        for other in range(item + 1, len(self._items)):
+            if room <= 0:
+                break
+            self._know(other)
+            room -= self._heights[other]
+        return self._index_in(item, at)
 
     def sync(self) -> bool:
         """Take over what changed in the run; whether anything did."""
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
-            self._expanded = set()
-            self._measure(range(len(self.view.items)), forget=True)
+            self._begin_anew(Heights(rough_height(item, self.width) for item in self.view.items))
         else:
             if cut is not None:
                 self._forget_from(cut)
-            self._measure(changed)
+            self._take(changed)
         return rebuilt or cut is not None or bool(changed)
 
     def resize(self, width: int) -> None:
         """Lay everything out at another width."""
         if width != self.width:
             self.width = width
-            self._measure(range(len(self.view.items)), forget=True)
+            self._layouts.clear()
+            self._found.clear()
+            self._known = bytearray(len(self._items))
 
     def toggle(self, item: int) -> None:
         """Expand an item, or fold it again."""
-        self._expanded ^= {item}
-        self._measure([item])
+        self._expanded ^= {id(self._items[item])}
+        self._measure(item)
+
+    # Searching
+
+    def search(self, text: str) -> None:
+        """Look for a text from now on; a blank one ends that."""
+        longer = bool(self.looked_for.strip()) and text.startswith(self.looked_for)
+        self.looked_for, self._pattern, self._current = text, pattern_for(text), None
+        self._found.clear()
+        self._count_matches(longer=longer)
+
+    @property
+    def matches(self) -> int:
+        """How often the run says what is searched for."""
+        return sum(self._times)
+
+    @property
+    def match(self) -> int | None:
+        """Which of the matches was gone to last, from 0."""
+        if self._current is None:
+            return None
+        item, number = self._current
+        return sum(self._times[:item]) + number
+
+    def go_to_match(self, step: int, line: int) -> int | None:
+        """Go to the next match (`step` 1) or the one before (-1), around the end; without one so far, to the first one
+        in or below `line`. Expands what it is in. The line it stands in; `None` when there is none."""
+        total = self.matches
+        if not total:
+            return None
+        now = self.match
+        if now is None:
+            item = self.item_at(line) or 0
+            before = sum(self._times[:item])
+            if self._times[item]:
+                before += bisect_left([found.line for found in self._matches_in(item)], line - self.start_of(item))
+            wanted = before if step > 0 else before - 1
+        else:
+            wanted = now + step
+        wanted %= total
+        item = 0
+        while wanted >= self._times[item]:
+            wanted -= self._times[item]
+            item += 1
+        self._current = item, wanted
+        if len(self._matches_in(item)) < self._times[item] and id(self._items[item]) not in self._expanded:
+            self.toggle(item)
+        found = self._matches_in(item)
+        return self.start_of(item) + (found[min(wanted, len(found) - 1)].line if found else 0)
+
+    def _count_matches(self, *, longer: bool = False) -> None:
+        """Count anew; an item that did not say the beginning of a `longer` text does not say all of it."""
+        pattern, before = self._pattern, self._times
+        if pattern is None:
+            self._times = [0] * len(self._items)
+            return
+        self._times = [
+            times_in(item, pattern) if not longer or before[index] else 0 for index, item in enumerate(self._items)
+        ]
+
+    def _matches_in(self, item: int) -> list[Found]:
+        if self._pattern is None or not self._times[item]:
+            return []
+        if item not in self._found:
+            self._found[item] = found_in(self._lines(item), self._pattern)
+        return self._found[item]
+
+    def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
+        """What is to be marked in a line of an item."""
+        found = self._matches_in(item)
+        current = self._current[1] if self._current is not None and self._current[0] == item else -1
+        # A match goes over a few lines at most: those that may reach this one begin shortly before it.
+        first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
+        pieces: list[tuple[int, int, Role]] = []
+        for number in range(first, len(found)):
+            if found[number].line > line:
+                break
+            role: Role = "badge" if number == min(current, len(found) - 1) else "match"
+            pieces += [(start, end, role) for at, start, end in found[number].pieces if at == line]
+        return pieces
+
+    # Laying out
+
+    def _begin_anew(self, heights: Heights) -> None:
+        self._items = list(self.view.items)
+        self._heights = heights
+        self._known = bytearray(len(self._items))
+        """Which heights are known, and not only about."""
+        self._layouts.clear()
+        self._found.clear()
+        self._current = None
+        self._count_matches()
 
     def _forget_from(self, first: int) -> None:
-        del self._heights[first:]
-        self._valid = min(self._valid, first)
-        self._expanded = {item for item in self._expanded if item < first}
+        del self._items[first:], self._known[first:], self._times[first:]
+        self._heights.cut(first)
+        self._expanded &= {id(item) for item in self._items}
         self._layouts = {item: lines for item, lines in self._layouts.items() if item < first}
+        self._found = {item: found for item, found in self._found.items() if item < first}
+        if self._current is not None and self._current[0] >= first:
+            self._current = None
 
-    def _measure(self, items: range | list[int], *, forget: bool = False) -> None:
-        if forget:
-            self._layouts.clear()
-            self._heights = []
-            self._valid = 0
-        for item in items:
-            self._layouts.pop(item, None)
-            height = len(self._lines(item))
-            if item < len(self._heights):
-                if self._heights[item] == height:
-                    continue
-                self._heights[item] = height
-            else:
-                self._heights.append(height)
-            self._valid = min(self._valid, item)
+    def _take(self, changed: Iterable[int]) -> None:
+        """Take over items that changed, and new ones."""
+        for item in changed:
+            if item == len(self._items):
+                self._items.append(self.view.items[item])
+                self._heights.append(0)
+                self._known.append(0)
+                self._times.append(0)
+            self._measure(item)
+            if self._pattern is not None:
+                self._times[item] = times_in(self._items[item], self._pattern)
+
+    def _measure(self, item: int) -> None:
+        self._layouts.pop(item, None)
+        self._found.pop(item, None)
+        self._heights[item] = len(self._lines(item))
+        self._known[item] = 1
+
+    def _know(self, item: int) -> None:
+        if not self._known[item]:
+            self._measure(item)
+
+    def _index_in(self, item: int, line: int) -> int:
+        return self._heights.start_of(item) + max(min(line, self._heights[item] - 1), 0)
 
     def _lines(self, item: int) -> Sequence[Line]:
         lines = self._layouts.get(item)
         if lines is None:
-            lines = lines_of(self.view.items[item], self.width, item in self._expanded)
+            shown = self._items[item]
+            lines = lines_of(shown, self.width, id(shown) in self._expanded)
             self.laid_out += 1
             self._layouts[item] = lines
             if len(self._layouts) > KEPT_LAYOUTS:
-                del self._layouts[next(iter(self._layouts))]
+                first = next(iter(self._layouts))
+                del self._layouts[first]
+                self._found.pop(first, None)
         return lines
-
-    def _sum_up(self) -> None:
-        if self._valid == len(self._heights) and len(self._starts) == len(self._heights) + 1:
-            return
-        del self._starts[self._valid + 1 :]
-        total = self._starts[self._valid]
-        for height in self._heights[self._valid :]:
-            total += height
-            self._starts.append(total)
-        self._valid = len(self._heights)
 
 
 def copied_text(item: Item) -> tuple[str, str]:
@@ -150,7 +308,8 @@ def copied_text(item: Item) -> tuple[str, str]:
         case NoticeItem():
             return item.text, "the notice"
         case RoundItem():
-            return "\n".join(item.errors), "the errors"
+            shown = "\n".join(plain(line).strip() for line in lines_of(item, _UNBROKEN))
+            return ("\n".join(item.errors), "the errors") if item.errors else (shown, "the answer's time and tokens")
         case CallItem():
             return _call_text(item), "the call"
         case ResultItem():
@@ -163,7 +322,10 @@ def copied_text(item: Item) -> tuple[str, str]:
 
 
 def _call_text(item: CallItem) -> str:
-    arguments = item.raw if item.raw is not None or item.arguments is None else json.dumps(dict(item.arguments))
+    try:
+        arguments = item.raw if item.raw is not None or item.arguments is None else json.dumps(dict(item.arguments))
+    except RecursionError:
+        arguments = TOO_DEEP
     return f"{item.tool} {arguments if arguments is not None else ''.join(item.fragments)}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from workbench.grading.grade import CallPairing, Issue, RunResult
+from workbench.grading.grade import RunResult
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -34,7 +34,6 @@ from workbench.tui.state.items import (
     CallItem,
     Item,
     MessageItem,
-    MissingItem,
     NoticeItem,
     OutcomeItem,
     ResultItem,
@@ -42,6 +41,7 @@ from workbench.tui.state.items import (
     TextItem,
     ToolsItem,
 )
+from workbench.tui.state.missing import PlacedCall, missing_calls
 from workbench.tui.state.words import duration
 from workbench.tui.state.wrapped import GrowingText
 
@@ -120,9 +120,9 @@ class RunView:
             case RunFinished() as finish:
                 self._end(finish)
 
-    def grade(self, result: RunResult, expected: Sequence[str] = ()) -> None:
+    def grade(self, result: RunResult, expected: Sequence[PlacedCall] = ()) -> None:
         """Put the grade where it belongs: verdicts and issues to their calls, missing calls where they were expected.
-        `expected` are the tools of the case's expected calls. Only the first grade counts."""
+        `expected` are the case's expected calls with their places. Only the first grade counts."""
         if self.graded:
             return
         if self._outcome is None:
@@ -140,7 +140,7 @@ class RunView:
         outcome = self.items[self._outcome]
         assert isinstance(outcome, OutcomeItem)
         outcome.result = result
-        placed = self._missing(pairings, issues, expected)
+        placed = missing_calls(pairings, issues, expected, self._order, self._outcome)
         shown = {issue.expected_call for _, item in placed for issue in item.issues}
         outcome.issues = tuple(
             issue
@@ -248,30 +248,6 @@ class RunView:
         self._go_on(None)
         if self._outcome is None:
             self._outcome = self._append(OutcomeItem(finish))
-
-    def _missing(
-        self, pairings: Sequence[CallPairing], issues: Sequence[Issue], tools: Sequence[str]
-    ) -> list[tuple[int, MissingItem]]:
-        """Expected calls that never came, each with the index before which it is shown: behind the call of the nearest
-        earlier expectation that was met, else before the first call."""
-        assert self._outcome is not None
-        where = self._order[0] if self._order else self._outcome
-        placed: list[tuple[int, MissingItem]] = []
-        by_expected = {pairing.expected_call: pairing for pairing in pairings if pairing.expected_call is not None}
-        lost = {issue.expected_call for issue in issues if issue.kind == "missing call"} | {
-            expected for expected, pairing in by_expected.items() if pairing.call is None
-        }
-        for expected in sorted({*by_expected, *(index for index in lost if index is not None)}):
-            pairing = by_expected.get(expected)
-            if pairing is not None and pairing.call is not None and pairing.call < len(self._order):
-                where = self._order[pairing.call] + 2
-            elif expected in lost:
-                own = tuple(issue for issue in issues if issue.expected_call == expected and issue.call is None)
-                named = tools[expected] if expected < len(tools) else None
-                tool = named or next((issue.tool for issue in own if issue.tool), "a call")
-                placed.append((where, MissingItem(tool, pairing.arguments if pairing else (), own)))
-        placed.sort(key=lambda pair: pair[0])
-        return placed
 
     def _is_under_way(self, number: int) -> bool:
         asked = self._asked()

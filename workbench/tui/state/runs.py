@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,11 @@ from workbench.batches.plan import PlannedRun
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status
 from workbench.trajectory.events import Event, Paused, Resumed
+from workbench.tui.state.document import CaseOutline
+from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_view import RunView
+from workbench.tui.state.spend import Spend, spend_of, total
+from workbench.tui.state.tally import Tally
 
 CaseKey = tuple[Path, str]
 """A case: its suite's file and its id."""
@@ -39,6 +43,8 @@ class RunRecord:
     view: RunView = field(default_factory=RunView)
     stage: Stage = "waiting"
     result: RunResult | None = None
+    spent: Spend = field(default_factory=Spend)
+    """What it used, once it is over; nothing for a recorded one."""
     held: bool = False
     """Whether it waits for a person."""
     saved_in: Path | None = None
@@ -71,6 +77,17 @@ class RunRecord:
     def suite_hash(self) -> str:
         return self.planned.file.hash
 
+    def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
+        """Whether the run was made of the case, and under the suite's settings, as they are now."""
+        now = suite.file.suite
+        if now is None or case is None or self.planned.file.suite is None:
+            return suite.file.hash == self.suite_hash
+        if now is self.planned.file.suite:
+            return True
+        rest = {"cases": ()}
+        same_settings = now.model_copy(update=rest) == self.planned.file.suite.model_copy(update=rest)
+        return same_settings and now.cases[case.index] == self.planned.case
+
     def add(self, event: Event) -> None:
         """Take one more event."""
         if not self.events and self.started_at:
@@ -81,7 +98,8 @@ class RunRecord:
     def finish(self, result: RunResult) -> None:
         """Take the end."""
         self.stage, self.result, self.held = "done", result, False
-        self.view.grade(result, tuple(call.tool for call in self.planned.case.expected_calls()))
+        self.spent = Spend() if self.recorded else spend_of(self.model, result)
+        self.view.grade(result, tuple(self.planned.case.placed_expected_calls()))
 
 
 @dataclass(frozen=True)
@@ -153,7 +171,14 @@ class RunBook:
         self._latest: dict[CaseKey, dict[_Kind, RunRecord]] = {}
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
+        self._going: dict[CaseKey, list[RunRecord]] = {}
         self._summaries: dict[CaseKey, CaseSummary] = {}
+        self._totals: tuple[Spend, bool] | None = None
+        """What the latest runs used, and whether any failed; `None` when that is to be added up again."""
+        self._counted: Tally[CaseKey] = Tally()
+        self._uncounted: set[CaseKey] = set()
+        self._revisions: dict[Path, int] = {}
+        self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
         self._questions: list[Question] = []
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
@@ -170,7 +195,7 @@ class RunBook:
                     held = isinstance(happened.what, Paused) or (record.held and not isinstance(happened.what, Resumed))
                     if record.stage == "waiting" or held != record.held:
                         record.stage, record.held = "running", held
-                        self._summaries.pop((record.path, record.case_id), None)
+                        self._touch(record)
                     if not held:
                         self._withdraw(record.run_id)
                     return record.path, record.case_id
@@ -199,7 +224,8 @@ class RunBook:
                 record.add(event)
             record.finish(result)
             latest[kind] = record
-            self._summaries.pop((planned.file.path, planned.case.id), None)
+            self._totals = None
+            self._touch(record)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -222,24 +248,46 @@ class RunBook:
             self._summaries[case] = _summarised(_counting(self._latest[case]))
         return self._summaries[case]
 
-    def tally(self, cases: Iterable[CaseKey]) -> tuple[int, int]:
-        """Of some cases: how many passed or warned, and how many came to an end, a verdict or an error."""
-        good = ended = 0
-        for case in cases if self._latest else ():
-            status = self.summary(case).status
-            good += status in ("passed", "warned")
-            ended += status in ("passed", "warned", "failed", "error")
-        return good, ended
+    def tally(self, suite: Path, cases: tuple[str, ...]) -> tuple[int, int]:
+        """Of some cases of a suite: how many passed or warned, and how many came to an end, a verdict or an error.
+
+        Asking for the same ones again costs nothing until something happens to one of the suite.
+        """
+        revision = self._revisions.get(suite)
+        if revision is None:
+            return 0, 0
+        known = self._tallies.get(suite)
+        if known is None or known[0] is not cases or known[1] != revision:
+            statuses = [self.summary((suite, case)).status for case in cases]
+            good = statuses.count("passed") + statuses.count("warned")
+            ended = good + statuses.count("failed") + statuses.count("error")
+            known = self._tallies[suite] = (cases, revision, (good, ended))
+        return known[2]
 
     def counts(self) -> Counts:
         """The latest runs of all cases."""
-        counted: dict[str, int] = {}
-        for runs in self._latest.values():
-            for run in _counting(runs):
-                name = run.result.status if run.result is not None else run.stage
-                counted[name] = counted.get(name, 0) + 1
-        counted.pop("done", None)
-        return Counts(**counted, held=sum(run.held for run in self._runs.values()))
+        for case in self._uncounted:
+            runs = _counting(self._latest[case])
+            names = (run.result.status if run.result is not None else run.stage for run in runs)
+            self._counted.put(case, tuple(name for name in names if name != "done"))
+        self._uncounted.clear()
+        return Counts(**self._counted.totals, held=sum(run.held for run in self._runs.values()))
+
+    @property
+    def any_failed(self) -> bool:
+        """Whether the latest run of any case failed, or broke off."""
+        return self._added_up()[1]
+
+    def spend(self) -> Spend:
+        """What the latest runs of all cases used."""
+        return self._added_up()[0]
+
+    def _added_up(self) -> tuple[Spend, bool]:
+        if self._totals is None:
+            latest = [run for runs in self._latest.values() for run in runs.values()]
+            failed = any(run.result is not None and run.result.status in ("failed", "error") for run in latest)
+            self._totals = total(run.spent for run in latest), failed
+        return self._totals
 
     def progress(self) -> Progress:
         """Of the batches under way; when there are none, of the last one."""
@@ -254,27 +302,40 @@ class RunBook:
 
     def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
         """The runs that wait or run: of one case, or all."""
-        return [run for run in self._runs.values() if case is None or (run.path, run.case_id) == case]
+        return list(self._runs.values() if case is None else self._going.get(case, ()))
 
     def _start(self, event: BatchStarted) -> None:
         self._batches[event.batch] = _Batch(self._clock(), len(event.runs))
         self._last_batch = event.batch
+        self._totals = None
         fresh: dict[CaseKey, dict[_Kind, RunRecord]] = {}
         for planned in event.runs:
             record = RunRecord(planned, event.batch)
             self._runs[planned.run_id] = record
-            fresh.setdefault((record.path, record.case_id), {})[record.model, record.repeat, False] = record
-            self._summaries.pop((record.path, record.case_id), None)
+            case_key = (record.path, record.case_id)
+            self._going.setdefault(case_key, []).append(record)
+            fresh.setdefault(case_key, {})[record.model, record.repeat, False] = record
+            self._touch(record)
         for case, runs in fresh.items():
             runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if run.recorded}
             self._latest[case] = runs
 
     def _finish(self, record: RunRecord, result: RunResult) -> None:
         record.finish(result)
+        self._totals = None
         self._withdraw(record.run_id)
-        self._summaries.pop((record.path, record.case_id), None)
+        self._touch(record)
+        case = (record.path, record.case_id)
+        self._going[case] = [run for run in self._going[case] if run is not record]
         if (batch := self._batches.get(record.batch)) is not None:
             batch.done += 1
+
+    def _touch(self, record: RunRecord) -> None:
+        """What is known of the record's case is to be found out anew."""
+        case = (record.path, record.case_id)
+        self._summaries.pop(case, None)
+        self._uncounted.add(case)
+        self._revisions[record.path] = self._revisions.get(record.path, 0) + 1
 
     def _withdraw(self, run_id: str) -> None:
         if self._questions:

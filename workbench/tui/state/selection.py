@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.reports.visible import one_line
-from workbench.suite.loading import SuiteFile
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.runnable import can_run
 from workbench.tui.state.runs import CaseKey
 from workbench.tui.state.source import Excerpt, Message, case_excerpt, file_excerpt
 from workbench.tui.state.spans import Role
@@ -16,6 +17,8 @@ from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.state.words import many
 
 Pane = Literal["suites", "case", "run"]
+
+_EDIT = "e  edits it"
 
 WIDE_CELLS = 120
 NARROW_CELLS = 80
@@ -47,16 +50,25 @@ def case_of(row: Row | None) -> CaseKey | None:
     return row.key.path, row.case.id
 
 
+def case_title(row: Row | None) -> str:
+    """What the case pane is about."""
+    if row is None:
+        return ""
+    if row.case is not None:
+        return row.case.name
+    return row.open.path.name if row.open is not None else row.label
+
+
 def case_picture(tree: TreeState) -> CasePicture:
     """The case pane for the selected row."""
     row = tree.selected
     if row is None:
         return CasePicture("", None, (("Nothing is selected.", "muted"),))
-    if row.case is not None and row.file is not None:
-        return CasePicture(row.case.name, case_excerpt(row.file, row.case.id))
-    if row.file is None:
+    if row.case is not None and row.open is not None:
+        return CasePicture(row.case.name, case_excerpt(row.open, row.case.index))
+    if row.open is None:
         return CasePicture(row.label, None, _folder_message(tree.cases_below(row)))
-    return CasePicture(row.file.path.name, file_excerpt(row.file), line=row.problem.line if row.problem else None)
+    return CasePicture(row.open.path.name, file_excerpt(row.open), line=row.problem.line if row.problem else None)
 
 
 def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
@@ -67,8 +79,11 @@ def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
     if row.case is not None:
         if row.case.skip is not None:
             return (("The suite skips this case:", "muted"), (one_line(row.case.skip), "text"))
+        if row.open is not None and not can_run(row.open, row.case.key):
+            return (("This case cannot run yet: it, or its suite, has errors.", "error"), ("", "text"), (_EDIT, "text"))
         suite = row.file.suite if row.file is not None else None
-        using = models_label(models or row.case.models or (suite.models if suite is not None else ()))
+        case = suite.cases[row.case.index] if suite is not None else None
+        using = models_label(models or (case and case.models) or (suite.models if suite is not None else ()))
         return (
             ("Not run yet.", "strong"),
             ("", "text"),
@@ -76,17 +91,14 @@ def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
             ("R  runs the whole suite", "text"),
             ("m  chooses models", "text"),
         )
-    if row.file is not None and row.file.suite is None:
-        return (
-            (f"{one_line(row.file.path.name)} cannot run: {many(len(row.file.errors), 'error')}.", "error"),
-            ("", "text"),
-            ("e  opens it in your editor, at the first one", "text"),
-            ("F5 reads it again", "text"),
-        )
+    if row.open is not None and row.open.file.suite is None:
+        cannot = f"{one_line(row.open.path.name)} cannot run: {many(len(row.open.file.errors), 'error')}."
+        way_out: Message = (("", "text"), (_EDIT, "text")) if row.open.why_not_editable is None else ()
+        return ((cannot, "error"), *way_out)
     below = tree.cases_below(row)
     cases = sum(len(case_ids) for _, case_ids in below)
     if not cases:
-        return (("There is no case here yet. e opens the file in your editor.", "muted"),)
+        return (("There is no case here yet. n makes one.", "muted"),)
     return (
         (f"{many(cases, 'case')} here.", "strong"),
         ("", "text"),
@@ -95,7 +107,7 @@ def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
     )
 
 
-def _folder_message(below: Sequence[tuple[SuiteFile, tuple[str, ...]]]) -> Message:
+def _folder_message(below: Sequence[tuple[OpenSuite, tuple[str, ...]]]) -> Message:
     lines: list[tuple[str, Role]] = [(f"{many(len(below), 'suite')} to run", "strong"), ("", "text")]
-    lines += [(f"{one_line(file.path.name)}  {many(len(case_ids), 'case')}", "text") for file, case_ids in below]
+    lines += [(f"{one_line(suite.path.name)}  {many(len(keys), 'case')}", "text") for suite, keys in below]
     return tuple(lines)

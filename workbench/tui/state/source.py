@@ -3,19 +3,24 @@ it is about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from workbench.reports.visible import one_line, visible
-from workbench.suite.loading import SuiteFile
+from workbench.reports.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import toml_lines
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap, wrap_line
-from workbench.tui.state.wrapped import TAB
+from workbench.tui.state.document import HEAD
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, wrap, wrap_line
+from workbench.tui.state.typed_line import recoloured, shown
 
 LONGEST_SHOWN = 5_000
 """Lines of a file that are shown when no single case is."""
+
+LONGEST_LINE = 20_000
+"""Characters of a line that are shown."""
 
 
 @dataclass(frozen=True)
@@ -31,35 +36,37 @@ class Excerpt:
         return "\n".join(self.lines)
 
 
-def case_excerpt(file: SuiteFile, case_id: str) -> Excerpt | None:
-    """The block of one case; `None` when the file has no such case."""
-    cases = file.suite.cases if file.suite is not None else ()
-    index = next((number for number, case in enumerate(cases) if case.id == case_id), None)
-    if index is None:
-        return None
-    first, last = file.case_lines(index)
-    return _excerpt(file, first, last)
+def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
+    """The text of one case, its lines numbered as in the file; the whole file where cases are not in blocks."""
+    document = suite.document
+    if not document.in_blocks:
+        return file_excerpt(suite)
+    return _excerpt(suite, document.first_line(index), document.block(index), index)
 
 
-def file_excerpt(file: SuiteFile) -> Excerpt:
-    """What a suite says before its first case; all of a file that has errors."""
-    last = LONGEST_SHOWN
-    if file.suite is not None and file.suite.cases:
-        last = file.case_lines(0)[0] - 1
-    return _excerpt(file, 1, last)
+def file_excerpt(suite: OpenSuite) -> Excerpt:
+    """What a suite says before its first case; all of a file that is not TOML, or not written in blocks."""
+    document = suite.document
+    if document.in_blocks:
+        return _excerpt(suite, 1, document.block(HEAD), HEAD)
+    return _excerpt(suite, 1, document.text, None)
 
 
-def _excerpt(file: SuiteFile, first: int, last: int) -> Excerpt:
-    lines = file.text.replace("\r\n", "\n").split("\n")[first - 1 : last]
+def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Excerpt:
+    lines = text.replace("\r\n", "\n").split("\n")[:LONGEST_SHOWN]
     while lines and not lines[-1].strip():
         lines.pop()
-    end = first + len(lines) - 1
-    whole = file.suite is None
-    problems = [problem for problem in file.problems if whole or first <= (problem.line or 1) <= end]
+    problems = suite.file.problems if index is None else suite.problems_of(index)
     return Excerpt(first, tuple(lines), tuple(problems))
 
 
-def excerpt_lines(excerpt: Excerpt, width: int) -> tuple[list[Line], dict[int, int]]:
+Found = Mapping[int, Sequence[tuple[int, int, Role]]]
+"""What a search has found, by line, from 0: from which character to which, and what it is shown as."""
+
+
+def excerpt_lines(
+    excerpt: Excerpt, width: int, found: Found = MappingProxyType({})
+) -> tuple[list[Line], dict[int, int]]:
     """The excerpt laid out at a width, and the row at which each of its file lines begins."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
@@ -69,14 +76,22 @@ def excerpt_lines(excerpt: Excerpt, width: int) -> tuple[list[Line], dict[int, i
     for problem in excerpt.problems:
         line = min(max(problem.line or excerpt.first, excerpt.first), max(last, excerpt.first))
         below.setdefault(line, []).append(problem)
-    painted = toml_lines([visible(text.replace("\t", TAB)) for text in excerpt.lines])
+    shown_lines = [shown(text[:LONGEST_LINE]) for text in excerpt.lines]
+    painted = toml_lines([line.text for line in shown_lines])
     laid_out: list[Line] = []
     starts: dict[int, int] = {}
     for number, text_line in enumerate(painted, excerpt.first):
         starts[number] = len(laid_out)
         hang = min(_indent_of(text_line) + 2, room // 2)
-        for at, row in enumerate(wrap_line(text_line, room, hang)):
-            laid_out.append((Span(f" {number:>{digits}}  " if at == 0 else " " * gutter, "muted"), *row))
+        at = shown_lines[number - excerpt.first].at
+        for begin, end, role in found.get(number - excerpt.first, ()):
+            if end < len(at):
+                text_line = recoloured(text_line, at[begin], at[end], role)
+        more = len(excerpt.lines[number - excerpt.first]) - LONGEST_LINE
+        if more > 0:
+            text_line = (*text_line, Span(f" {ELLIPSIS} {more:,} characters more", "muted"))
+        for nth, row in enumerate(wrap_line(text_line, room, hang)):
+            laid_out.append((Span(f" {number:>{digits}}  " if nth == 0 else " " * gutter, "muted"), *row))
         laid_out.extend(_problem_rows(below.pop(number, ()), gutter, room))
     for problems in below.values():
         laid_out.extend(_problem_rows(problems, gutter, room))
@@ -94,13 +109,14 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
         role: Role = "error" if problem.severity == "error" else "warned"
         sign = GLYPHS.error if problem.severity == "error" else GLYPHS.warned
         said = f"{problem.where}: {problem.message}" if problem.where else problem.message
-        rows.extend(_paragraph(f"{sign} ", said, role, gutter - 2, room))
+        rows.extend(paragraph(f"{sign} ", said, role, gutter - 2, room))
         if problem.hint:
-            rows.extend(_paragraph("", problem.hint, "muted", gutter, room))
+            rows.extend(paragraph("", problem.hint, "muted", gutter, room))
     return rows
 
 
-def _paragraph(sign: str, text: str, role: Role, indent: int, room: int) -> list[Line]:
+def paragraph(sign: str, text: str, role: Role, indent: int, room: int) -> list[Line]:
+    """A text in rows of `room` cells, behind a sign."""
     rows = wrap(one_line(text), room)
     lead = " " * indent
     return [(Span(lead), Span((sign if at == 0 else " " * len(sign)) + row, role)) for at, row in enumerate(rows)]
@@ -125,6 +141,8 @@ def tree_message(filtered: str) -> Message:
     return (
         ("No suites here.", "strong"),
         ("", "text"),
+        ("N  makes one, n its first case", "text"),
+        ("", "text"),
         ("A suite is a TOML file whose first line is format = 1.", "muted"),
-        ("Start workbench in a folder without suites, and without a path, to see the samples.", "muted"),
+        ("Started without a path, the workbench shows its samples in such a folder.", "muted"),
     )

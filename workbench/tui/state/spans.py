@@ -29,6 +29,8 @@ Role = Literal[
     "literal",
     "comment",
     "badge",
+    "match",
+    "selected",
     "border",
 ]
 """What a piece of text means; themes decide what that looks like."""
@@ -139,7 +141,14 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
     width = max(width, hang + 1)
     if cells(line) <= width:
         return [line]
-    text = plain(line)
+    ends = row_ends(plain(line), width, hang)
+    rows = _sliced(line, ends)
+    lead = (Span(" " * hang),) if hang else EMPTY
+    return [rows[0], *((*lead, *row) for row in rows[1:])]
+
+
+def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
+    """Where the rows of a text end that is wrapped as `wrap_line` does; all of it is in one of them."""
     ends: list[int] = []
     start = 0
     while start < len(text):
@@ -150,9 +159,7 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
             end = blank + 1 if blank > 0 else end
         ends.append(end)
         start = end
-    rows = _sliced(line, ends)
-    lead = (Span(" " * hang),) if hang else EMPTY
-    return [rows[0], *((*lead, *row) for row in rows[1:])]
+    return ends
 
 
 def _sliced(line: Line, ends: list[int]) -> list[Line]:
@@ -188,20 +195,22 @@ def _cells_of(line: Line, width: int) -> list[tuple[str, Role]]:
         for char in text:
             size = get_character_cell_size(char)
             if size:
-                found.extend([_BLANK if char == " " and role != "badge" else (char, role)] * size)
+                found.extend([_BLANK if char == " " and role not in _FILLED else (char, role)] * size)
             elif found:
                 found[-1] = found[-1][0] + char, role
     return found + [_BLANK] * (width - len(found))
 
 
 _BLANK: tuple[str, Role] = (" ", "text")
+_FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
+"""What has a ground of its own, on which blanks show."""
 
 
 def with_blanks_joined(line: Line) -> Line:
     """The same line in fewer pieces: blanks take the meaning of what stands before them, else of what follows."""
     joined: list[Span] = []
     for span in line:
-        if joined and span.role != "badge" and joined[-1].role != "badge":
+        if joined and span.role not in _FILLED and joined[-1].role not in _FILLED:
             before = joined[-1]
             if span.role == before.role or not span.text.strip(" "):
                 joined[-1] = Span(before.text + span.text, before.role)

@@ -7,11 +7,13 @@ from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.runs import CaseSummary, RunBook
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, spread
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
 from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.state.words import many, score
 
 INDENT = 2
+
+_UNSAVED: Line = (Span(f" {GLYPHS.unsaved}", "running"),)
 
 
 def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
@@ -21,32 +23,57 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
     match row.key.kind:
         case "case":
             sign, result = _case(row, book.summary((row.key.path, row.key.part)))
-            return spread((indent, sign, Span(f" {name}")), result, width)
+            fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
+            changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
+            marks = _UNSAVED if changed else EMPTY
+            return _marked((indent, sign, Span(fold, "muted"), Span(f" {name}")), marks, result, width)
+        case "step":
+            number, _, tool = name.partition(" ")
+            return spread((indent, Span(f"  {number} ", "muted"), Span(tool, _tool_role(row))), EMPTY, width)
         case "problem":
             error = row.problem is not None and row.problem.severity == "error"
             role: Role = "error" if error else "warned"
             return spread((indent, Span(f"{GLYPHS.error if error else GLYPHS.warned} {name}", role)), EMPTY, width)
         case "hint":
             return spread((indent, Span(name, "muted")), EMPTY, width)
-        case "suite" if row.file is not None and row.file.suite is None:
-            fold = GLYPHS.folded if tree.is_folded(row) else GLYPHS.open
-            found = (Span(many(len(row.file.problems), "problem"), "error"),)
-            return spread((indent, Span(f"{fold} ", "muted"), Span(name, "error")), found, width)
         case _:
-            fold = GLYPHS.folded if tree.is_folded(row) else GLYPHS.open
-            warned = row.file is not None and bool(row.file.warnings)
-            head: Line = (indent, Span(f"{fold} ", "muted"), Span(name, "strong"))
-            if warned:
-                head = (*head, Span(f" {GLYPHS.warned}", "warned"))
-            return spread(head, _tally(tree, row, book), width)
+            broken = row.file is not None and row.file.suite is None
+            head: Line = (indent, Span(f"{_fold(tree, row)} ", "muted"), Span(name, "error" if broken else "strong"))
+            marks = _UNSAVED if row.open is not None and row.open.dirty else EMPTY
+            if broken and row.file is not None:
+                result = (Span(many(len(row.file.problems), "problem"), "error"),)
+                return _marked(head, marks, result, width)
+            if row.file is not None and row.file.warnings:
+                marks = (*marks, Span(f" {GLYPHS.warned}", "warned"))
+            return _marked(head, marks, _tally(tree, row, book), width)
+
+
+def fold_cell(row: Row) -> int:
+    """The cell in which the sign stands that folds a row."""
+    return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
+
+
+def _fold(tree: TreeState, row: Row) -> str:
+    return GLYPHS.folded if tree.is_folded(row) else GLYPHS.open
+
+
+def _marked(left: Line, marks: Line, right: Line, width: int) -> Line:
+    """Marks behind a name that give way after it."""
+    room = width - cells(marks) - (cells(right) + 1 if right else 0)
+    return spread((*cut_line(left, room), *marks), right, width)
 
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
     below = tree.cases_below(row)
-    good, graded = book.tally((file.path, case_id) for file, case_ids in below for case_id in case_ids)
-    if graded:
-        return (Span(f"{good}/{graded}", "muted"),)
-    return (Span(str(sum(len(case_ids) for _, case_ids in below)), "muted"),) if tree.is_folded(row) else EMPTY
+    tallies = [book.tally(suite.path, keys) for suite, keys in below]
+    if graded := sum(ended for _, ended in tallies):
+        return (Span(f"{sum(good for good, _ in tallies)}/{graded}", "muted"),)
+    return (Span(str(sum(len(keys) for _, keys in below)), "muted"),) if tree.is_folded(row) else EMPTY
+
+
+def _tool_role(row: Row) -> Role:
+    number = int(row.key.part.rpartition("#")[2])
+    return "tool" if row.case is not None and row.case.steps[number - 1] else "muted"
 
 
 def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
@@ -56,6 +83,8 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
         return Span(GLYPHS.running, "running"), (Span("running", "running"),)
     if summary.stage == "waiting":
         return Span(GLYPHS.running, "muted"), (Span("waiting", "muted"),)
+    if row.open is not None and row.case is not None and row.case.index in row.open.broken_cases:
+        return Span(GLYPHS.error, "error"), (Span("problem", "error"),)
     if summary.status is None:
         skipped = row.case is not None and row.case.skip is not None
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY

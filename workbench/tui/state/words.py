@@ -32,3 +32,11 @@ def score(value: float | None) -> str:
 def many(count: int, noun: str) -> str:
     """`1 case`, `3 cases`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def short_count(count: int) -> str:
+    """`950`, `1.2k`, `35k`, `1.4M`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
+    return str(count)

@@ -17,12 +17,13 @@ def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
 
 
 class GrowingText:
-    """A text and its rows at the width last asked for."""
+    """A text and its rows at the width last asked for; what is beyond `limit` characters has none."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", limit: int = DISPLAY_LIMIT) -> None:
+        self._limit = limit
         self._raw = [text] if text else []
         self._length = len(text)
-        self._logical = safe_lines(text)
+        self._logical = safe_lines(text, limit)
         self._width = 0
         self._rows: list[str] = []
         self._wrapped_lines = 0
@@ -38,7 +39,7 @@ class GrowingText:
     @property
     def hidden(self) -> int:
         """Number of characters beyond the display limit."""
-        return max(self._length - DISPLAY_LIMIT, 0)
+        return max(self._length - self._limit, 0)
 
     @property
     def blank(self) -> bool:
@@ -47,7 +48,7 @@ class GrowingText:
     def append(self, text: str) -> None:
         """Add a piece."""
         self._raw.append(text)
-        room = DISPLAY_LIMIT - self._length
+        room = self._limit - self._length
         self._length += len(text)
         if room <= 0:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events
@@ -11,16 +10,12 @@ from textual.message import Message
 from textual.strip import Strip
 
 from workbench.reports.visible import one_line
-from workbench.tui.actions import PANE_TITLES, PANES, Action, key_name
-from workbench.tui.glyphs import GLYPHS
-from workbench.tui.painting import Bar, palette_of, strip_of
-from workbench.tui.state.outcome import STATUS_SIGNS
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.actions import PANE_TITLES, PANES, Action
+from workbench.tui.keymap import Keymap
+from workbench.tui.keys import key_name
+from workbench.tui.painting import Bar, keymap_of, palette_of, strip_of
 from workbench.tui.state.selection import Pane
 from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, plain, spread, wrap_line
-from workbench.tui.state.status import model_label
-from workbench.tui.state.words import score
-from workbench.tui.theming import Ground
 
 NOTICE_ROWS = 3
 """A notice gets this many rows, on a low screen no more than a third of it."""
@@ -56,37 +51,6 @@ class PaneTitle(Bar):
         pane = next((pane for end, pane in self._ends if event.x < end), None)
         if pane is not None:
             self.post_message(self.Chosen(pane))
-
-
-class RunChoice(Bar):
-    """The runs of a case, one chosen; says nothing while there is only one."""
-
-    GROUND: ClassVar[Ground] = "background"
-
-    def show(self, runs: Sequence[RunRecord], chosen: int) -> None:
-        """Offer runs by model, and by repeat where there are several."""
-        self.display = len(runs) > 1
-        if not self.display:
-            return
-        spans: list[Span] = [Span(" ")]
-        for index, run in enumerate(runs):
-            spans += [*_run_label(run, runs, index == chosen), Span(" ")]
-        if len({run.model for run in runs}) == 1:
-            spans[0] = Span(f" {model_label(runs[0].model)} ", "muted")
-        place = Span(f" {chosen + 1} of {len(runs)} {GLYPHS.dot} ", "muted")
-        short = (place, *_run_label(runs[chosen], runs, True))
-        self.say(lambda width: tuple(spans) if cells(tuple(spans)) <= width else short)
-
-
-def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> list[Span]:
-    repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
-    one_model = len({other.model for other in runs}) == 1
-    mixed = len({other.recorded for other in runs}) > 1
-    made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
-    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made) if part)
-    sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else (GLYPHS.running, "running")
-    value = score(run.result.score) if run.result is not None else ""
-    return [Span(f" {name} ", "badge" if chosen else "muted"), Span(f" {sign} {value}".rstrip() + " ", role)]
 
 
 class KeyBar(Bar):
@@ -127,8 +91,8 @@ class KeyBar(Bar):
         most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
         before = len(self._rows)
         self._rows = notice_rows(self._notice, self.size.width, most) if self._notice else [EMPTY]
-        notice, keys = self._rows[0], self._keys
-        self.say(lambda width: notice or key_line(keys, width))
+        notice, keys, keymap = self._rows[0], self._keys, keymap_of(self)
+        self.say(lambda width: notice or key_line(keys, width, keymap))
         if len(self._rows) != before:
             self.styles.height = len(self._rows)
         if max(before, len(self._rows)) > 1:
@@ -147,20 +111,19 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
     return rows[:most]
 
 
-def key_line(keys: Sequence[tuple[Action, bool]], width: int) -> Line:
+def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
     """As many keys as fit into `width` cells; the one for help is always among them."""
-    wanted = [(key_name(action.keys[0]), action.label, able) for action, able in keys]
-    widths = {label: cell_len(key) + cell_len(label) + 4 for key, label, _ in wanted}
-    room = width - 1 - widths.get("keys", 0)
-    kept: set[str] = {"keys"}
-    for _, label, _ in wanted:
-        if label in kept or widths[label] > room:
-            continue
-        kept.add(label)
-        room -= widths[label]
+    bound = [(action, able, key_name(keymap.keys(action)[0])) for action, able in keys if keymap.keys(action)]
+    widths = {action.id: cell_len(key) + cell_len(action.label) + 4 for action, _, key in bound}
+    kept = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] == "help"}
+    room = width - 1 - sum(widths[action_id] for action_id in kept)
+    for action, _, _ in bound:
+        if action.id not in kept and widths[action.id] <= room:
+            kept.add(action.id)
+            room -= widths[action.id]
     spans: list[Span] = [Span(" ")]
-    for key, label, able in wanted:
-        if label in kept:
+    for action, able, key in bound:
+        if action.id in kept:
             role: Role = "accent" if able else "muted"
-            spans += [Span(key, role), Span(f" {label}   ", "text" if able else "muted")]
+            spans += [Span(key, role), Span(f" {action.label}   ", "text" if able else "muted")]
     return tuple(spans)

@@ -144,6 +144,11 @@ class Dialog(ModalScreen[_Answer]):
         super().__init__()
         self._keys = keys
 
+    @property
+    def heading(self) -> str:
+        """What stands at the top."""
+        return self.TITLE_LINE
+
     def body(self) -> ComposeResult:
         """The widgets between title and keys."""
         raise NotImplementedError
@@ -156,7 +161,7 @@ class Dialog(ModalScreen[_Answer]):
 
     def on_mount(self) -> None:
         self._make_room(self.app.size.height)
-        self.query_one("#title", Bar).say(lambda _: (Span(f" {self.TITLE_LINE}", "heading"),))
+        self.query_one("#title", Bar).say(lambda _: (Span(f" {self.heading}", "heading"),))
         self.say_keys(self._keys)
 
     def say_keys(self, keys: Line) -> None:

@@ -11,6 +11,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -160,11 +161,20 @@ class LineView(Widget, can_focus=True):
         else:
             self.repaint()
 
-    def on_focus(self) -> None:
-        self.repaint()
+    # Textual would draw all of it again, and only after that say that the focus came or went.
 
-    def on_blur(self) -> None:
+    def on_focus(self, event: events.Focus) -> None:
+        self._focus_is(event, True, events.DescendantFocus(self))
+
+    def on_blur(self, event: events.Blur) -> None:
+        self._focus_is(event, False, events.DescendantBlur(self))
+
+    def _focus_is(self, event: events.Event, here: bool, news: Message) -> None:
+        event.prevent_default()
+        self.has_focus = here
         self.repaint()
+        if self.parent is not None:
+            self.parent.post_message(news)
 
     def action_move(self, motion: Motion) -> None:
         """One of the keys that move."""

@@ -1,4 +1,4 @@
-"""One run as lines that grow: followed at its end until the user looks elsewhere."""
+"""One run as lines that grow: followed at its end until the user looks elsewhere, and searched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.message import Message
 
 from workbench.tui.actions import bindings_for
 from workbench.tui.state.items import Item
-from workbench.tui.state.run_lines import RunLines
+from workbench.tui.state.run_lines import Place, RunLines
 from workbench.tui.state.run_view import RunView
 from workbench.tui.state.source import Message as Text
 from workbench.tui.state.source import message_lines
@@ -20,13 +20,13 @@ from workbench.tui.widgets.line_view import LineView
 
 
 class RunList(LineView):
-    """The lines of a run. Posts `News` when the number of steps below, unseen, has changed."""
+    """The lines of a run. Posts `News` when there is something else to say about what is out of sight, or found."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("run")
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class News(Message):
-        """There is something new to say about what is out of sight."""
+        """The number of steps below, unseen, or of what is found has changed."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -34,6 +34,10 @@ class RunList(LineView):
         self.following = True
         self.unseen = 0
         """Steps that were added since the end was left."""
+        self.looked_for = ""
+        """What is searched for in every run that is shown."""
+        self._began: Place | None = None
+        """Where the search began, until one goes on from there."""
         self._known = 0
         self._text: Text = ()
 
@@ -44,10 +48,16 @@ class RunList(LineView):
     @property
     def item(self) -> Item | None:
         """The item under the cursor."""
-        if self.lines is None:
-            return None
-        index = self.lines.item_at(self.cursor)
-        return self.lines.view.items[index] if index is not None else None
+        place = self.lines.place_of(self.cursor) if self.lines is not None else None
+        return place.item if place is not None else None
+
+    @property
+    def item_and_before(self) -> tuple[Item | None, Item | None]:
+        """The item under the cursor, and the one before it."""
+        place = self.lines.place_of(self.cursor) if self.lines is not None else None
+        if place is None or self.lines is None:
+            return None, None
+        return place.item, self.lines.view.items[place.number - 1] if place.number else None
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
         """Show a run, or a message where there is none. A run that is over is shown from its beginning."""
@@ -56,6 +66,8 @@ class RunList(LineView):
             return
         self._text = message
         self.lines = RunLines(view, self.text_width) if view is not None else None
+        if self.lines is not None and self.looked_for:
+            self.lines.search(self.looked_for)
         self.following = view is not None and not view.graded
         self._seen()
         self.cursor = self.top = 0
@@ -65,12 +77,20 @@ class RunList(LineView):
 
     def flush(self) -> None:
         """Take over what happened in the run since."""
-        if self.lines is None or not self.lines.sync():
+        if self.lines is None:
             return
+        shown, cursor = self.lines.place_of(self.top), self.lines.place_of(self.cursor)
+        if not self.lines.sync():
+            return
+        if self.looked_for:
+            self.post_message(self.News())
         if self.following:
             self._seen()
             self.move_cursor(self.line_count())
             return
+        # What is put in between, above, does not move what is being read.
+        self.top = self.lines.index_of(shown, self.top)
+        self.cursor = self.lines.index_of(cursor, self.cursor)
         fresh = self.lines.heights_from(self._known)
         if fresh != self.unseen:
             self.unseen = fresh
@@ -84,11 +104,37 @@ class RunList(LineView):
         offset = self.cursor - self.top
         self.lines.toggle(index)
         start = self.lines.start_of(index)
-        self.cursor = min(self.cursor, max(start, self.lines.start_of(index + 1) - 1))
-        self.top = max(self.cursor - offset, 0)
-        self.following = False
-        self._known = len(self.lines.view.items)
-        self.move_cursor(self.cursor)
+        self._put_cursor(min(self.cursor, max(start, self.lines.start_of(index + 1) - 1)), offset)
+
+    # Searching
+
+    def look_for(self, text: str) -> None:
+        """Search for a text and go to where it is found first from where the search began; a blank one ends that."""
+        self.looked_for = text
+        if self.lines is not None:
+            self.lines.search(text)
+            began = self._began or self.lines.place_of(self.cursor)
+            if text and began is not None:
+                self._go(self.lines.go_to_match(1, self.lines.index_of(began, self.cursor)))
+            self._began = began if text else None
+        self.repaint()
+
+    def go_to_match(self, step: int) -> None:
+        """Go to the next match, or with -1 to the one before."""
+        self._began = None
+        if self.lines is not None:
+            self._go(self.lines.go_to_match(step, self.cursor))
+
+    def _go(self, line: int | None) -> None:
+        if line is not None:
+            self._put_cursor(line, self.size.height // 3)
+
+    @property
+    def found(self) -> tuple[int | None, int]:
+        """Which match was gone to, from 0, and how many there are."""
+        return (self.lines.match, self.lines.matches) if self.lines is not None else (None, 0)
+
+    # Lines
 
     def line_count(self) -> int:
         return self.lines.count if self.lines is not None else len(self._message_lines())
@@ -98,6 +144,20 @@ class RunList(LineView):
             return self.lines.line(index)
         rows = self._message_lines()
         return rows[index] if index < len(rows) else EMPTY
+
+    def move_cursor(self, index: int) -> None:
+        if self.lines is not None:
+            end = index >= self.lines.count - 1
+            index = self.lines.settle(min(max(index, 0), self.lines.count - 1), self._reach)
+            index = self.lines.count - 1 if end else index
+        super().move_cursor(index)
+
+    def repaint(self) -> None:
+        if self.lines is not None:
+            cursor = self.lines.place_of(self.cursor)
+            self.top = self.lines.settle(max(min(self.top, self.last_top), 0), self._reach)
+            self.cursor = self.lines.index_of(cursor, 0)
+        super().repaint()
 
     def moved(self) -> None:
         if self.lines is None:
@@ -113,13 +173,27 @@ class RunList(LineView):
 
     def on_resize(self, event: events.Resize) -> None:
         if self.lines is not None:
-            item = self.lines.item_at(self.cursor)
+            offset = self.cursor - self.top
             self.lines.resize(self.text_width)
             if self.following:
                 self.cursor = self.line_count() - 1
-            elif item is not None:
-                self.cursor = self.lines.start_of(item)
+            else:
+                self.top = max(self.lines.settle(self.cursor, self._reach) - offset, 0)
         super().on_resize(event)
+
+    @property
+    def _reach(self) -> int:
+        """So far around what is shown lines are laid out before they are needed: a page, whichever way one goes."""
+        return 2 * max(self.size.height, 1)
+
+    def _put_cursor(self, line: int, offset: int) -> None:
+        """Put the cursor on a line, about `offset` rows below the top, and stop following."""
+        assert self.lines is not None
+        self.cursor = self.lines.settle(line, self._reach)
+        self.top = max(self.cursor - max(offset, 0), 0)
+        self.following = False
+        self._known = len(self.lines.view.items)
+        self.move_cursor(self.cursor)
 
     def _message_lines(self) -> list[Line]:
         return message_lines(self._text, self.text_width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
@@ -12,7 +13,7 @@ from workbench.tui.state.runs import RunBook
 from workbench.tui.state.source import message_lines
 from workbench.tui.state.spans import EMPTY, Line, Role
 from workbench.tui.state.tree import TreeState
-from workbench.tui.state.tree_lines import tree_line
+from workbench.tui.state.tree_lines import fold_cell, tree_line
 from workbench.tui.widgets.line_view import LineView
 
 
@@ -54,6 +55,16 @@ class SuiteTree(LineView):
 
     def chosen(self, index: int) -> None:
         self.post_message(self.Opened())
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the sign that folds does so, wherever the cursor is."""
+        index = self.top + event.y
+        row = self.state.rows[index] if index < len(self.state.rows) else None
+        if row is not None and self.state.is_foldable(row) and event.x == fold_cell(row):
+            event.prevent_default()
+            self.state.move_to(index)
+            self.state.fold(row, not self.state.is_folded(row))
+            self.follow_state()
 
     def follow_state(self) -> None:
         """Show the tree as it is now: after folding, filtering or reading again."""

@@ -1,0 +1,139 @@
+"""A small app that shows one form, to be driven by keys: the document of a suite, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from workbench.config.resources import bundled
+from workbench.suite.loading import SuiteFile
+from workbench.suite.render import Table
+from workbench.suite.splice import SpliceError
+from workbench.tools.listings import Listings
+from workbench.tui.commands.form import FormCommands
+from workbench.tui.painting import PaintedApp
+from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.known_tools import tools_of_suite
+from workbench.tui.state.form.selected import form_source, with_table
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.theme_files import load_themes
+from workbench.tui.theming import Palette, textual_theme
+from workbench.tui.widgets.form_view import FormView
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+
+KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
+
+CHARACTERS = {key: character for character, key in KEYS.items() if key != "enter"}
+
+
+class FormScreen(Screen[None]):
+    """Performs the actions of the form, as the main screen does."""
+
+    def compose(self) -> ComposeResult:
+        yield FormView("form")
+
+    def action_do(self, action_id: str) -> None:
+        FormCommands().methods[action_id](cast("MainScreen", self))
+
+    def announce(self, text: str, role: str, sign: str) -> None:
+        cast(FormApp, self.app).refused.append(text)
+
+
+class FormApp(PaintedApp):
+    """Shows the form of one case, or of a suite's settings (`HEAD`)."""
+
+    def __init__(self, text: str, index: int) -> None:
+        super().__init__()
+        theme = load_themes(bundled("themes"), Path("nowhere")).by_name["graphite"]
+        self.palette = Palette(theme)
+        self.register_theme(textual_theme(theme))
+        self.theme = theme.name
+        self.suite = OpenSuite.new(Path("home.toml"), text)
+        self.index = index
+        self.said: list[str] = []
+        self.refused: list[str] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(FormScreen(), callback=None)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self.form.on_change = self.change
+        self.form.focus()
+        self.show()
+
+    @property
+    def form(self) -> FormView:
+        return self.screen.query_one(FormView)
+
+    @property
+    def file(self) -> SuiteFile:
+        return self.suite.file
+
+    @property
+    def table(self) -> dict[str, Any]:
+        return self.suite.document.table(self.index)
+
+    def show(self) -> None:
+        tools = tools_of_suite(self.suite.document.table(HEAD), self.suite.path, Listings(Path("nowhere")))
+        self.form.show(form_source(self.suite, self.index, tools), key=self.index)
+
+    def change(self, table: Table, said: str, group: Hashable) -> str | None:
+        try:
+            document: Document = with_table(self.suite.document, self.index, table)
+        except SpliceError as error:
+            return str(error)
+        self.suite.change(document, said, group)
+        self.said.append(said)
+        self.show()
+        return None
+
+    @on(FormView.Refused)
+    def take_refusal(self, event: FormView.Refused) -> None:
+        self.refused.append(event.why)
+
+
+class Typist:
+    """Somebody at the keyboard of a `FormApp`."""
+
+    def __init__(self, app: FormApp, pilot: Pilot[int]) -> None:
+        self.app, self.pilot = app, pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, all in one burst, and let everything settle."""
+        for key in keys:
+            self.app.post_message(events.Key(key, CHARACTERS.get(key, key if len(key) == 1 else None)))
+        await self.pilot._wait_for_screen()
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Type a text, key by key."""
+        await self.press(*(KEYS.get(character, character) for character in text))
+
+    def says(self, key: str) -> Any:
+        """What the case, or the suite, says under a key now; `None` where it says nothing."""
+        return self.app.table.get(key)
+
+    @property
+    def screen(self) -> str:
+        """What stands on the screen."""
+        lines = [strip.text.rstrip() for strip in self.app.screen._compositor.render_strips()]
+        return "\n".join(lines).rstrip()
+
+
+@asynccontextmanager
+async def form_of(text: str, index: int = 0, size: tuple[int, int] = (60, 24)) -> AsyncIterator[Typist]:
+    """The form of a case of a suite's text, its keyboard taken."""
+    app = FormApp(text, index)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield Typist(app, pilot)

@@ -1,0 +1,83 @@
+"""Everything a key, the palette or the help can do: one registry, with where each action applies and why it cannot."""
+
+from __future__ import annotations
+
+from textual.binding import Binding, BindingType
+
+from workbench.tui.actions import editing, form, moving, program, run_pane, running, saving, toml, tools, tree, viewing
+from workbench.tui.actions.action import PANE_TITLES, PANES, Action, Shown, Situation, ToolsNow, View, Where, always
+
+__all__ = [
+    "ACTIONS",
+    "BY_ID",
+    "PANES",
+    "PANE_TITLES",
+    "Action",
+    "Shown",
+    "Situation",
+    "ToolsNow",
+    "View",
+    "Where",
+    "always",
+]
+
+ACTIONS: tuple[Action, ...] = (
+    *running.ACTIONS,
+    *tree.ACTIONS,
+    *editing.ACTIONS,
+    *form.ACTIONS,
+    *toml.ACTIONS,
+    *saving.ACTIONS,
+    *run_pane.ACTIONS,
+    *viewing.ACTIONS,
+    *tools.ACTIONS,
+    *program.ACTIONS,
+    *moving.ACTIONS,
+)
+"""Every action, in the order in which help lists them."""
+
+BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
+
+
+def bindings_for(where: Where) -> list[BindingType]:
+    """The bindings of one place. Movement is handled by the widget itself, everything else by the screen."""
+    return [
+        Binding(key, _target(action), action.title, show=False, priority=action.priority, id=action.id)
+        for action in ACTIONS
+        if action.where == where and action.id != "palette"
+        for key in action.keys
+    ]
+
+
+def _target(action: Action) -> str:
+    if action.where == "move":
+        return f"move('{action.id.removeprefix('move.')}')"
+    return f"screen.do('{action.id}')"
+
+
+def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
+    """The actions that the bar of keys names, the most wanted first, each with whether it can be taken now."""
+    if now.tools is not None:
+        return [
+            (action, action.why_not(now) is None)
+            for action in tools.ACTIONS
+            if action.label and action.where == "tools"
+        ]
+    if now.typing == "toml":
+        return [(action, True) for action in toml.TYPING]
+    if now.typing is not None:
+        return [(action, True) for action in form.TYPING if now.typing == "a line" or action.id != "typing.done"]
+    places = (now.pane, now.view) if now.pane == "case" else (now.pane,)
+    own = [action for action in ACTIONS if action.label and action.where in places]
+    taken = {name for action in own for name in (*action.keys, action.label)}
+    common = [
+        action
+        for action in ACTIONS
+        if action.label and action.where == "everywhere" and taken.isdisjoint((*action.keys, action.label))
+    ]
+    stopping = ("run.stop", "run.stop_all")
+    rest = [action for action in common if action.id not in stopping or now.running]
+    wanted = {"save": now.dirty, "accept": now.pane == "run" and now.shown == "a finished run"}
+    next_up = [action for action in rest if wanted.get(action.id)]
+    others = [action for action in rest[2:] if action not in next_up]
+    return [(action, action.why_not(now) is None) for action in (*rest[:2], *next_up, *own, *others)]

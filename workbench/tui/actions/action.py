@@ -1,0 +1,104 @@
+"""What an action is, and what decides whether it can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from workbench.tools.server_status import ServerState
+from workbench.tui.state.selection import Pane
+
+PANES: tuple[Pane, ...] = ("suites", "case", "run")
+PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
+
+Where = Pane | Literal["everywhere", "move", "form", "toml", "tools"]
+"""Where a key is bound: in one pane, in one of the case pane's views, on the whole screen, in anything that has lines,
+or on the screen of tools."""
+
+
+View = Literal["form", "toml"]
+"""The two views of a case."""
+
+Shown = Literal["nothing", "a run", "a finished run", "a recording"]
+"""What the run pane shows; a run is one that is not over."""
+
+
+@dataclass(frozen=True)
+class ToolsNow:
+    """What the cursor of the tools screen is on; `server` is how its server is, `None` for what is written out."""
+
+    on_tool: bool = False
+    server: ServerState | None = None
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What decides whether an action can be taken now."""
+
+    pane: Pane = "suites"
+    row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
+    runnable: int = 0
+    """Not 0 when a case at or below the tree's cursor can run."""
+    broken: bool = False
+    """Whether the suite under the cursor has errors."""
+    case_running: bool = False
+    running: int = 0
+    """Runs that wait or run, of any case."""
+    runs: int = 0
+    """Runs shown for the selected case."""
+    failures: bool = False
+    """Whether any case, of those that were run, failed or broke off."""
+    cases: int = 0
+    """Cases that the tree has at all."""
+    shown: Shown = "nothing"
+    has_file: bool = False
+    has_text: bool = False
+    """Whether the focused pane has something to copy."""
+    editor: str | None = None
+    not_editable: str | None = "put the cursor on a suite or a case"
+    """Why nothing can be changed here, if nothing can."""
+    undoable: str | None = None
+    redoable: str | None = None
+    """What undo and redo would do, in words."""
+    on_step: bool = False
+    """Whether the tree's cursor is on a step of the case."""
+    movable: tuple[int, ...] = ()
+    """The steps by which the case under the cursor can be moved: up (-1), down (1)."""
+    elsewhere: bool = False
+    """Whether there is another suite that can be changed."""
+    dirty: bool = False
+    """Whether the suite under the cursor has changes that are not saved."""
+    dirty_suites: int = 0
+    view: View = "form"
+    """How the case pane shows the case."""
+    typing: Literal["a line", "a text", "toml"] | None = None
+    """What is being typed in the case pane, if anything is: keys are letters then."""
+    form_refuses: Mapping[str, str] = field(default_factory=dict)
+    """Why actions at the form's row cannot be taken, by their ids."""
+    tools: ToolsNow | None = None
+    """Of the tools screen, when that is what is shown."""
+
+
+Why = Callable[[Situation], str | None]
+
+
+def always(_: Situation) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that can be done. `title` is for help and palette, `label` (if any) for the bar of keys; `why_not`
+    gives the reason when it cannot be done now."""
+
+    id: str
+    title: str
+    keys: tuple[str, ...]
+    where: Where = "everywhere"
+    label: str = ""
+    why_not: Why = always
+    priority: bool = False
+    """Whether the key works while something is typed, too."""
+    listed: bool = True
+    """Whether the palette offers it."""

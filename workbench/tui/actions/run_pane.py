@@ -1,0 +1,39 @@
+"""What is done with the run that is shown."""
+
+from __future__ import annotations
+
+from workbench.tui.actions.action import Action, Situation
+
+
+def _other_run(now: Situation) -> str | None:
+    return None if now.runs > 1 else "this case has only one run to show; m chooses more models"
+
+
+def _item(now: Situation) -> str | None:
+    return None if now.runs else "this case has not been run; r runs it"
+
+
+def _save(now: Situation) -> str | None:
+    if now.shown == "a finished run":
+        return None
+    if now.shown == "a recording":
+        return "this run is a recording already"
+    return "this run is not over yet" if now.shown == "a run" else "this case has no run to save; r runs it"
+
+
+def _accept(now: Situation) -> str | None:
+    if now.shown == "nothing":
+        return "this case has not been run; r runs it"
+    return "this run is not over yet" if now.shown == "a run" else now.not_editable
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("run.expand", "Show all of a value, or fold it", ("enter",), "run", "expand", _item, listed=False),
+    Action("run.find", "Search the run", (), why_not=_item),
+    Action("run.find_next", "Next match of the search", ("ctrl+g",), "run", why_not=_item, listed=False),
+    Action("run.previous", "Previous model or repeat", ("left",), "run", why_not=_other_run),
+    Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
+    Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
+    Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
+    Action("run.save", "Save the run shown as a recording", ("w",), label="save", why_not=_save),
+)

@@ -1,0 +1,21 @@
+"""Panes, what is shown in them, and copying."""
+
+from __future__ import annotations
+
+from workbench.tui.actions.action import Action, Situation
+
+
+def _copy(now: Situation) -> str | None:
+    return None if now.has_text else "there is nothing to copy here"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("copy", "Copy what the cursor is on", ("y",), label="copy", why_not=_copy),
+    Action("pane.suites", "Go to the suites", ("1",)),
+    Action("pane.case", "Go to the case", ("2",)),
+    Action("pane.run", "Go to the run", ("3",)),
+    Action("pane.next", "Next pane", ("tab",)),
+    Action("pane.previous", "Previous pane", ("shift+tab",)),
+    Action("zoom", "Give the pane the whole screen, or take it back", ("z",), label="zoom"),
+    Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
+)

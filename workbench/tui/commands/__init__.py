@@ -1,0 +1,33 @@
+"""What each action does: one method for each, by area, on the app and its main screen."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.tui.commands.areas import Method
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.workbench import Workbench
+
+
+class Commands:
+    """All methods by the ids of their actions."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The ids of all actions that can be performed."""
+        return tuple(self._methods)
+
+    def perform(self, action_id: str, screen: MainScreen) -> None:
+        """Do what an action says; whether it can be done was asked before."""
+        self._methods[action_id](screen)
+
+    @cached_property
+    def _methods(self) -> dict[str, Method]:
+        from workbench.tui.commands.areas import methods_of
+
+        return methods_of(self._app)

@@ -1,0 +1,73 @@
+"""Editing in the case pane, undo and redo, the user's editor, and reading again from the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from workbench.tui.editor import run_editor
+from workbench.tui.state.tree import Row
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.state.open_suite import Change, OpenSuite
+    from workbench.tui.workbench import Workbench
+
+
+class EditingCommands:
+    """The methods of `actions.editing`."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "edit": lambda screen: screen.case_pane.edit(),
+            "edit.view": self._other_view,
+            "edit.undo": self._undo,
+            "edit.redo": self._redo,
+            "edit.file": self._open_in_editor,
+            "reload": self._read_again,
+        }
+
+    def _other_view(self, screen: MainScreen) -> None:
+        screen.case_pane.show_as("toml" if screen.case_pane.view == "form" else "form")
+        screen.go_to("case")
+
+    def _undo(self, screen: MainScreen) -> None:
+        suite = screen.selected_suite
+        if suite is not None:
+            self._went(screen, suite, suite.undo(), "Undone")
+
+    def _redo(self, screen: MainScreen) -> None:
+        suite = screen.selected_suite
+        if suite is not None:
+            self._went(screen, suite, suite.redo(), "Done again")
+
+    def _went(self, screen: MainScreen, suite: OpenSuite, change: Change | None, what: str) -> None:
+        if change is not None:
+            screen.follow_change(suite, change.case)
+            screen.announce(f"{what}: {change.said}")
+
+    def _read_again(self, screen: MainScreen) -> None:
+        self._app.saver.put_off.clear()
+        self._app.read_again()
+
+    def _open_in_editor(self, screen: MainScreen) -> None:
+        row = screen.suites.selected
+        if row is None or row.open is None or self._app.surroundings.editor is None:
+            return
+        try:
+            with self._app.suspend():
+                failure = run_editor(self._app.surroundings.editor, row.open.path, _line_of(row, row.open))
+        except SuspendNotSupported:
+            failure = "This terminal cannot be handed over to an editor"
+        self._app.read_again(failure)
+
+
+def _line_of(row: Row, suite: OpenSuite) -> int:
+    if row.problem is not None:
+        return row.problem.line or 1
+    if row.case is not None and suite.file.suite is not None:
+        return suite.file.case_lines(row.case.index)[0]
+    return next((problem.line for problem in suite.file.errors if problem.line), 1)

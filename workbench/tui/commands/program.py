@@ -1,0 +1,57 @@
+"""Themes, pictures, the log, help, palette, and the ways out."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.config.logs import LOG_NAME
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.picture import save_picture, svg_of, text_of
+from workbench.tui.screens.help import HelpScreen
+from workbench.tui.situations import situation_of
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.workbench import Workbench
+
+
+class ProgramCommands:
+    """The methods of `actions.program`."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "picture": lambda screen: self._app.call_after_refresh(self._save_picture, screen),
+            "log": self._show_log,
+            "suspend": self._suspend,
+            "theme": lambda screen: self._app.looks.choose(self._app),
+            "help": lambda screen: self._app.push_screen(HelpScreen(situation_of(screen))),
+            "palette": lambda screen: self._app.action_command_palette(),
+            "quit": lambda screen: self._app.ask_to_quit(),
+        }
+
+    def _save_picture(self, screen: MainScreen) -> None:
+        app = self._app
+        redact = app.program.secrets.redact
+        folders = (Path(), app.program.folders.state / "pictures")
+        try:
+            drawing, lines = save_picture(folders, redact(svg_of(app)), redact(text_of(app)))
+        except OSError as error:
+            screen.announce(f"No picture was saved: {error}", "error", GLYPHS.error)
+        else:
+            screen.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
+
+    def _show_log(self, screen: MainScreen) -> None:
+        log = self._app.program.folders.log / LOG_NAME
+        screen.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
+
+    def _suspend(self, screen: MainScreen) -> None:
+        """As a terminal does at ctrl+z: all processes of the job stop, whatever started this one among them."""
+        if os.name != "posix" or self._app.is_headless or os.getsid(0) == os.getpid():
+            screen.announce("There is no shell here that could bring it back", "warned", GLYPHS.warned)
+            return
+        os.kill(0, signal.SIGTSTP)

@@ -1,0 +1,108 @@
+"""Running and stopping, choosing models, and the run that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.screens.models import ModelsScreen
+from workbench.tui.screens.repeats import RepeatsScreen
+from workbench.tui.state.model_choices import model_choices
+from workbench.tui.state.tree import Row
+from workbench.tui.state.words import many
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.starting import Cases
+    from workbench.tui.workbench import Workbench
+
+
+class RunningCommands:
+    """The methods of `actions.running` and `actions.run_pane`."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "run.case": self._run_case,
+            "run.suite": self._run_below,
+            "run.shown": self._run_shown,
+            "run.failed": self._run_failed,
+            "run.repeats": self._run_repeats,
+            "run.stop": self._stop,
+            "run.stop_all": lambda screen: self._app.action_stop_all(),
+            "run.expand": lambda screen: screen.run_pane.run_list.toggle(),
+            "run.find": self._find,
+            "run.find_next": lambda screen: screen.run_pane.find(1),
+            "run.previous": lambda screen: self._choose_run(screen, -1),
+            "run.next": lambda screen: self._choose_run(screen, 1),
+            "run.save": lambda screen: self._app.save_run(),
+            "models": self._models,
+        }
+
+    def _run_case(self, screen: MainScreen) -> None:
+        row = screen.suites.selected
+        if row is not None:
+            self._run(screen, row)
+
+    def _run_below(self, screen: MainScreen) -> None:
+        if screen.whole is not None:
+            self._run(screen, screen.whole)
+
+    def _run(self, screen: MainScreen, row: Row) -> None:
+        self._app.run_cases(screen.runnable_below(row))
+
+    def _run_shown(self, screen: MainScreen) -> None:
+        tops = [row for row in screen.suites.rows if row.depth == 0]
+        self._run_all(screen, [below for row in tops for below in screen.runnable_below(row)], "no case can run now")
+
+    def _run_failed(self, screen: MainScreen) -> None:
+        below = screen.runnable_below(screen.whole) if screen.whole is not None else []
+        failed = [
+            (suite, tuple(key for key in keys if screen.book.summary((suite.path, key)).status in ("failed", "error")))
+            for suite, keys in below
+        ]
+        self._run_all(screen, [each for each in failed if each[1]], "no case here has failed")
+
+    def _run_all(self, screen: MainScreen, cases: Cases, otherwise: str) -> None:
+        if cases:
+            self._app.run_cases(cases)
+        else:
+            screen.announce(f"Nothing was run: {otherwise}", "warned", GLYPHS.warned)
+
+    def _run_repeats(self, screen: MainScreen) -> None:
+        row = screen.suites.selected
+        if row is None:
+            return
+        cases = screen.runnable_below(row)
+        count = sum(len(keys) for _, keys in cases)
+
+        def run(times: int | None) -> None:
+            if times is not None:
+                self._app.run_cases(cases, times)
+
+        self._app.push_screen(RepeatsScreen(row.case.name if row.case is not None else many(count, "case")), run)
+
+    def _stop(self, screen: MainScreen) -> None:
+        self._app.runner.stop([run.run_id for run in screen.book.under_way(screen.selected_case)])
+
+    def _find(self, screen: MainScreen) -> None:
+        screen.go_to("run")
+        screen.run_pane.search()
+
+    def _choose_run(self, screen: MainScreen, step: int) -> None:
+        screen.chosen_run = (screen.chosen_run + step) % len(screen.runs_shown)
+        screen.show_run()
+
+    def _models(self, screen: MainScreen) -> None:
+        recorded = [run.planned.model for run in screen.workspace.recorded]
+        files = [suite.file for suite in screen.desk.suites]
+        models = model_choices(self._app.program, files, screen.models, recorded)
+
+        def take(models: tuple[str, ...] | None) -> None:
+            if models is not None:
+                screen.models = models
+                screen.show_selected()
+                self._app.remember()
+
+        self._app.push_screen(ModelsScreen(models, screen.models), take)

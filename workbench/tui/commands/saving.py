@@ -1,0 +1,30 @@
+"""Saving suites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.workbench import Workbench
+
+
+class SavingCommands:
+    """The methods of `actions.saving`."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "save": self._save,
+            "save.all": lambda screen: self._app.saver.save_soon(screen.desk.dirty),
+            "save.as": self._save_as,
+        }
+
+    def _save(self, screen: MainScreen) -> None:
+        if (suite := screen.selected_suite) is not None:
+            self._app.saver.save_soon((suite,))
+
+    def _save_as(self, screen: MainScreen) -> None:
+        if (suite := screen.selected_suite) is not None:
+            self._app.saver.save_as_soon(suite)

@@ -1,0 +1,74 @@
+"""Keys in turn: each is passed on once what the one before it did is done, however many of them arrive together.
+
+Textual gives a key to what has the keyboard when it arrives. Over a slow link, or from somebody who types quickly, the
+letters behind the key that opens a dialog arrive before the dialog has a field, and would be lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from textual import events
+from textual.app import App
+from textual.driver import Driver
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+
+LOOK_AGAIN_S = 0.02
+"""Keys that wait are looked after this often."""
+
+PATIENCE_S = 0.5
+"""So long a key waits at most: what was to tell that its turn has come can be gone together with a dialog."""
+
+
+class KeyHandled(Message, verbose=True):
+    """Goes behind a key the way that the key goes."""
+
+
+class KeysInTurnApp(App[int]):
+    """An app that takes one key, or one pasted text, at a time."""
+
+    def __init__(self, driver_class: type[Driver] | None = None, *, ansi_color: bool | None = None) -> None:
+        super().__init__(driver_class=driver_class, ansi_color=ansi_color)
+        self._waiting: deque[events.Key | events.Paste] = deque()
+        self._under_way: Screen[object] | None = None
+        """The screen that has the key which is not done with."""
+        self._looking: Timer | None = None
+        self._looked = 0
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self._waiting.append(event)
+            await self._pass_on()
+        else:
+            await super().on_event(event)
+
+    async def on_key_handled(self) -> None:
+        await asyncio.sleep(0)  # for what the key has begun beside the app's own messages
+        self._under_way = None
+        await self._pass_on()
+
+    async def _pass_on(self) -> None:
+        """Pass on what waits, as far as its turn has come."""
+        while self._waiting and self._has_turn():
+            event = self._waiting.popleft()
+            self._under_way, self._looked = self.screen, 0
+            behind = self.focused or self.screen
+            await super().on_event(event)
+            if not behind.post_message(KeyHandled()):
+                self._under_way = None
+        if self._waiting and self._looking is None:
+            self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
+
+    def _has_turn(self) -> bool:
+        if self._looked * LOOK_AGAIN_S >= PATIENCE_S:
+            return True
+        # A screen that came or went is what the last key did; one that came has a field, or lines, a little later.
+        return bool(self.screen_stack) and self._under_way is not self.screen and self.screen.focused is not None
+
+    async def _look_again(self) -> None:
+        self._looking = None
+        self._looked += 1
+        await self._pass_on()

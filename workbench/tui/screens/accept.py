@@ -1,0 +1,138 @@
+"""Shows what accepting a run would make expected, with the check for each argument, and lets that be changed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from workbench.reports.visible import one_line
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.accept import Proposal, TakenArgument
+from workbench.tui.state.json_lines import compact_json
+from workbench.tui.state.spans import Line, Span, cut, cut_line, padded
+from workbench.tui.theming import Ground
+from workbench.tui.widgets.dialogs import Dialog, keys_line
+from workbench.tui.widgets.line_view import LineView
+
+LONGEST_NAME = 18
+_KIND_CELLS = 11
+_FRAME_ROWS = 4
+"""Border, title and keys."""
+
+
+class AcceptScreen(Dialog[Proposal]):
+    """Answers with what is to be accepted."""
+
+    DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,space", "other(1)", show=False),
+        Binding("left", "other(-1)", show=False),
+        Binding("enter", "accept", show=False),
+    ]
+
+    def __init__(self, proposal: Proposal) -> None:
+        others = (("←→", "other check"),) if any(call.arguments for call in proposal.calls) else ()
+        super().__init__(keys_line(("Enter", "accept"), *others, ("Esc", "leave as it was")))
+        self._proposal = proposal
+
+    @property
+    def heading(self) -> str:
+        if self._proposal.dropped is not None:
+            return "Accept that it was not called?"
+        return "Accept the run as what is expected?" if self._proposal.whole else "Accept this call as expected?"
+
+    def body(self) -> ComposeResult:
+        yield AcceptLines(self._proposal, "accepted")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#accepted").focus()
+
+    def _make_room(self, height: int) -> None:
+        self.query_one("#accepted").styles.max_height = max(height - _FRAME_ROWS, 1)
+
+    def action_other(self, step: int) -> None:
+        """Another check for the argument under the cursor."""
+        self.query_one("#accepted", AcceptLines).other_check(step)
+
+    def action_accept(self) -> None:
+        """Close with what is shown."""
+        self.dismiss(self.query_one("#accepted", AcceptLines).proposal)
+
+
+class AcceptLines(LineView):
+    """The calls of a proposal, a row for each and for each of their arguments."""
+
+    GROUND: ClassVar[Ground] = "panel"
+
+    def __init__(self, proposal: Proposal, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.proposal = proposal
+        self._rows: list[tuple[int, int | None]] = []
+        """The call of each row, and which of its arguments it shows; behind them come the calls that go."""
+        for number, call in enumerate(proposal.calls):
+            self._rows.append((number, None))
+            self._rows += [(number, at) for at in range(len(call.arguments))]
+        self.cursor = next((row for row, (_, at) in enumerate(self._rows) if at is not None), 0)
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self._rows)
+
+    def line_count(self) -> int:
+        return len(self._rows) + len(self._others)
+
+    @property
+    def _others(self) -> list[Line]:
+        """What there is to say beside the calls."""
+        gone = [
+            (Span(f"  {GLYPHS.missing} ", "muted"), Span(one_line(tool), "tool"), Span("  no longer expected", "muted"))
+            for tool in self.proposal.gone
+        ]
+        if self.proposal.whole and not self.proposal.calls:
+            return [(Span(" The model called nothing, and nothing will be expected."),), *gone]
+        return [*gone]
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return self.line_count()
+
+    def line_at(self, index: int) -> Line:
+        return cut_line(self._line(index), self.text_width)
+
+    def other_check(self, step: int) -> None:
+        """The next check of the argument under the cursor, or the one before."""
+        if self.cursor < len(self._rows) and (at := self._rows[self.cursor][1]) is not None:
+            self.proposal = self.proposal.with_other_check(self._rows[self.cursor][0], at, step)
+            self.repaint()
+
+    def chosen(self, index: int) -> None:
+        self.other_check(1)
+
+    def _line(self, index: int) -> Line:
+        if index >= len(self._rows):
+            return self._others[index - len(self._rows)]
+        number, at = self._rows[index]
+        call = self.proposal.calls[number]
+        if at is not None:
+            return self._argument_line(call.arguments[at], max(cell_len(each.name) for each in call.arguments))
+        line: Line = (Span(f" {number + 1:>2} ", "muted"), Span(one_line(call.tool), "tool"))
+        if not call.arguments:
+            return (*line, Span("  without arguments", "muted"))
+        same_answer = sum(other.answer == call.answer for other in self.proposal.calls) > 1
+        grouped = self.proposal.whole and not self.proposal.in_place and same_answer
+        return (*line, Span("  in any order within its answer", "muted")) if grouped else line
+
+    def _argument_line(self, argument: TakenArgument, widest: int) -> Line:
+        choice = argument.choice
+        name = padded(one_line(argument.name), min(widest, LONGEST_NAME))
+        line: Line = (Span("      "), Span(f"{name}  ", "key"), Span(f"{choice.kind:<{_KIND_CELLS}}  ", "accent"))
+        if choice.written is not None:
+            shown = one_line(choice.text)
+            if not argument.given:
+                return (*line, Span(shown), Span("  not given, which is fine", "muted"))
+            return (*line, Span(shown))
+        given = compact_json(argument.value, self.text_width) if argument.given else "not given"
+        return (*line, Span(cut(given, self.text_width), "muted"))

@@ -1,0 +1,53 @@
+"""Asks how often to run."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from workbench.reports.visible import one_line
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.painting import Bar
+from workbench.tui.state.spans import Span
+from workbench.tui.widgets.dialogs import Dialog, keys_line
+
+MOST = 1_000
+_USUAL = "3"
+
+
+class RepeatsScreen(Dialog[int]):
+    """Answers with a number from 1 to `MOST`."""
+
+    TITLE_LINE: ClassVar[str] = "Run several times"
+    DEFAULT_CSS = """
+    RepeatsScreen > Vertical { width: 60; }
+    RepeatsScreen Input { border: none; height: 1; padding: 0 1; background: $background; }
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(keys_line(("Enter", "run"), ("Esc", "leave")))
+        self._what = what
+
+    def body(self) -> ComposeResult:
+        yield Bar("asked")
+        box = Input(_USUAL, id="times", type="integer", compact=True, max_length=4, select_on_focus=True)
+        box.cursor_blink = False
+        yield box
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#asked", Bar).say(
+            lambda _: (Span(f" How often to run {one_line(self._what)}, on each model?"),)
+        )
+        self.query_one("#times").focus()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        text = event.value.strip()
+        if text.isdecimal() and 1 <= int(text) <= MOST:
+            self.dismiss(int(text))
+        else:
+            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MOST:,}", "warned"),))

@@ -1,0 +1,65 @@
+"""What the main screen shows, as what decides which actions can be taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.tui.actions import Shown, Situation
+from workbench.tui.state.runnable import any_runnable_below, can_run
+from workbench.tui.state.runs import RunRecord
+from workbench.tui.widgets.run_list import RunList
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+
+
+def situation_of(screen: MainScreen) -> Situation:
+    """What decides which actions can be taken on the main screen now."""
+    row, whole = screen.suites.selected, screen.whole
+    kind = row.key.kind if row is not None else None
+    case = screen.selected_case
+    suite = screen.selected_suite
+    can_copy = {
+        "suites": row is not None,
+        "case": bool(screen.case_pane.text_to_copy()[0]) if screen.pane == "case" else False,
+        "run": screen.query_one("#run", RunList).item is not None,
+    }
+    return Situation(
+        pane=screen.pane,
+        row="case" if kind == "step" else kind,
+        on_step=kind == "step",
+        runnable=int(whole is not None and any_runnable_below(screen.suites, whole, screen.book)),
+        broken=row is not None and suite is not None and _cannot_run(screen),
+        case_running=case is not None and bool(screen.book.under_way(case)),
+        running=len(screen.book.under_way()),
+        failures=screen.book.any_failed,
+        cases=screen.suites.case_count,
+        shown=_what_is_shown(screen.run_shown),
+        runs=len(screen.runs_shown),
+        has_file=suite is not None,
+        has_text=can_copy[screen.pane],
+        editor=screen.editor,
+        not_editable=suite.why_not_editable if suite is not None else "put the cursor on a suite or a case",
+        undoable=suite.undoable if suite is not None else None,
+        redoable=suite.redoable if suite is not None else None,
+        movable=tuple(step for step in (-1, 1) if screen.suites.neighbour(step) is not None),
+        elsewhere=any(other is not suite and other.why_not_editable is None for other in screen.desk.suites),
+        dirty=suite is not None and suite.dirty,
+        dirty_suites=len(screen.desk.dirty),
+        view=screen.case_pane.view,
+        typing=screen.case_pane.typing if screen.pane == "case" else None,
+        form_refuses=screen.case_pane.form_refuses() if screen.pane == "case" else {},
+    )
+
+
+def _cannot_run(screen: MainScreen) -> bool:
+    row, suite = screen.suites.selected, screen.selected_suite
+    if row is None or suite is None or suite.file.suite is not None:
+        return False
+    return row.case is None or not can_run(suite, row.case.key)
+
+
+def _what_is_shown(run: RunRecord | None) -> Shown:
+    if run is None:
+        return "nothing"
+    return "a recording" if run.recorded else "a finished run" if run.result is not None else "a run"

@@ -1,0 +1,192 @@
+"""What a JSON Schema says about one value: the types and values that it allows, through `$ref`, `anyOf` and the like.
+
+A schema here is the one of an argument, which may hold the `$defs` that it refers to (see `schemas.arguments_of`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TypeGuard
+
+Schema = Mapping[str, object]
+
+ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
+"""JSON Schema's names of types; whoever allows `number` allows `integer`."""
+
+TEXT: Schema = {"type": "string"}
+"""The schema of everything that is text anyhow, such as the final answer."""
+
+_WORDS = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "true/false",
+    "array": "list",
+    "object": "table",
+    "null": "null",
+}
+_DEEPEST = 12
+_MANY = 6
+
+
+def types_of(schema: Schema | None) -> frozenset[str]:
+    """The types that a schema allows; all of them where it does not say, or is not known."""
+    return _types(schema, schema or {}, _DEEPEST)
+
+
+def is_text(schema: Schema | None) -> bool:
+    """Whether a schema allows text and nothing else but null, which nobody can type."""
+    return types_of(schema) - {"null"} == {"string"}
+
+
+def is_list(schema: Schema | None) -> bool:
+    """Whether a schema allows lists and nothing else but null."""
+    return types_of(schema) - {"null"} == {"array"}
+
+
+def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
+    """The values that a schema lists (`enum`, `const`, true and false), null left out; `None` when it lists none."""
+    values = _values(schema, schema or {}, _DEEPEST)
+    return None if values is None else tuple(value for value in values if value is not None)
+
+
+def items_of(schema: Schema | None) -> Schema:
+    """The schema of a list's items, an empty one where nothing is said of them."""
+    root = schema or {}
+    for part in parts_of(schema, root):
+        items = part.get("items")
+        if isinstance(items, Mapping):
+            return with_definitions(items, root)
+    return {}
+
+
+def keyword(schema: Schema | None, name: str) -> object:
+    """What a schema says under a keyword, through references and its only kind that is not null; else `None`."""
+    return next((part[name] for part in parts_of(schema, schema or {}) if name in part), None)
+
+
+def type_words(schema: Schema | None) -> str:
+    """A schema's type in a few words: `text`, `whole number`, `list of text`, `on | off`, `text or null`."""
+    types = types_of(schema)
+    if types == ALL_TYPES:
+        return "any value"
+    values = allowed_values(schema)
+    if values and types - {"null"} != {"boolean"}:
+        shown = [str(value).lower() if isinstance(value, bool) else str(value) for value in values[:_MANY]]
+        return " | ".join(shown + ["…"] * (len(values) > _MANY) + ["null"] * ("null" in types))
+    shown = [_WORDS[name] for name in _WORDS if name in types and not (name == "integer" and "number" in types)]
+    if "array" in types and (inner := types_of(items_of(schema))) != ALL_TYPES:
+        of_items = " or ".join(_WORDS[n] for n in _WORDS if n in inner and not (n == "integer" and "number" in inner))
+        shown[shown.index("list")] = f"list of {of_items}"
+    return " or ".join(shown) or "nothing"
+
+
+def with_definitions(schema: Schema, root: Schema) -> Schema:
+    """A part of a schema as a schema by itself: with the definitions of the whole, where there are any."""
+    definitions = {name: root[name] for name in ("$defs", "definitions") if name in root and name not in schema}
+    return {**schema, **definitions} if definitions else schema
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number that can be reckoned with: neither infinite nor beyond what a float holds."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def type_of(value: object) -> str:
+    """JSON Schema's name for a value's type; a number without a fraction is an `integer`."""
+    match value:
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "integer" if value.is_integer() else "number"
+        case Mapping():
+            return "object"
+        case None:
+            return "null"
+        case _:
+            return "array"
+
+
+def _types(schema: object, root: Schema, depth: int) -> frozenset[str]:
+    if schema is False:
+        return frozenset()
+    if not isinstance(schema, Mapping) or depth == 0:
+        return ALL_TYPES
+    allowed = ALL_TYPES
+    written = schema.get("type")
+    if isinstance(written, str | list):
+        names = frozenset([written] if isinstance(written, str) else map(str, written))
+        allowed &= names | {"integer"} if "number" in names else names
+    if "const" in schema:
+        allowed &= {type_of(schema["const"])}
+    if isinstance(values := schema.get("enum"), list):
+        allowed &= frozenset(map(type_of, values))
+    for name in ("anyOf", "oneOf"):
+        if isinstance(kinds := schema.get(name), list):
+            allowed &= frozenset[str]().union(*(_types(kind, root, depth - 1) for kind in kinds))
+    for other in _all_of(schema, root):
+        allowed &= _types(other, root, depth - 1)
+    return allowed
+
+
+def _values(schema: object, root: Schema, depth: int) -> list[object] | None:
+    if not isinstance(schema, Mapping) or depth == 0:
+        return None
+    if "const" in schema:
+        return [schema["const"]]
+    if isinstance(values := schema.get("enum"), list):
+        return values
+    for name in ("anyOf", "oneOf"):
+        if isinstance(kinds := schema.get(name), list) and kinds:
+            found = [_values(kind, root, depth - 1) for kind in kinds]
+            if all(one is not None for one in found):
+                return [value for one in found for value in one or ()]
+    for other in _all_of(schema, root):
+        if (listed := _values(other, root, depth - 1)) is not None:
+            return listed
+    types = _types(schema, root, depth)
+    if types == {"null"}:
+        return [None]
+    return [True, False] if types - {"null"} == {"boolean"} else None
+
+
+def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
+    """The schema itself and everything that holds beside it: what it refers to, what `allOf` adds, its only kind that
+    is not null. `root` is where references lead."""
+    if not isinstance(schema, Mapping) or depth == 0:
+        return
+    yield schema
+    for other in _all_of(schema, root):
+        yield from parts_of(other, root, depth - 1)
+    for name in ("anyOf", "oneOf"):
+        if isinstance(kinds := schema.get(name), list):
+            some = [kind for kind in kinds if _types(kind, root, depth - 1) != {"null"}]
+            if len(some) == 1:
+                yield from parts_of(some[0], root, depth - 1)
+
+
+def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
+    if isinstance(reference := schema.get("$ref"), str):
+        yield _at(reference, root)
+    if isinstance(others := schema.get("allOf"), list):
+        yield from others
+
+
+def _at(reference: str, root: Schema) -> object:
+    """What a local reference leads to; `None`, of which nothing is known, for any other."""
+    if not reference.startswith("#/"):
+        return None
+    found: object = root
+    for part in reference[2:].split("/"):
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(part.replace("~1", "/").replace("~0", "~"))
+    return found

@@ -1,0 +1,64 @@
+"""The tools of a suite as far as they are known without starting anything: written out, or listed before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from workbench.suite.findings import tables
+from workbench.suite.model import Server, Tool
+from workbench.tools.definitions import definition_of
+from workbench.tools.listings import DamagedListingError, Listings
+from workbench.trajectory.messages import ToolDefinition
+
+_MOST_KEPT = 64
+
+
+def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
+    """The tools that a suite's header (`SuiteText.header`, sound or not) names: written out, then by server, each name
+    once; `path` is the suite's file. Prefixes are part of the names."""
+    found: dict[str, ToolDefinition] = {}
+    for tool in (*_written_out(header), *_listed(header, path, listings)):
+        found.setdefault(tool.name, tool)
+    return tuple(found.values())
+
+
+class KnownTools:
+    """Remembers the tools of suites by their headers, so that asking again costs nothing."""
+
+    def __init__(self, listings: Listings) -> None:
+        self._listings = listings
+        self._known: dict[Path, tuple[Mapping[str, object], tuple[ToolDefinition, ...]]] = {}
+
+    def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
+        """The tools of a suite, read again only when its header is another object (edits of cases keep it)."""
+        known = self._known.get(path)
+        if known is None or known[0] is not header:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            known = self._known[path] = (header, tools_of_suite(header, path, self._listings))
+        return known[1]
+
+    def forget(self) -> None:
+        """Servers have listed their tools: what was known may have changed."""
+        self._known.clear()
+
+
+def _written_out(header: Mapping[str, object]) -> Iterator[ToolDefinition]:
+    for _, table in tables(header.get("tools")):
+        try:
+            yield definition_of(Tool.model_validate(table))
+        except ValidationError:
+            continue  # the suite's problems tell of it
+
+
+def _listed(header: Mapping[str, object], path: Path, listings: Listings) -> Iterator[ToolDefinition]:
+    for _, table in tables(header.get("servers")):
+        try:
+            listing = listings.recall(path, Server.model_validate(table))
+        except (ValidationError, DamagedListingError):
+            continue
+        if listing is not None:
+            yield from listing.tools

@@ -1,0 +1,113 @@
+"""The rows of a suite's settings: everything that it says beside its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.suite.model import Suite
+from workbench.suite.places import Place
+from workbench.suite.render import Table
+from workbench.tui.state.form.fields import Field, as_it_stands, field_row
+from workbench.tui.state.form.row import Cell, CellKind, FormRow, FormSource
+from workbench.tui.state.form.rows_calls import DETAIL, unknown_rows
+from workbench.tui.state.form.rows_mocks import mocks_section, one_of_keys, section
+from workbench.tui.state.form.settings import settings_rows
+from workbench.tui.state.form.tables import ABSENT
+from workbench.tui.state.form.typed import shown_text
+
+REACHED: tuple[str, ...] = ("command", "url", "module")
+"""The keys of which a server has exactly one."""
+
+_REACHED_KINDS: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
+
+_HEAD = (
+    Field("name", "text", "which name?", empty_stays=True),
+    Field("description", "lines"),
+    Field("system", "lines"),
+    Field("tags", "names"),
+    Field("models", "names", "offline"),
+    Field("execute", "yes_no", "no"),
+)
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
+    """All rows of a suite's settings, the seldom used among them."""
+    table = source.table
+    yield from (field_row(table, (), field) for field in _HEAD)
+    if table.get("format") != 1:
+        yield field_row(table, (), Field("format", "number", "which format?"))
+    for key in ("limits", "grading", "gate"):
+        yield from settings_rows(source, key, rare=False)
+    yield from section(source, "servers", _server_rows)
+    yield from section(source, "tools", _tool_rows)
+    yield from mocks_section(source)
+    yield from unknown_rows(table, (), 0, tuple(Suite.model_fields))
+
+
+def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
+    yield _named(place, server)
+    indent = 1 + DETAIL
+    yield one_of_keys(server, place, REACHED, _REACHED_KINDS, indent)
+    for key in [key for key in REACHED if key in server][1:]:
+        yield as_it_stands((*place, key), indent, server[key])
+    fields = [Field("prefix", "text", rare=True)]
+    if "url" in server or "transport" in server:
+        fields.append(Field("transport", "choice", "http", choices=("http", "sse"), rare=True))
+    if "module" in server or "object" in server:
+        fields.append(Field("object", "text", "mcp", rare=True))
+    yield from (field_row(server, place, field, indent) for field in fields)
+    for key, beside in (("env", "command"), ("headers", "url")):
+        if key in server or beside in server:
+            yield from _map_rows(server, (*place, key), indent)
+    known = ("name", *REACHED, "prefix", "transport", "object", "env", "headers")
+    yield from unknown_rows(server, place, indent, known)
+
+
+def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
+    """A table of texts by names that are the user's own: environment variables, headers."""
+    written = table.get(str(place[-1]), {})
+    if not isinstance(written, dict):
+        yield as_it_stands(place, indent, written)
+        return
+    label = str(place[-1])
+    yield FormRow("section", place, indent, label, absent=not written, note="" if written else "none")
+    rows = []
+    for name, value in written.items():
+        at = (*place, name)
+        kind: CellKind = "text" if isinstance(value, str) else "value"
+        text = value if isinstance(value, str) else as_it_stands(at, 0, value).cells[0].text
+        cells = (Cell("key", at, shown_text(name)), Cell(kind, at, text, empty_stays=True))
+        rows.append(FormRow("pair", at, indent + 2, "", cells))
+    yield from rows
+
+
+def _tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
+    yield _named(place, tool)
+    indent = 1 + DETAIL
+    fields = (Field("description", "lines"), Field("parameters", "json", "no arguments"))
+    annotations = tool.get("annotations", {})
+    yield from (field_row(tool, place, field, indent) for field in fields)
+    yield from unknown_rows(tool, place, indent, ("name", "description", "parameters", "annotations"))
+    at = (*place, "annotations")
+    if not isinstance(annotations, dict):
+        yield as_it_stands(at, indent, annotations)
+        return
+    yield FormRow("section", at, indent, "annotations", absent=not annotations, rare=True)
+    hints = [Field("title", "text", rare=True), *(Field(hint, "yes_no", "not said", rare=True) for hint in _HINTS)]
+    rows = [field_row(annotations, at, hint, indent + 2) for hint in hints]
+    yield from [*rows, *unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))]
+
+
+def _named(place: Place, table: Table) -> FormRow:
+    index = place[-1]
+    assert isinstance(index, int)
+    name = table.get("name", ABSENT)
+    at = (*place, "name")
+    if name is ABSENT:
+        cell = Cell("text", at, absent=True, shown="which name?", empty_stays=True)
+    elif isinstance(name, str):
+        cell = Cell("text", at, name, shown="" if name else "which name?", empty_stays=True)
+    else:
+        cell = as_it_stands(at, 0, name).cells[0]
+    return FormRow("item", place, 1, str(index + 1), (cell,))

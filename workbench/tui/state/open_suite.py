@@ -1,0 +1,264 @@
+"""One suite that is open: how it was read, how it is edited now, and every document between the two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.places import written
+from workbench.suite.problems import Problem
+from workbench.suite.rereading import reread
+from workbench.suite.saving import FileState
+from workbench.suite.splice import SuiteText
+from workbench.tui.state.document import HEAD, CaseOutline, Document, outline_of
+from workbench.tui.state.loose import with_loose
+
+_CASE = re.compile(r"cases\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one change led to: the document, what was done in words, and the case it was about."""
+
+    document: Document
+    said: str
+    group: Hashable | None = None
+    case: str | None = None
+
+
+class OpenSuite:
+    """A suite with its history: documents, and a cursor among them. A suite that was never edited has none, and costs
+    nothing but how it was read.
+
+    `disk` is the file as it was last read or saved; its text is empty and `on_disk` is `None` for one that is not there
+    yet.
+    """
+
+    def __init__(self, disk: SuiteFile, on_disk: FileState | None = None, *, is_recording: bool = False) -> None:
+        self.disk = disk
+        self.is_recording = is_recording
+        self.on_disk = on_disk if on_disk is not None else FileState(disk.hash) if disk.hash else None
+        self.path = disk.path
+        self._history: list[Change] = []
+        self._at = 0
+        self._read: tuple[Document, SuiteFile] | None = None
+        self._outlined: tuple[CaseOutline, ...] | None = None
+        self._known: list[tuple[SuiteText, SuiteFile]] = []
+        """What was read last and, when that cannot run, what could last."""
+        self._broken: tuple[SuiteFile, frozenset[int]] | None = None
+        self._compared: tuple[Document, SuiteFile, bool] | None = None
+        self._said_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
+        """Of the file on the disk: the texts of its cases, and which objects their tables are."""
+
+    @classmethod
+    def new(cls, path: Path, text: str) -> OpenSuite:
+        """A suite that is not on the disk yet."""
+        suite = cls(SuiteFile(path, "", "", None, ()))
+        suite._history = [Change(Document.of(""), "")]
+        suite.change(Document.of(text), f"New suite {path.name}")
+        return suite
+
+    @property
+    def why_not_editable(self) -> str | None:
+        """Why this suite cannot be changed here, if it cannot."""
+        if self.is_recording:
+            return "this is a recording: open its suite to change it"
+        if any("is not UTF-8" in problem.message for problem in self.disk.problems):
+            return "this file is not UTF-8: save it as UTF-8 in a text editor first"
+        if self.on_disk is None and not self._history:
+            return "this file could not be read"
+        return None
+
+    @property
+    def document(self) -> Document:
+        """The suite as it is edited now."""
+        if not self._history:
+            self._begin()
+        return self._history[self._at].document
+
+    @property
+    def file(self) -> SuiteFile:
+        """The suite as it is edited now, as a suite file: with its problems, and its hash. While text of it is not
+        TOML, the rest is as it last was, and the suite cannot run."""
+        if not self._history:
+            return self.disk
+        document = self.document
+        if self._read is None or self._read[0] is not document:
+            self._read = (document, self._parsed(document))
+        return self._read[1]
+
+    @property
+    def cases(self) -> tuple[CaseOutline, ...]:
+        """The cases in the order of the file."""
+        if self._history or self.disk.suite is None:
+            return self.document.cases if self.disk.hash or self._history else ()
+        if self._outlined is None:
+            cases = self.disk.suite.cases
+            self._outlined = tuple(outline_of(index, case) for index, case in enumerate(cases))
+        return self._outlined
+
+    @property
+    def broken_cases(self) -> frozenset[int]:
+        """The indices of the cases with errors."""
+        file = self.file
+        if file.suite is not None:
+            return frozenset()
+        if self._broken is None or self._broken[0] is not file:
+            found = (_CASE.match(problem.where) for problem in file.errors)
+            self._broken = (file, frozenset(int(match[1]) for match in found if match))
+        return self._broken[1]
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the text is another than the disk's."""
+        if not self._history:
+            return False
+        document = self.document
+        if self._compared is None or self._compared[0] is not document or self._compared[1] is not self.disk:
+            self._compared = (document, self.disk, document.text != self.disk.text)
+        return self._compared[2]
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no such file yet."""
+        return self.on_disk is None
+
+    def is_changed(self, index: int) -> bool:
+        """Whether a case says something that no case on the disk says; nothing of a suite that is not there yet."""
+        if not self.dirty or self.is_new or self.document.parts is None:
+            return False
+        if index in self.document.loose:
+            return True
+        if self._said_on_disk is None or self._said_on_disk[0] is not self.disk:
+            self._remember_disk(self.disk.parts)
+        assert self._said_on_disk is not None
+        parts = self.document.parts
+        if parts.in_blocks:
+            return parts.blocks[index] not in self._said_on_disk[1]
+        return id(parts.cases[index]) not in self._said_on_disk[2]
+
+    def is_saved(self, case_id: str) -> bool:
+        """Whether a case with this id is on the disk."""
+        if self.disk.suite is not None:
+            return any(case.id == case_id for case in self.disk.suite.cases)
+        outlines = Document.of_parts(self.disk.parts, self.disk.text).cases
+        return any(outline.id == case_id for outline in outlines)
+
+    def problems_of(self, index: int) -> tuple[Problem, ...]:
+        """The problems of a case; with `HEAD`, those of everything else."""
+        prefix = written(("cases", index))
+        of_case = [problem for problem in self.file.problems if problem.where.startswith("cases[")]
+        if index == HEAD:
+            return tuple(problem for problem in self.file.problems if problem not in of_case)
+        return tuple(p for p in of_case if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))
+
+    def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
+        """The suite to run these cases from: with errors only in other cases, those are left out."""
+        file = self.file
+        document = self.document
+        if file.suite is not None or document.parts is None or HEAD in document.loose or not document.in_blocks:
+            return file if file.suite is not None else None
+        wanted = frozenset(
+            case.index for case in self.cases if case.key in case_ids and case.index not in document.loose
+        )
+        cut = parse_suite(document.only(wanted), self.path) if wanted else None
+        return cut if cut is not None and cut.suite is not None else None
+
+    def change(self, document: Document, said: str, group: Hashable | None = None, case: str | None = None) -> bool:
+        """Take another document; whether it is another one at all. A change of the same group as the one before it is
+        one step with it."""
+        now = self.document
+        if document is now or document.text == now.text:
+            return False
+        top = self._history[self._at]
+        now.forget()
+        del self._history[self._at + 1 :]
+        if group is not None and group == top.group:
+            self._history[self._at] = Change(document, said, group, case)
+        else:
+            self._history.append(Change(document, said, group, case))
+            self._at += 1
+        return True
+
+    def end_group(self) -> None:
+        """Let the next change be a step of its own."""
+        if self._history:
+            self._history[self._at] = replace(self._history[self._at], group=None)
+
+    @property
+    def undoable(self) -> str | None:
+        """What undo would take back, in words."""
+        return self._history[self._at].said if self._at else None
+
+    @property
+    def redoable(self) -> str | None:
+        """What redo would do again, in words."""
+        return self._history[self._at + 1].said if self._at + 1 < len(self._history) else None
+
+    def undo(self) -> Change | None:
+        """Go back one step; the change that was taken back."""
+        if not self._at:
+            return None
+        undone = self._history[self._at]
+        self._at -= 1
+        self.end_group()
+        return undone
+
+    def redo(self) -> Change | None:
+        """Go forward one step; the change that was done again."""
+        if self.redoable is None:
+            return None
+        self._at += 1
+        self.end_group()
+        return self._history[self._at]
+
+    def saved(self, state: FileState) -> None:
+        """The text as it is now has gone to the disk."""
+        self.disk, self.on_disk = self.file, state
+        self._remember_disk(self.document.parts)
+        self.end_group()
+
+    def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
+        """The file on the disk is another one. What was edited here stays; a suite that was not follows the disk, as a
+        step that can be undone where there is a history."""
+        follows = not self.dirty
+        self.disk, self._outlined = disk, None
+        self.on_disk = on_disk or (FileState(disk.hash) if disk.hash else None)
+        if follows and self._history:
+            self.change(Document.of_parts(disk.parts, disk.text), "Read again from the disk")
+
+    def _remember_disk(self, parts: SuiteText | None) -> None:
+        blocks, tables = (parts.blocks, parts.cases) if parts is not None else ((), ())
+        self._said_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
+
+    def _begin(self) -> None:
+        outlines = self.cases if self.disk.suite is not None else ()
+        document = Document.of_parts(self.disk.parts, self.disk.text, outlines)
+        self._history = [Change(document, "")]
+        self._at = 0
+        self._read = (document, self.disk)
+        if document.parts is not None:
+            self._keep(document.parts, self.disk)
+
+    def _parsed(self, document: Document) -> SuiteFile:
+        if document.parts is None:
+            return parse_suite(document.whole, self.path)
+        sound = self._parts_read(document.parts)
+        return with_loose(document, sound) if document.loose else sound
+
+    def _parts_read(self, parts: SuiteText) -> SuiteFile:
+        """How the rest is read; from what was read before, the last time that it could run or the last time."""
+        for known, file in self._known:
+            if known is parts:
+                return file
+        again = (reread(file, known, parts) for known, file in self._known)
+        found = next((file for file in again if file is not None), None) or parse_suite(parts.text, self.path)
+        self._keep(parts, found)
+        return found
+
+    def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
+        runnable = [] if file.suite is not None else [known for known in self._known if known[1].suite is not None]
+        self._known = [*runnable[:1], (parts, file)]

@@ -1,0 +1,131 @@
+"""What the TOML view shows and lets one type: the block of a case, the head of a suite, or the whole of a file that is
+not TOML or not written in blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.suite.problems import Problem
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.source import LONGEST_LINE, LONGEST_SHOWN, Found, paragraph
+from workbench.tui.state.spans import Line, Role
+from workbench.tui.state.tree import Row
+from workbench.tui.state.typed_text import Place
+
+
+@dataclass(frozen=True)
+class TomlPart:
+    """A part of an open suite: `index` is the case's, `HEAD`, or `None` for the whole file; `key` is the case's."""
+
+    suite: OpenSuite
+    index: int | None
+    key: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is now. Raises IndexError when there is no such case any more."""
+        document = self.suite.document
+        return document.text if self.index is None else document.block(self.index)
+
+    @property
+    def first(self) -> int:
+        """The number that its first line has in the file."""
+        return 1 if self.index is None or self.index == HEAD else self.suite.document.first_line(self.index)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with it."""
+        return self.suite.file.problems if self.index is None else self.suite.problems_of(self.index)
+
+    @property
+    def name(self) -> str:
+        """What it is called, in a sentence."""
+        if self.index is None:
+            return self.suite.path.name
+        return f"the head of {self.suite.path.name}" if self.index == HEAD else f"case {self.index + 1}"
+
+    @property
+    def file_name(self) -> str:
+        """What a file with only this is called."""
+        case = next((case for case in self.suite.cases if case.index == self.index), None)
+        stem = re.sub(r"[^\w-]+", "-", case.id if case is not None else self.suite.path.stem).strip("-")
+        return f"{stem[:60] or 'suite'}.toml"
+
+    @property
+    def too_large(self) -> str | None:
+        """Why it cannot be typed in here, if it is too large for that."""
+        lines = self.text.split("\n")
+        longest = max(map(len, lines))
+        if len(lines) > LONGEST_SHOWN:
+            return f"{self.name} has {len(lines):,} lines: F4 opens it in your editor"
+        if longest > LONGEST_LINE:
+            return f"{self.name} has a line of {longest:,} characters: F4 opens it in your editor"
+        return None
+
+    def with_text(self, text: str) -> Document:
+        """The document with another text here, whatever it says."""
+        document = self.suite.document
+        return document.with_text(text) if self.index is None else document.with_block(self.index, text)
+
+    def is_part_of(self, row: Row | None) -> bool:
+        """Whether a row of the tree stands for it."""
+        if row is None or row.open is not self.suite:
+            return False
+        return (row.case.index if row.case is not None else HEAD) == (HEAD if self.index is None else self.index)
+
+
+def part_of(row: Row | None) -> TomlPart | None:
+    """What is shown for a row; `None` where there is no suite."""
+    if row is None or row.open is None:
+        return None
+    if not row.open.document.in_blocks:
+        return TomlPart(row.open, None)
+    return TomlPart(row.open, row.case.index, row.case.key) if row.case is not None else TomlPart(row.open, HEAD)
+
+
+def line_within(problem: Problem, first: int, count: int) -> int:
+    """The line, from 0, of a part of `count` lines at which a problem stands."""
+    return min(max((problem.line or first) - first, 0), count - 1)
+
+
+def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
+    """Which lines, from 0, something is wrong with, errors before warnings."""
+    ordered = sorted(problems, key=lambda problem: problem.severity == "error")
+    return {line_within(problem, first, count): _role(problem) for problem in ordered}
+
+
+def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], list[int]]:
+    """The problems in lines of `width` cells, and which one each line is about."""
+    lines: list[Line] = []
+    about: list[int] = []
+    for index, problem in enumerate(problems):
+        role = _role(problem)
+        sign = GLYPHS.error if role == "error" else GLYPHS.warned
+        place = f"{problem.line} " if problem.line else ""
+        rows = paragraph(f"{sign} {place}", problem.message, role, 1, max(width - len(place) - 3, 10))
+        if problem.hint:
+            rows += paragraph("", problem.hint, "muted", len(place) + 3, max(width - len(place) - 3, 10))
+        lines += rows
+        about += [index] * len(rows)
+    return lines, about
+
+
+def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
+    """Where a text stands in lines, whatever the case of its letters; the match at `current` stands out."""
+    if not text.strip():
+        return {}
+    pattern = re.compile(re.escape(text), re.IGNORECASE)
+    found: dict[int, list[tuple[int, int, Role]]] = {}
+    for index, line in enumerate(lines):
+        for match in pattern.finditer(line):
+            role: Role = "badge" if (index, match.start()) == current else "match"
+            found.setdefault(index, []).append((*match.span(), role))
+    return found
+
+
+def _role(problem: Problem) -> Role:
+    return "error" if problem.severity == "error" else "warned"

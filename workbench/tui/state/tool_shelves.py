@@ -1,0 +1,192 @@
+"""The tools of suites as the tools screen lists them: servers and how they are, their tools, a filter, a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from workbench.analysis.tool_lint import Finding, ToolName
+from workbench.analysis.tool_size import tokens_of
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Server
+from workbench.tools.definitions import definition_of
+from workbench.tools.listings import Listing
+from workbench.tools.server_status import ServerState, ServerStatus
+from workbench.trajectory.messages import ToolDefinition
+
+RowKind = Literal["suite", "shelf", "tool", "note"]
+
+
+ShelfKey = tuple[Path, str | None]
+"""What tells shelves apart: the suite, and the server's name."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The tools of one server of a suite, or (`server` is `None`) those written out in it. `listed_at` says that the
+    tools are remembered, and since when; `reason` why the server is down."""
+
+    file: SuiteFile
+    server: Server | None
+    tools: tuple[ToolDefinition, ...] = ()
+    state: ServerState = "not started"
+    reason: str = ""
+    listed_at: datetime | None = None
+
+    @property
+    def key(self) -> ShelfKey:
+        return self.file.path, self.server.name if self.server is not None else None
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens its tools take together."""
+        return tokens_of(self.tools)
+
+
+class ToolRow(NamedTuple):
+    """One row: a suite, a shelf, a tool on it, or a note that it has none."""
+
+    kind: RowKind
+    shelf: Shelf
+    tool: ToolDefinition | None = None
+
+    @property
+    def key(self) -> tuple[RowKind, ShelfKey, str]:
+        """What a row stands for, the same after a change."""
+        return self.kind, self.shelf.key, self.tool.name if self.tool is not None else ""
+
+
+class ToolShelves:
+    """All shelves of some suites, as rows."""
+
+    def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
+        self._shelves = [shelf for file in files for shelf in _shelves_of(file, remembered.get(file.path, {}))]
+        self._findings: dict[Path, tuple[Finding, ...]] = {}
+        self._about: dict[tuple[Path, ToolName | None], list[Finding]] = {}
+        self._named = len(files) > 1
+        self.filter = ""
+        self.rows: list[ToolRow] = []
+        self.cursor = 0
+        self._rebuild()
+        self.cursor = next((at for at, row in enumerate(self.rows) if row.kind != "suite"), 0)
+
+    @property
+    def shelves(self) -> Sequence[Shelf]:
+        return self._shelves
+
+    @property
+    def selected(self) -> ToolRow | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row, the nearest one there is."""
+        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+
+    def set_filter(self, text: str) -> None:
+        """Show only tools that have every word of `text` in their name, description, server or suite."""
+        self.filter = text
+        self._rebuild()
+        row = self.selected
+        if text and (row is None or row.kind != "tool"):
+            self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
+
+    def take(self, key: ShelfKey, status: ServerStatus, now: datetime) -> bool:
+        """A server is otherwise than it was; whether it has other tools. What it listed is remembered from `now` on
+        when it no longer runs."""
+        at = next((at for at, shelf in enumerate(self._shelves) if shelf.key == key), None)
+        if at is None:
+            return False
+        shelf = self._shelves[at]
+        tools, listed_at = shelf.tools, shelf.listed_at
+        if status.state == "running":
+            tools, listed_at = status.tools, None
+        elif shelf.state == "running":
+            listed_at = now
+        self._shelves[at] = replace(shelf, state=status.state, reason=status.reason, tools=tools, listed_at=listed_at)
+        self._rebuild()
+        return tools != shelf.tools
+
+    def take_file(self, file: SuiteFile) -> None:
+        """A suite says something else of its cases."""
+        self._shelves = [
+            replace(shelf, file=file) if shelf.file.path == file.path else shelf for shelf in self._shelves
+        ]
+        self._rebuild()
+
+    def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
+        """All tools that are known of a suite, as they are offered together."""
+        return tuple(tool for shelf in self._shelves if shelf.file.path == path for tool in shelf.tools)
+
+    def set_findings(self, path: Path, findings: Sequence[Finding]) -> None:
+        """Take over what lint says of a suite's tools."""
+        self._findings[path] = tuple(findings)
+        self._about = {}
+        for of, found in self._findings.items():
+            for finding in found:
+                for name in finding.tools or (None,):
+                    self._about.setdefault((of, name), []).append(finding)
+
+    def findings_on(self, row: ToolRow) -> tuple[Finding, ...]:
+        """The findings about a tool; on a suite or a shelf, those about all of its suite's tools together."""
+        name = ToolName(row.tool.name, row.tool.server) if row.tool is not None else None
+        return tuple(self._about.get((row.shelf.file.path, name), ()))
+
+    @property
+    def finding_count(self) -> int:
+        return sum(map(len, self._findings.values()))
+
+    @property
+    def tool_count(self) -> int:
+        return sum(len(shelf.tools) for shelf in self._shelves)
+
+    def _rebuild(self) -> None:
+        key = self.selected.key if self.selected is not None else None
+        words = self.filter.casefold().split()
+        self.rows = []
+        last: Path | None = None
+        for shelf in self._shelves:
+            tools = [tool for tool in shelf.tools if not words or _fits(shelf, tool, words)]
+            if words and not tools:
+                continue
+            if self._named and shelf.file.path != last:
+                self.rows.append(ToolRow("suite", shelf))
+            last = shelf.file.path
+            self.rows.append(ToolRow("shelf", shelf))
+            self.rows += [ToolRow("tool", shelf, tool) for tool in tools] or [ToolRow("note", shelf)]
+        self.move_to(self.cursor)
+        if key is not None:
+            self.cursor = next((at for at, row in enumerate(self.rows) if row.key == key), self.cursor)
+
+
+def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
+    """The names of the cases whose expectations name a tool, each with whether it is only forbidden there."""
+    found: list[tuple[str, bool]] = []
+    for case in file.suite.cases if file.suite is not None else ():
+        places = [place[0] for place, call in case.written_calls() if call.tool == tool]
+        if places:
+            found.append((case.name, all(place == "disallowed" for place in places)))
+    return tuple(found)
+
+
+def _shelves_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[Shelf]:
+    if file.suite is None:
+        return []
+    shelves = [Shelf(file, None, tuple(map(definition_of, file.suite.tools)))] if file.suite.tools else []
+    for server in file.suite.servers:
+        listing = remembered.get(server.name)
+        if listing is None:
+            shelves.append(Shelf(file, server))
+        else:
+            shelves.append(Shelf(file, server, listing.tools, listed_at=listing.listed_at))
+    return shelves
+
+
+def _fits(shelf: Shelf, tool: ToolDefinition, words: Sequence[str]) -> bool:
+    suite = shelf.file.suite.name if shelf.file.suite is not None else ""
+    text = f"{tool.name} {tool.description} {tool.server or ''} {suite} {shelf.file.path.stem}".casefold()
+    return all(word in text for word in words)

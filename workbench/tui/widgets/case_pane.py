@@ -1,0 +1,183 @@
+"""The case pane: the selected case, or the settings of its suite, as a form or as TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Literal, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from workbench.suite.render import Table
+from workbench.suite.splice import SpliceError
+from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.actions import View
+from workbench.tui.copying import copy_text
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.selected import case_of_problem, form_source, why_no_form, with_table
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.selection import case_picture
+from workbench.tui.state.toml_part import TomlPart, part_of
+from workbench.tui.state.tree import Row, TreeState
+from workbench.tui.widgets.bars import PaneTitle
+from workbench.tui.widgets.form_view import FormView
+from workbench.tui.widgets.toml_editor import TomlEditor
+from workbench.tui.widgets.toml_pane import TomlPane
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.workbench import Workbench
+
+
+class CasePane(Vertical):
+    """Shows what the tree's cursor stands on; `view` is how."""
+
+    DEFAULT_CSS = "CasePane > .hidden { display: none; }"
+
+    def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
+        super().__init__(id=widget_id, classes=classes)
+        self.view: View = "form"
+
+    def compose(self) -> ComposeResult:
+        yield PaneTitle("case-title")
+        yield FormView("form")
+        yield TomlPane(self._change_text, "toml")
+
+    @property
+    def main(self) -> MainScreen:
+        return cast("MainScreen", self.screen)
+
+    @property
+    def target(self) -> Widget:
+        """What has the keyboard when the pane has it."""
+        if self.view == "form":
+            form = self.query_one(FormView)
+            return form.field if form.typing else form
+        return self.toml.target
+
+    @property
+    def toml(self) -> TomlPane:
+        """The TOML of what is selected."""
+        return self.query_one(TomlPane)
+
+    def show(self, tree: TreeState) -> None:
+        """Show what the tree's cursor stands on, as it is now."""
+        form, toml = self.query_one(FormView), self.toml
+        form.set_class(self.view != "form", "hidden")
+        toml.set_class(self.view != "toml", "hidden")
+        row = tree.selected
+        if self.view == "toml":
+            form.show(None)
+            toml.tools = partial(self._tools_of, row.open if row is not None else None)
+            toml.show(part_of(row), lambda: case_picture(tree))
+        elif row is None or row.open is None:
+            form.show(None, case_picture(tree).message, row.key if row is not None else None)
+        else:
+            self._show_form(form, row, row.open)
+
+    def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
+        index = row.case.index if row.case is not None else case_of_problem(row.problem)
+        tools = self._tools_of(suite)
+        source = form_source(suite, index, tools, self.main.models)
+        case = row.case.key if row.case is not None else None
+        form.on_change = partial(self._change, suite, index, case)
+        message = why_no_form(suite, index) if source is None else ()
+        # By its index: the id, by which the tree knows it, can be what is being typed.
+        form.show(source, message, (suite.path, index), suite.why_not_editable)
+        if row.problem is not None:
+            form.go_to_problem(row.problem.where)
+
+    def _tools_of(self, suite: OpenSuite | None) -> tuple[ToolDefinition, ...]:
+        if suite is None or suite.document.parts is None:
+            return ()
+        return self.main.known_tools.of(suite.document.table(HEAD), suite.path)
+
+    def _change(
+        self, suite: OpenSuite, index: int, case: str | None, table: Table, said: str, group: Hashable
+    ) -> str | None:
+        try:
+            document = with_table(suite.document, index, table)
+        except SpliceError as error:
+            return str(error)
+        self.main.change(suite, document, said, group=group, case=case)
+        return None
+
+    @on(FormView.Refused)
+    def _refused(self, event: FormView.Refused) -> None:
+        self.main.announce(event.why[:1].upper() + event.why[1:], "warned", GLYPHS.warned)
+
+    @on(FormView.Moved)
+    def _form_moved(self) -> None:
+        self.main.refresh_bars()
+
+    def _change_text(self, part: TomlPart, document: Document, said: str, group: Hashable) -> None:
+        self.main.change(part.suite, document, said, group=group, case=part.key)
+
+    @on(TomlPane.Turned)
+    def _turned(self) -> None:
+        if self.toml.typing:
+            self.main.refresh_bars()
+        else:
+            self.main.show_selected()
+
+    @on(TomlEditor.Copied)
+    def _copied(self, event: TomlEditor.Copied) -> None:
+        copy_text(cast("Workbench", self.app), event.text, "what was selected", self.main.announce)
+
+    def edit(self) -> None:
+        """Begin to type, at the cursor of the view. What is not TOML has no form: it is typed in as it is."""
+        if self.view == "form" and self.query_one(FormView).page.source is None:
+            self.show_as("toml")
+        if self.view == "toml":
+            self._type()
+        self.main.go_to("case")
+        if self.view == "form":
+            self.query_one(FormView).edit()
+
+    def _type(self) -> None:
+        part = self.toml.part
+        if part is None or part.too_large is not None:
+            why = part.too_large if part is not None and part.too_large is not None else "there is nothing to edit here"
+            self.main.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
+            return
+        if part.index is None:
+            # Once it is TOML again, the rows of its problems are gone.
+            self.main.suites.select(part.suite.path)
+            self.main.show_change(part.suite)
+        self.toml.begin()
+
+    def show_as(self, view: View) -> None:
+        """Show the form, or the TOML."""
+        self.toml.end()
+        self.view = view
+        self.main.show_selected()
+
+    def line_of(self, part: TomlPart) -> int:
+        """The line of a part, from 1, that is looked at; else that of its first problem."""
+        if self.view == "toml" and self.toml.part == part and self.toml.line:
+            return self.toml.line + 1
+        return next((problem.line - part.first + 1 for problem in part.problems if problem.line), 1)
+
+    @property
+    def typing(self) -> Literal["a line", "a text", "toml"] | None:
+        """What is being typed here, if anything is."""
+        form = self.query_one(FormView)
+        if self.toml.typing:
+            return "toml"
+        if self.view != "form" or not form.typing:
+            return None
+        return "a text" if form.several else "a line"
+
+    def form_refuses(self) -> dict[str, str]:
+        """Why what is done at the rows of the form cannot be done now, by the ids of the actions."""
+        return self.query_one(FormView).refusals() if self.view == "form" else {}
+
+    def text_to_copy(self) -> tuple[str, str]:
+        """What copying takes from here, and what it is called; empty when there is nothing."""
+        if self.view == "form":
+            return self.query_one(FormView).text, "what the cell says"
+        return self.toml.text, "the TOML"

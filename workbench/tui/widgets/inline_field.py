@@ -1,0 +1,117 @@
+"""A field of one line for typing over a cell of a form, and what it has in common with one of several lines.
+
+The keys that lead on from a field are taken by the field itself. Who gives it functions to call is told of them at
+once, so that what is typed after them in one burst is not for the cell before; otherwise they are messages. A field is
+open while it has the class `open`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from workbench.tui.painting import safe_strip
+
+Leave = Literal["done", "back", "next", "previous", "up", "down"]
+"""How a key goes on from a field: it is done, or it is left for where the cursor was, the next cell, the one before, or
+a choice further up or down."""
+
+OnLeave = Callable[[Leave], object]
+OnLineBreak = Callable[[str], object]
+"""Takes the text that follows a line break which was typed or pasted where there is one line."""
+
+
+class FieldKey(Message):
+    """A key that leads on from the field."""
+
+    def __init__(self, how: Leave) -> None:
+        super().__init__()
+        self.how: Leave = how
+
+
+class LineBreak(Message):
+    """A line break was typed or pasted where there is one line; `text` is what was pasted."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+_LINE_KEYS: dict[str, Leave] = {
+    "enter": "done",
+    "escape": "back",
+    "tab": "next",
+    "shift+tab": "previous",
+    "up": "up",
+    "down": "down",
+}
+_BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
+
+
+class LineField(Input):
+    """One line of text."""
+
+    DEFAULT_CSS = """
+    LineField { position: absolute; display: none; border: none; height: 1; padding: 0; background: $panel; }
+    LineField:focus { border: none; background-tint: $foreground 0%; }
+    LineField.open { display: block; }
+    """
+    # Neither lays the screen out again, as `Input` has it for fields that grow: this one has its place given.
+    value: reactive[str] = reactive("", init=False)
+    virtual_size: reactive[Size] = reactive(Size(0, 0))
+
+    def __init__(self, on_leave: OnLeave | None = None, on_line_break: OnLineBreak | None = None) -> None:
+        super().__init__(compact=True, select_on_focus=False)
+        self.cursor_blink = False
+        self._leave: OnLeave = on_leave or (lambda how: self.post_message(FieldKey(how)))
+        self._break: OnLineBreak = on_line_break or (lambda text: self.post_message(LineBreak(text)))
+
+    def render_line(self, y: int) -> Strip:
+        return safe_strip(super().render_line(y))
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return key in _LINE_KEYS or key in _BREAK_KEYS or super().check_consume_key(key, character)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if not self.has_class("open"):
+            event.prevent_default()  # struck before it was known to be closed: for what has the keyboard now
+        elif event.key in _LINE_KEYS:
+            taken(event)
+            self._leave(_LINE_KEYS[event.key])
+        elif event.key in _BREAK_KEYS:
+            taken(event)
+            self._break("")
+        else:
+            await act_at_once(self, event)
+
+    def _on_paste(self, event: events.Paste) -> None:
+        if "\n" in event.text.strip("\n"):
+            taken(event)
+            self._break(event.text)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+
+
+async def act_at_once(field: Widget, event: events.Key) -> None:
+    """Do what a key of the field's own does, such as Backspace, in turn with the letters. As a binding it would be done
+    later: after letters that were struck behind it in one burst."""
+    for binding in field._bindings.key_to_bindings.get(event.key, ()):
+        if not binding.priority:
+            taken(event)
+            await field.run_action(binding.action)
+            return
+
+
+def taken(event: events.Key | events.Paste) -> None:
+    """Let nobody else have it: Textual would ask every class of a widget in turn, and then the widgets around it."""
+    event.stop()
+    event.prevent_default()
