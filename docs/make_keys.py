@@ -53,7 +53,8 @@ one of these with `ctrl+`, `alt+` or `shift+` before it. Terminals cannot tell `
 or `ctrl+h` from Backspace, and send no `shift+` with letters: such keys are refused.
 
 The file is read when the app starts. An id that does not exist, a key that does not, and a key that would mean two
-things in one place are said then, with the line; they are left out, and the rest of the file counts.
+things in one place are left out, and the rest of the file counts. The first of them is said then, with the line; all of
+them are in the log, whose place is named with it.
 """
 
 

@@ -55,6 +55,38 @@ async def _help(app: Workbench, pilot: Pilot[int]) -> None:
     await pilot.press("question_mark")
 
 
+async def _form(app: Workbench, pilot: Pilot[int]) -> None:
+    """A call added to a case, its tool being chosen."""
+    await _named(app, pilot, "Send message with typo")
+    await pilot.press("2", *["down"] * 5, "n")
+
+
+async def _toml(app: Workbench, pilot: Pilot[int]) -> None:
+    """A case typed as TOML, with something wrong in it."""
+    await _named(app, pilot, "Fuzzy weights")
+    await pilot.press(
+        "2", "o", "e", *["down"] * 4, "end", "enter", *"tagz = [", "quotation_mark", *"dm", "quotation_mark", "]"
+    )
+
+
+async def _accept(app: Workbench, pilot: Pilot[int]) -> None:
+    """What a model did, about to become the expectation."""
+    await _everything_run(app, pilot)
+    await pilot.press("A")
+
+
+async def _tools(app: Workbench, pilot: Pilot[int]) -> None:
+    """The tools of a suite, one of them shown."""
+    await _named(app, pilot, "Send direct message")
+    await pilot.press("t", "down")
+
+
+async def _named(app: Workbench, pilot: Pilot[int], name: str) -> None:
+    row = next(row for row in app.main.suites.rows if row.case is not None and row.case.name == name)
+    app.main.select(row.key.path, row.key.part)
+    await pilot.pause()
+
+
 async def _on_case(app: Workbench, pilot: Pilot[int], status: str) -> None:
     suites = app.main.suites
     for index, row in enumerate(suites.rows):
@@ -77,6 +109,10 @@ ALL_PICTURES = (
     Picture("light", (140, 40), _everything_run, "paper"),
     Picture("narrow", (80, 24), _narrow),
     Picture("keys", (100, 40), _help),
+    Picture("form", (120, 32), _form),
+    Picture("toml", (120, 32), _toml),
+    Picture("accept", (120, 36), _accept),
+    Picture("tools", (120, 36), _tools),
 )
 
 

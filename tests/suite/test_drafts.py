@@ -102,6 +102,37 @@ def test_drafts_of_other_folders_are_left_alone(drafts: Drafts, folder: Path, su
     assert len(left(folder, tmp_path)) == 1
 
 
+def test_a_draft_is_found_by_every_way_to_its_folder(drafts: Drafts, folder: Path, suite: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(suite.parent)
+    drafts.keep(link / "s.toml", BASE, state_of(suite), TYPED)
+    drafts.close()
+    for root in (link, suite.parent, tmp_path):
+        assert len(left(folder, root)) == 1
+
+
+def test_what_is_typed_is_kept_when_the_current_folder_is_gone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    drafts = Drafts(folder)
+    here.rmdir()
+    drafts.keep(Path("s.toml"), BASE, None, TYPED)
+    drafts.close()
+    (found,) = left(folder, here)
+    assert (found.path, found.text) == (here / "s.toml", TYPED)
+
+
+def test_what_is_typed_is_kept_when_links_lead_to_each_other(drafts: Drafts, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    drafts.keep(tmp_path / "loop" / "s.toml", BASE, None, TYPED)
+    assert len(files(folder)) == 1
+    drafts.forget(tmp_path / "loop" / "s.toml")
+    assert files(folder) == []
+
+
 def test_a_draft_of_a_suite_that_is_gone_or_never_was_is_found(drafts: Drafts, folder: Path, suite: Path) -> None:
     drafts.keep(suite, BASE, state_of(suite), TYPED)
     drafts.keep(suite.with_name("new.toml"), "", None, TYPED)
@@ -312,6 +343,31 @@ def test_a_flush_that_fails_is_said_with_the_next_change(
     assert tried.wait(20)
     drafts.close()
     with pytest.raises(DraftError, match="Input/output error"):
+        drafts.keep(suite, BASE, None, TYPED + "#")
+
+
+def test_too_many_open_files_are_said_and_flushed_once_there_are_fewer(
+    drafts: Drafts, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, flushed = threading.Event(), threading.Event()
+    really = os.fsync
+
+    def fails(descriptor: int) -> int:
+        tried.set()
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    def flush(descriptor: int) -> None:
+        really(descriptor)
+        flushed.set()
+
+    monkeypatch.setattr(os, "fsync", flush)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "dup", fails)
+        drafts.keep(suite, BASE, None, TYPED)
+        assert tried.wait(20)
+        assert not flushed.is_set()
+    assert flushed.wait(20)
+    with pytest.raises(DraftError, match="Too many open files"):
         drafts.keep(suite, BASE, None, TYPED + "#")
 
 

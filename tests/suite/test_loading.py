@@ -208,8 +208,6 @@ def test_a_cases_block_has_the_comments_above_it_and_ends_before_the_next_table(
     file = parsed(BLOCKS)
     assert file.errors == ()
     assert [file.case_lines(index) for index in range(3)] == [(4, 21), (23, 27), (32, 34)]
-    second = '# about the second\n[["cases"]]\nname = "Two"\nuser = "x" # after a value\n# about the gate'
-    assert file.case_text(1) == second
     with pytest.raises(IndexError, match="no case 3"):
         file.case_lines(3)
 
@@ -231,4 +229,3 @@ def test_cases_in_a_list_have_the_lines_of_their_values() -> None:
 def test_carriage_returns_change_neither_lines_nor_blocks() -> None:
     file = parsed(BLOCKS.replace("\n", "\r\n"))
     assert file.case_lines(0) == (4, 21)
-    assert "\r" not in file.case_text(0)

@@ -155,7 +155,7 @@ except SavingError as error:
 
 def test_a_file_that_cannot_be_written_to_its_end_leaves_the_old_one(path: Path) -> None:
     done = child(f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n{SAVE}", str(path))
-    assert done.stdout == f"{path} was not saved: the disk is full; make room and save again\n", done.stderr
+    assert done.stdout == f"{path} was not saved: the disk is full; make room, or save somewhere else\n", done.stderr
     assert path.read_bytes() == OLD.encode()
     assert names(path.parent) == ["s.toml"]
 
@@ -174,7 +174,7 @@ def open_folder() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "reason"),
     [
-        (0o555, 0o666, "the folder {folder} cannot be written into; save somewhere else"),
+        (0o555, 0o666, "the folder {folder} cannot be written into; make it writable, or save somewhere else"),
         (0o777, 0o444, "the file is read-only; make it writable or save under another name"),
     ],
 )

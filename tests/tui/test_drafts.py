@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.test_saving import MINE, THEIRS, answer, drafts, edit
+from workbench.suite.drafts import Drafts
+from workbench.suite.saving import state_of
 from workbench.tui.screens.changed import ChangedScreen
 from workbench.tui.screens.drafts import LeftScreen, UnsavedScreen
 from workbench.tui.state.open_suite import OpenSuite
@@ -40,7 +44,7 @@ async def test_what_was_kept_is_offered_and_taken_over(tmp_path: Path) -> None:
     await left_behind(suites)
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "Esc" in app.screen)
-        assert "1 line more, 1 line less" in app.screen
+        assert "1 line changed" in app.screen
         assert '+ name = "Film night"' in app.screen
         await answer(app, LeftScreen, "t")
         await app.until(lambda: the_suite(app).document.text == MINE)
@@ -75,6 +79,61 @@ async def test_a_draft_on_a_file_that_changed_since_is_asked_about_before_it_ove
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         assert (suites / "smart_home.toml").read_text() == THEIRS
+
+
+async def test_of_two_drafts_on_different_texts_neither_overwrites_the_disk_unasked(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    file = suites / "smart_home.toml"
+    for on_disk, text in ((SMART_HOME, MINE), (THEIRS, THEIRS.replace("Lights off", "Lamps off"))):
+        file.write_text(on_disk)
+        session = Drafts(tmp_path / "state" / "drafts")
+        session.keep(file, on_disk, state_of(file), text)
+        session.close()
+    older, newer = sorted(drafts(tmp_path), key=lambda journal: len(journal.read_bytes().split(b"Sleep well")))
+    os.utime(older, (1, 1))
+    assert older != newer
+    async with opened(suites) as app:
+        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "Esc" in app.screen)
+        first = app.app.screen
+        await app.pilot.press("t")
+        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and app.app.screen is not first)
+        assert "another one by now" in app.screen
+        await answer(app, LeftScreen, "t")
+        await app.until(lambda: the_suite(app).document.text == MINE)
+        await app.pilot.press("ctrl+s")
+        await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
+        assert file.read_text() == THEIRS
+
+
+async def test_drafts_are_offered_where_suites_are_reached_through_a_link(tmp_path: Path) -> None:
+    suites_in(tmp_path, smart_home=SMART_HOME)
+    (tmp_path / "link").symlink_to("suites")
+    await left_behind(tmp_path / "link")
+    async with opened(tmp_path / "link") as app:
+        await answer(app, LeftScreen, "t")
+        await app.until(lambda: the_suite(app).document.text == MINE)
+        assert the_suite(app).path == tmp_path / "link" / "smart_home.toml"
+
+
+async def test_typing_goes_on_when_the_current_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    suites_in(here, smart_home=SMART_HOME)
+    monkeypatch.chdir(here)
+    async with opened(tmp_path / "suites", paths=[Path("suites")]) as app:
+        suite = edit(app)
+        here.rename(tmp_path / "away")
+        shutil.rmtree(tmp_path / "away")
+        edit(app, "Film night", "Cinema night")
+        await app.pilot.press("ctrl+s")
+        await answer(app, ChangedScreen, "m")
+        await app.until(lambda: "was not saved: the folder" in app.screen)
+        assert suite.dirty
+        await app.press("q")
+        await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
+        await app.pilot.press("k")
+        await app.until(lambda: app.app.return_code == 0)
+    assert len(drafts(tmp_path)) == 1
 
 
 async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> None:

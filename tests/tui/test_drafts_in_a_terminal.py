@@ -10,6 +10,7 @@ from tests.tui.terminal import Terminal
 
 END = "\x1b[F"
 CTRL_S = "\x13"
+CTRL_Q = "\x11"
 
 
 def typing(terminal: Terminal) -> None:
@@ -73,6 +74,6 @@ def test_a_file_that_changed_under_the_typing_is_not_overwritten(tmp_path: Path)
         assert file.read_text() == theirs
         terminal.send("d")
         terminal.wait_for("is as on the disk")
-        terminal.send("q")
+        terminal.send(CTRL_Q)  # the field is still open
         assert terminal.end() == 0
     assert file.read_text() == theirs

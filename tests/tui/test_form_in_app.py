@@ -73,6 +73,7 @@ async def test_what_is_typed_is_in_the_tree_the_toml_and_the_history_at_once(tmp
         await app.press("ctrl+z")
         assert not suite.dirty
         assert "Undone" in app.screen
+        await app.press("escape")
         await app.press("o")
         assert 'name = "Movie night"' in app.screen
 

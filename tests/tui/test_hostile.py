@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import unicodedata
 from pathlib import Path
 
@@ -9,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.strip import Strip
 
-from tests.tui.apps import SMART_HOME, conversation, opened, suites_in
+from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
+from tests.tui.terminal import Terminal
 from workbench.reports.visible import one_line, visible
+from workbench.tui.guard import Guard
+from workbench.tui.painting import safe_strip
+from workbench.tui.screens.main import MainScreen
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]52;c;aGk=\x07",
@@ -106,6 +114,121 @@ async def test_a_line_of_a_megabyte_and_a_file_that_is_not_utf_8_are_shown(tmp_p
         await app.press("1", "end", "2", "e")
         assert "is not UTF-8" in app.screen
         assert "\x1b" not in app.screen
+
+
+COMMANDS = "\x1b[31m\x1b]52;c;aGk=\x07\x1b]8;;http://x\x07\x1bP1$r\x1b\\\x9b2J"
+MARKED_UP = "[/no] list[int] \u202ex\u2066\u200b\ufeff\U000e0041"
+BROKEN_UP = "\r\n\t漢e\u0301👩\u200d👩\u200d👧\x00\u2028"
+
+EVERYWHERE = """format = 1
+name = "N{0}"
+system = "S{0}"
+models = ["m{0}"]
+servers = [{{ name = "s{0}", command = ["{0}"] }}]
+mocks = [{{ tool = "t{0}", when = {{ "p{0}" = "{0}" }}, error = "{0}" }}]
+
+[[tools]]
+name = "t{0}"
+description = "{0}"
+[tools.parameters.properties."p{0}"]
+description = "{0}"
+enum = ["e{0}", "b"]
+
+[[cases]]
+id = "i{0}"
+name = "n{0}"
+user = "{0}"
+tags = ["{0}", "x"]
+ordered = [{{ tool = "t{0}", args = {{ "p{0}" = "{0}", "q{0}" = {{ one_of = ["{0}", 1] }} }} }}]
+response = {{ judged = "{0}" }}
+
+[[cases]]
+name = "second{0}"
+user = "hi"
+skip = "{0}"
+"""
+"""A suite with a text wherever one can stand."""
+
+
+def suite_saying(text: str) -> str:
+    return EVERYWHERE.format("".join(f"\\U{ord(char):08x}" for char in text))
+
+
+def assert_safe(app: Opened) -> None:
+    """Nothing on the screen is acted on, and every row is as wide as the screen."""
+    for strip in app.app.screen._compositor.render_strips():
+        assert not {char for char in strip.text if unicodedata.category(char) in ACTED_ON} - _PRINTED_FORMATS
+        assert cell_len(strip.text) == strip.cell_length == app.app.size.width
+
+
+@pytest.mark.parametrize("text", [COMMANDS + MARKED_UP, BROKEN_UP], ids=["commands", "line breaks"])
+async def test_every_screen_shows_any_text_and_keeps_it(tmp_path: Path, text: str) -> None:
+    folder = suites_in(tmp_path) / text.replace("/", "_").replace("\0", "")
+    folder.mkdir()
+    file = folder / "some.toml"
+    file.write_text(suite_saying(text), encoding="utf-8")
+    async with opened(folder.parent, size=(80, 24)) as app:
+        assert_safe(app)
+        for keys in (
+            *(["2"], ["e", "x", "escape"], ["down"] * 4, ["e", "escape"]),  # the form, and its field
+            ["o", "e", "x", "escape"],  # the TOML
+            ["1", "slash", "n", "escape"],
+            *([key, "escape"] for key in ("f2", "m", "asterisk", "r")),
+            ["t", "down", "down", "c", "escape", "escape"],  # the tools, and a call by hand
+            ["delete", "ctrl+z"],
+        ):
+            for key in keys:
+                await app.press(key)
+                assert_safe(app)
+        suite = app.app.main.selected_suite
+        assert suite is not None
+        assert len(suite.cases) == 2
+        assert suite.dirty
+        file.write_text(suite_saying(text + "!"), encoding="utf-8")
+        await app.press("ctrl+s")
+        await app.until(lambda: not isinstance(app.app.screen, MainScreen))
+        assert_safe(app)  # the difference to what is on the disk
+        await app.press("escape", "q")
+        await app.until(lambda: not isinstance(app.app.screen, MainScreen))
+        assert_safe(app)
+        assert suite_saying(text).rpartition("[[cases]]")[2] in suite.document.text
+    async with opened(folder.parent, size=(80, 24)) as app:
+        await app.until(lambda: not isinstance(app.app.screen, MainScreen))
+        assert_safe(app)  # what was not saved
+
+
+def test_no_command_in_a_text_reaches_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / COMMANDS.replace("/", "_")).mkdir()
+    (tmp_path / COMMANDS.replace("/", "_") / "some.toml").write_text(suite_saying(COMMANDS), encoding="utf-8")
+    with Terminal([str(tmp_path)], tmp_path / "state", columns=80, rows=24) as terminal:
+        terminal.wait_for("1 Suites")
+        for key in ("2", "e", "x", "\x1b", "o", "e", "x", "\x1b", "1", "\x1bOQ", "\x1b", "m", "\x1b", "t", "\x1b"):
+            terminal.send(key)
+            terminal.quiet(0.15)
+        terminal.signal(signal.SIGTERM)
+        terminal.end()
+    written = bytes(terminal.output).decode("utf-8")
+    assert "\x9b" not in written
+    assert not [
+        command for command in ("\x1b[31m", "\x1b]52", "\x1b]8;", "\x1bP1$r", "\x1b[2J\x1b]") if command in written
+    ]
+
+
+@given(UNSAFE)
+def test_what_textual_draws_is_made_safe_and_keeps_its_width(text: str) -> None:
+    strip = Strip([Segment(text)])
+    for made in (safe_strip(strip), strip.apply_filter(Guard(), Color(0, 0, 0))):
+        assert not {char for char in made.text if unicodedata.category(char) in ACTED_ON} - _PRINTED_FORMATS
+        assert cell_len(made.text) == strip.cell_length
+
+
+async def test_a_text_that_is_too_long_to_be_typed_in_is_left_to_the_users_editor(tmp_path: Path) -> None:
+    text = "# " + "s\n" * 100_000
+    suite = SMART_HOME.replace('"Start movie night."', f"'''{text}'''")
+    async with opened(suites_in(tmp_path, long=suite), size=(80, 24)) as app:
+        await app.press("2", "home", "down", "down", "e")
+        assert "too many to type in here: F4 opens your editor" in " ".join(app.screen.split())
+        assert app.app.main.case_pane.typing is None
 
 
 _PRINTED_FORMATS = {

@@ -50,6 +50,24 @@ async def test_the_palette_has_another_key_too(tmp_path: Path) -> None:
 async def test_what_cannot_be_used_is_said_at_the_start_and_does_no_harm(tmp_path: Path) -> None:
     async with opened(with_keys(tmp_path, '[keys]\nzoom = "m"\ncopy = "hyper+x"\nhelp = "f1"\n')) as app:
         assert "keys.toml, line 2: zoom: m is the key of 'models' as well" in " ".join(app.screen.split())
-        assert "(1 more in the log)" in app.screen
+        said = " ".join(app.screen.split())
+        assert "(the first of 2; all are in" in said
+        assert "workbench.log)" in said
         await app.press("f1")
         assert "Keys" in app.screen
+
+
+async def test_what_is_wrong_with_keys_is_said_before_what_is_wrong_with_themes(tmp_path: Path) -> None:
+    suites = with_keys(tmp_path, '[keys]\nzoom = "m"\n')
+    themes = tmp_path / "state" / "config" / "themes"
+    themes.mkdir()
+    (themes / "worse.toml").write_text("=")
+    async with opened(suites) as app:
+        assert "keys.toml, line 2" in " ".join(app.screen.split())
+        assert "worse.toml" not in app.screen
+
+
+async def test_the_hint_at_ctrl_c_names_the_keys_there_are(tmp_path: Path) -> None:
+    async with opened(with_keys(tmp_path, '[keys]\nquit = []\nhelp = ["f1"]\n')) as app:
+        await app.press("ctrl+c")
+        assert app.screen.splitlines()[-1].strip() == "x stops the case, F1 shows all keys"

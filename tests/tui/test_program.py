@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -84,3 +86,20 @@ async def test_in_ascii_signs_are_other_signs_and_what_a_suite_says_stays(tmp_pa
     async with opened(suites_in(tmp_path, smart_home=suite), environment={"WORKBENCH_ASCII": "yes"}) as app:
         assert "V smart_home" in app.screen
         assert "Kino für alle" in app.screen
+
+
+async def test_suspending_is_asked_for_twice_while_runs_are_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        stopped: list[int] = []
+        monkeypatch.setattr(os, "kill", lambda _, number: stopped.append(number))
+        monkeypatch.setattr(os, "getsid", lambda _: 1)
+        monkeypatch.setattr(type(app.app), "is_headless", False)
+        await app.run("r")
+        app.app.main.action_do("suspend")
+        await app.settle()
+        assert "1 run under way, whose time limits go on meanwhile" in app.screen
+        assert stopped == []
+        app.app.main.action_do("suspend")
+        assert stopped == [signal.SIGTSTP]

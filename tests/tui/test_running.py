@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, conversation, opened, opening, suites_in
+from workbench.batches.events import RunDone
+from workbench.grading.grade import RunResult
 from workbench.trajectory.events import CallStarted, RequestStarted, RunFinished, TextDelta
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.widgets.run_list import RunList
@@ -14,7 +16,7 @@ from workbench.tui.widgets.suite_tree import SuiteTree
 async def test_running_a_case_shows_it_and_then_its_grade(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
         (run,) = await app.run("r")
-        assert "waiting" in app.screen
+        assert "Waiting for its turn." in app.screen
         assert "3 Run  offline (baseline)" in app.screen
         app.session.say(run, opening(run), RequestStarted(1), TextDelta(1, "Dimming"))
         await app.settle()
@@ -219,7 +221,7 @@ async def test_quitting_with_runs_under_way_asks_once_more_and_closes_the_sessio
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.run("r")
         await app.press("q")
-        assert "q again stops them and quits" in app.screen
+        assert "q again stops and quits" in app.screen
         await app.pilot.press("q")
         await app.until(lambda: app.session.closed)
     assert app.app.return_code == 0
@@ -280,3 +282,17 @@ async def test_a_filter_that_nothing_fits_says_so(tmp_path: Path) -> None:
         assert "Nothing fits the filter." in app.screen
         await app.press("escape")
         assert "Movie night" in app.screen
+
+
+async def test_what_was_stopped_is_run_again_with_what_failed_and_cannot_be_accepted(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        (run,) = await app.run("r")
+        case, trajectory = run.case, Trajectory(run.run_id)
+        app.session.listener(
+            RunDone(RunResult(run.run_id, str(run.file.path), case.id, case.name, run.model, 0, "stopped", trajectory))
+        )
+        app.session.end_batch()
+        await app.settle()
+        await app.press("a")
+        assert "Only a run that came to its end can be accepted" in app.screen
+        assert [again.case.name for again in await app.run("F")] == [run.case.name]

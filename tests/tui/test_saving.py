@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.config.resources import bundled
+from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.saving import FileState, save
 from workbench.tui.screens.changed import ChangedScreen, RewrittenScreen
 from workbench.tui.screens.drafts import UnsavedScreen
 from workbench.tui.screens.save_as import SaveAsScreen
@@ -158,6 +162,32 @@ async def test_mine_is_saved_beside_the_disks(tmp_path: Path) -> None:
         assert drafts(tmp_path) == []
 
 
+async def test_what_is_put_off_is_not_looked_into_at_each_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        await conflicting(app, suites)
+        await answer(app, ChangedScreen, "l")
+        looked: list[Path] = []
+
+        def look(path: Path) -> SuiteFile:
+            looked.append(path)
+            return load_suite(path)
+
+        monkeypatch.setattr("workbench.tui.saving.load_suite", look)
+        await app.press("down", "up")
+        await app.until(lambda: not is_asking(app))
+        assert looked == []
+        app.app.read_again()
+        await app.until(lambda: bool(looked) and not is_asking(app))
+        assert app.app.screen is app.app.main
+
+
+def is_asking(app: Opened) -> bool:
+    """Whether a question is being prepared; one that stands there is not."""
+    asking = any(worker.group == "ask" for worker in app.app.workers)
+    return asking and not isinstance(app.app.screen, ChangedScreen)
+
+
 async def test_what_is_put_off_is_asked_about_again_when_it_is_saved(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
@@ -253,6 +283,102 @@ async def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
         await app.press("escape")
         await app.until(lambda: "was not saved" in app.screen)
         assert (suites / "b.toml").read_text() == SMART_HOME
+
+
+async def test_a_name_under_which_another_new_suite_is_open_is_refused(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, a=SMART_HOME)
+    async with opened(suites) as app:
+        app.app.main.add(OpenSuite.new(suites / "new.toml", MINE))
+        app.app.saver.save_as_soon(app.app.main.desk.suites[0])
+        await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
+        app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
+        await app.press("enter")
+        assert "new.toml is open already" in app.screen
+        assert not (suites / "new.toml").exists()
+
+
+async def test_a_suite_that_is_saved_by_its_whole_path_stands_once_in_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites = suites_in(tmp_path, a=SMART_HOME)
+    monkeypatch.chdir(tmp_path)
+    async with opened(suites, paths=[Path("suites")]) as app:
+        app.app.main.add(OpenSuite.new(Path("suites/new.toml"), MINE))
+        app.app.saver.save_as_soon(app.app.main.desk.suites[1])
+        await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
+        app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
+        await app.press("enter")
+        await app.until(lambda: app.app.main.desk.dirty == ())
+        assert [suite.path for suite in app.app.main.desk.suites] == [Path("suites/a.toml"), Path("suites/new.toml")]
+
+
+@pytest.fixture
+def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Nothing is written before the event is set."""
+    free = threading.Event()
+
+    def slowly(path: Path, text: str, expected: FileState | None) -> FileState:
+        assert free.wait(20)
+        return save(path, text, expected)
+
+    monkeypatch.setattr("workbench.tui.saving.save", slowly)
+    yield free
+    free.set()
+
+
+async def test_what_is_typed_while_it_is_written_is_not_saved_and_stays_a_draft(
+    tmp_path: Path, slow_disk: threading.Event
+) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        suite = edit(app)
+        app.app.saver.save_soon([suite])
+        await app.pilot.pause()
+        edit(app, "Film night", "Cinema night")
+        slow_disk.set()
+        await app.until(lambda: "Saved in" in app.screen)
+        assert (suites / "smart_home.toml").read_text() == suite.disk.text == MINE
+        assert suite.dirty
+        assert "Cinema night" in suite.document.text
+        assert len(drafts(tmp_path)) == 1
+
+
+async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Path, slow_disk: threading.Event) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        new = OpenSuite.new(suites / "new.toml", MINE)
+        app.app.main.add(new)
+        app.app.main.select(new.path)
+        app.app.saver.save_as_soon(new)
+        await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
+        app.app.screen.query_one("#name", Input).value = str(suites / "other.toml")
+        await app.press("enter")
+        edit(app, "Film night", "Cinema night")
+        slow_disk.set()
+        await app.until(lambda: "Saved in" in app.screen)
+        (suite,) = app.app.main.desk.dirty
+        assert suite.path == suites / "other.toml"
+        assert suite.path.read_text() == MINE
+        assert suite.document.text == MINE.replace("Film night", "Cinema night")
+        assert len(drafts(tmp_path)) == 1
+
+
+async def test_an_undo_behind_what_was_read_again_is_saved_only_knowingly(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        suite = edit(app)
+        await app.press("ctrl+z")
+        (suites / "smart_home.toml").write_text(THEIRS)
+        await app.press("f5")
+        assert suite.document.text == THEIRS
+        await app.press("ctrl+z", "down", "up")
+        assert suite.document.text == SMART_HOME
+        await app.pilot.press("ctrl+s")
+        await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
+        assert (suites / "smart_home.toml").read_text() == THEIRS
+        await answer(app, ChangedScreen, "m")
+        await app.until(lambda: not suite.dirty)
+        assert (suites / "smart_home.toml").read_text() == SMART_HOME
 
 
 async def test_quitting_asks_only_when_something_is_not_saved(tmp_path: Path) -> None:

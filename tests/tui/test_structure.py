@@ -8,6 +8,9 @@ import pytest
 from textual.widgets import Input
 
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.screens.drafts import UnsavedScreen
+from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.widgets.suite_tree import SuiteTree
 
 CHAINS = """
@@ -237,3 +240,95 @@ async def test_among_many_cases_a_key_draws_two_rows_of_the_tree_and_an_edit_its
         await app.press("J")
         assert selected(app) == "Case 2"
         assert tree.rows_drawn - drawn <= 4
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-that-name", ".", "..", "/", "x" * 300])
+@pytest.mark.parametrize("save_as", [False, True])
+async def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, *, save_as: bool) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        if save_as:
+            app.app.saver.save_as_soon(app.app.main.desk.suites[0])
+            await app.until(lambda: app.app.screen is not app.app.main)
+        else:
+            await app.press("N")
+        await typed(app, name)
+        assert app.app.screen is not app.app.main
+        assert GLYPHS.warned in app.screen
+
+
+INSERTED = SMART_HOME.replace(
+    '[[cases]]\nname = "Lights', '[[cases]]\nname = "New"\nuser = "x"\n\n[[cases]]\nname = "Lights'
+)
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "names"),
+    [
+        (INSERTED, ["Movie night", "New", "Renamed", "Nothing to do"]),
+        (SMART_HOME[: SMART_HOME.index('[[cases]]\nname = "Lights')], ["Movie night"]),
+    ],
+)
+async def test_what_is_renamed_is_the_case_that_was_asked_about_or_nothing(
+    tmp_path: Path, on_disk: str, names: list[str]
+) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        await app.press("down", "f2")
+        (suites / "smart_home.toml").write_text(on_disk, encoding="utf-8")
+        app.app.read_again()
+        await app.settle()
+        await typed(app, "Renamed")
+        assert [case.name for case in app.app.main.desk.suites[0].cases] == names
+
+
+async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        home, other = app.app.main.desk.suites
+        await app.press("M", "enter")
+        app.app.main.select(home.path)
+        await app.press("ctrl+s")
+        await app.until(lambda: not home.dirty)
+        app.app.main.select(other.path)
+        await app.press("ctrl+z")
+        assert home.document.text == other.document.text == SMART_HOME
+        assert selected(app) == "Movie night"
+        await app.pilot.press("ctrl+q")
+        await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
+        await app.press("n", "ctrl+y")
+        assert (len(home.cases), len(other.cases)) == (2, 4)
+
+
+async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        home, other = app.app.main.desk.suites
+        await app.press("M", "enter")
+        app.app.main.change(home, home.document.with_header("name", "Our home"), "Typed")
+        await app.press("ctrl+z")
+        assert "home.toml, where the case was, has changed since: Ctrl+Z there first" in app.screen
+        assert len(other.cases) == 4
+
+
+async def test_a_suite_opened_from_elsewhere_leaves_folds_filter_and_cursor_alone(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        tree = app.app.main.suites
+        tree.fold(next(row for row in tree.rows if row.label == "other"), True)
+        tree.set_filter("Lights")
+        before = tree.selected
+        app.app.main.add(OpenSuite.new(tmp_path / "elsewhere.toml", SMART_HOME))
+        tree = app.app.main.suites
+        assert (tree.selected, tree.filter) == (before, "Lights")
+        assert [key.path.name for key in tree.folded] == ["other.toml"]
+        assert tree.rows[-2].label == "elsewhere"
+
+
+async def test_a_new_suite_in_a_folder_that_is_not_there_yet_is_saved_with_its_folder(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        await app.press("N")
+        await typed(app, "abc/d/e")
+        await app.press("ctrl+s")
+        await app.until(lambda: "Saved in" in app.screen)
+    assert (suites / "abc" / "d" / "e.toml").is_file()

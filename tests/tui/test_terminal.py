@@ -16,6 +16,8 @@ from workbench.tui.app import let_go
 
 START_BYTES = 60_000
 KEY_BYTES = 1_200
+PANE_BYTES = 3_000
+"""For going to another pane."""
 LEAVES = b"\x1b[?1049l"
 ENTERS = b"\x1b[?1049h"
 MOUSE_OFF = b"\x1b[?1003l"
@@ -140,6 +142,11 @@ def test_the_gates_of_bytes(tmp_path: Path) -> None:
             terminal.send(DOWN)
             terminal.quiet(0.3)
             assert 0 < len(terminal.output) - before <= KEY_BYTES
+        for pane in "231":
+            before = len(terminal.output)
+            terminal.send(pane)
+            terminal.quiet(0.3)
+            assert 0 < len(terminal.output) - before <= PANE_BYTES
 
 
 def test_an_unknown_terminal_without_colours_can_be_used(tmp_path: Path) -> None:

@@ -49,3 +49,27 @@ def test_the_command_line_may_name_a_theme_and_is_told_when_there_is_none(tmp_pa
     assert (named.first, named.unknown) == ("ember", None)
     unknown = Appearance(folders, plain, memory, "embers")
     assert (unknown.first, unknown.unknown) == ("sixteen", "embers")
+
+
+async def test_the_title_of_a_theme_is_shown_safely(tmp_path: Path) -> None:
+    own = tmp_path / "state" / "config" / "themes"
+    own.mkdir(parents=True)
+    (own / "oak.toml").write_text('title = "Oak [red]x[/] \\u001b[31m"\nextends = "graphite"\n')
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        app.app.looks.choose(app.app)
+        await app.settle()
+        assert "Oak [red]x[/] ␛[31m" in app.screen
+
+
+async def test_a_chosen_theme_that_is_gone_is_missed(tmp_path: Path) -> None:
+    own = tmp_path / "state" / "config" / "themes"
+    own.mkdir(parents=True)
+    (own / "oak.toml").write_text('extends = "graphite"\n')
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        app.app.looks.choose(app.app)
+        await app.press("end", "enter")
+        assert app.app.theme == "oak"
+    (own / "oak.toml").unlink()
+    async with opened(suites) as app:
+        assert "The theme oak, chosen the last time, is not there any more: this is graphite" in app.screen

@@ -130,6 +130,7 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         (shelf,) = [shelf for shelf in app.app.screen.state.shelves if shelf.server]  # type: ignore[attr-defined]
         serving.call((shelf.file.path, shelf.server), "crash", {})  # type: ignore[arg-type]
         await app.until(lambda: "shop  down" in app.screen)
+        assert "shop runs" not in app.screen
         await app.pilot.press("s")
         await app.until(lambda: "shop  running" in app.screen)
         await app.pilot.press("x")
@@ -175,3 +176,14 @@ async def test_what_servers_say_is_shown_safely(tmp_path: Path) -> None:
             assert isinstance(app.app.screen, CallScreen)
             assert "␛[31m[/nope]" in seen
             assert not {"\x1b", "\u202e", "\0", "\r"} & set(seen)
+
+
+async def test_all_commands_of_the_screen_are_offered_there_too(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, shop=SHOP), size=(120, 60)) as app:
+        tools = await tools_of(app)
+        await app.press("question_mark", "ctrl+p")
+        assert "Call the tool by hand" in app.screen
+        assert "Run the case" not in app.screen
+        await app.press(*"log is", "enter")
+        await app.until(lambda: app.app.screen is tools)
+        assert "it will be in" in app.screen

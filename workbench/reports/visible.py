@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 ELLIPSIS = "…"
 
-_ACTED_ON = re.compile(
+ACTED_ON = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible letters and marks
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidirectional controls
@@ -16,12 +16,13 @@ _ACTED_ON = re.compile(
     "\U000e0000-\U000e0fff"  # tags and more variation selectors
     "\ud800-\udfff]"  # surrogates, which cannot be encoded
 )
+"""Characters that a terminal, or whoever lays text out, acts on instead of showing them."""
 
 
 def visible(text: str) -> str:
     """Show control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`. Tabs and
     newlines stay."""
-    return _ACTED_ON.sub(_picture, text)
+    return ACTED_ON.sub(_picture, text)
 
 
 def _picture(match: re.Match[str]) -> str:

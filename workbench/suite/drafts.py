@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.suite.disk import absolute, flush_folder, resolved, why_not_written
 from workbench.suite.saving import FileState, state_of
 from workbench.suite.text_change import changed_part, with_part
 
@@ -79,17 +80,16 @@ class _Flushing:
     closed: bool = False
 
 
-def known_as(path: Path) -> Path:
-    """The one name of a file for drafts, however its folder is reached. A link keeps its own name."""
-    return path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()
-
-
 class Drafts:
     """The journals in one folder. Every text that `keep` was given is there again after the program was killed, and,
-    half a second later, after the power went. To be used from one thread."""
+    half a second later, after the power went. To be used from one thread.
+
+    Relative paths are told from the folder that is the current one at the beginning, also once that is gone.
+    """
 
     def __init__(self, folder: Path, *, sync_interval_s: float = SYNC_INTERVAL_S) -> None:
         self._folder = folder
+        self._here = absolute(Path())
         self._journals: dict[Path, _Journal] = {}
         self._offered: dict[Path, int] = {}
         """Journals of others that were found, locked until it is decided what becomes of them."""
@@ -97,12 +97,22 @@ class Drafts:
         self._interval_s = sync_interval_s
         self._thread: threading.Thread | None = None
 
+    def known_as(self, path: Path) -> Path:
+        """The one name of a file for drafts, however its folder is reached. A link keeps its own name."""
+        path = self._here / path
+        return resolved(path) if path.name in ("", "..") else resolved(path.parent) / path.name
+
+    def places(self, root: Path) -> tuple[Path, ...]:
+        """Where the suites at or below a path are: what a link to a folder is called is no part of their names."""
+        known = self.known_as(root)
+        return (known, resolved(known)) if known.is_dir() else (known,)
+
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
         """Write down what a suite says now; `base_text` and `base_state` are what is on the disk, as it was read.
 
         Raises DraftError when that cannot be written.
         """
-        path = known_as(path)
+        path = self.known_as(path)
         journal = self._journals.get(path)
         try:
             if journal is None or not _is_based_on(journal, base_text, base_state):
@@ -115,11 +125,11 @@ class Drafts:
             self._append(journal, text)
             self._flush_soon(journal)
         except OSError as error:
-            raise DraftError(f"unsaved changes cannot be kept: {_reason(error, self._folder)}") from error
+            raise self._refusal("unsaved changes cannot be kept", error) from error
 
     def forget(self, path: Path) -> None:
         """A suite was saved, or says again what is on the disk."""
-        journal = self._journals.pop(known_as(path), None)
+        journal = self._journals.pop(self.known_as(path), None)
         if journal is not None:
             self._end(journal)
 
@@ -129,7 +139,7 @@ class Drafts:
 
         Raises DraftError when the folder cannot be read.
         """
-        places = tuple(known_as(root) for root in roots)
+        places = tuple(place for root in roots for place in self.places(root))
         drafts: list[LeftDraft] = []
         damaged: list[Path] = []
         try:
@@ -140,7 +150,7 @@ class Drafts:
                 except _DamagedError:
                     damaged.append(file.rename(file.with_name(file.name + DAMAGED_SUFFIX)))
         except OSError as error:
-            raise DraftError(f"unsaved changes of before cannot be read: {_reason(error, self._folder)}") from error
+            raise self._refusal("unsaved changes of before cannot be read", error) from error
         return LeftBehind(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
     def take_over(self, draft: LeftDraft) -> None:
@@ -174,6 +184,9 @@ class Drafts:
         self._offered.clear()
 
     # Writing
+
+    def _refusal(self, what: str, error: OSError) -> DraftError:
+        return DraftError(f"{what}: {why_not_written(error, self._folder, 'save often')}")
 
     def _begun(self, path: Path, base_text: str, base_state: FileState | None) -> _Journal:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -221,15 +234,20 @@ class Drafts:
         while True:
             with flushing.changed:
                 flushing.changed.wait_for(lambda: flushing.waiting or flushing.closed)
-                # The journals' own descriptors may be closed meanwhile.
-                descriptors = [os.dup(descriptor) for descriptor in flushing.waiting]
-                flushing.waiting.clear()
                 closed = flushing.closed
+                descriptors: list[int] = []
+                try:
+                    for descriptor in tuple(flushing.waiting):
+                        # The journals' own descriptors may be closed meanwhile.
+                        descriptors.append(os.dup(descriptor))
+                        flushing.waiting.discard(descriptor)
+                except OSError as error:  # too many open files: the rest waits for the next time
+                    flushing.failure = error
             try:
                 for descriptor in descriptors:
                     os.fsync(descriptor)
                 if descriptors:
-                    _flush_folder(self._folder)
+                    flush_folder(self._folder)
             except OSError as error:
                 with flushing.changed:
                     flushing.failure = error
@@ -330,21 +348,3 @@ def _is_on_disk(draft: LeftDraft) -> bool:
     if state is None:
         return draft.base_state is None and draft.text == draft.base_text
     return state.hash == hashlib.sha256(draft.text.encode("utf-8", errors="surrogatepass")).hexdigest()
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _reason(error: OSError, folder: Path) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return "the disk is full; make room, or save often"
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"the folder {folder} cannot be written into; make it writable, or save often"
-        case _:
-            return f"{error.strerror or error} in the folder {folder}; save often"

@@ -86,11 +86,6 @@ class SuiteFile:
             last -= 1
         return first, last
 
-    def case_text(self, index: int) -> str:
-        """The text of a case's block, as `case_lines` delimits it; raises IndexError."""
-        first, last = self.case_lines(index)
-        return "\n".join(self._lines[first - 1 : last])
-
     @cached_property
     def _lines(self) -> list[str]:
         return self.text.replace("\r\n", "\n").split("\n")

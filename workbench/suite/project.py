@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from workbench.suite.disk import absolute
+
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
@@ -23,7 +25,7 @@ def find_suites(paths: Iterable[Path]) -> tuple[Path, ...]:
     found: dict[Path, Path] = {}
     for path in paths:
         for suite in _suites_below(path) if path.is_dir() else (path,):
-            found.setdefault(suite.absolute(), suite)
+            found.setdefault(absolute(suite), suite)
     return tuple(found.values())
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+from workbench.suite.disk import flush_folder, why_not_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def save(path: Path, text: str, expected: FileState | None) -> FileState:
     except RuntimeError as error:
         raise SavingError(f"{path} was not saved: it is a link that leads to itself") from error
     except OSError as error:
-        raise SavingError(f"{path} was not saved: {_reason(error, path)}") from error
+        why = why_not_written(error, path.parent, "save somewhere else")
+        raise SavingError(f"{path} was not saved: {why}") from error
 
 
 def _replaced(
@@ -91,7 +93,9 @@ def _replaced(
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    _flush_folder(target.parent)
+    # The new file is in place already, so a refusal changes nothing for the user.
+    with contextlib.suppress(OSError):
+        flush_folder(target.parent)
     return _state(content, target.stat())
 
 
@@ -123,16 +127,6 @@ def _take_over(temporary: Path, before: os.stat_result) -> None:
     temporary.chmod(stat.S_IMODE(before.st_mode))
 
 
-def _flush_folder(folder: Path) -> None:
-    """The rename itself to the disk. The new file is in place already, so a refusal changes nothing for the user."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def _status(target: Path) -> os.stat_result | None:
     try:
         return target.stat()
@@ -142,15 +136,3 @@ def _status(target: Path) -> os.stat_result | None:
 
 def _state(content: bytes, status: os.stat_result) -> FileState:
     return FileState(hashlib.sha256(content).hexdigest(), status.st_size, status.st_mtime_ns)
-
-
-def _reason(error: OSError, path: Path) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return "the disk is full; make room and save again"
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"the folder {path.parent} cannot be written into; save somewhere else"
-        case errno.ENOENT:
-            return f"the folder {path.parent} is gone; save somewhere else"
-        case _:
-            return error.strerror or str(error)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from workbench.suite.checks import CheckBase, Checks, PythonCheck
+from workbench.suite.disk import absolute, resolved
 from workbench.suite.model import Mock, Suite
 from workbench.suite.references import environment_names
 
@@ -223,7 +224,7 @@ class TrustStore:
         folder = self._bundled_folder
         if folder is None:
             return False
-        return _known_as(suite_path).is_relative_to(folder) and suite_path.resolve().is_relative_to(folder)
+        return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
 
     def _read(self) -> dict[str, str]:
         try:
@@ -257,7 +258,7 @@ class TrustStore:
 
 
 def _known_as(suite_path: Path) -> Path:
-    return suite_path.absolute().parent.resolve() / suite_path.name
+    return resolved(absolute(suite_path).parent) / suite_path.name
 
 
 def _trusted_in(document: object) -> dict[str, str]:

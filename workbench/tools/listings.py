@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from workbench.suite.disk import absolute, resolved
 from workbench.suite.model import Server, Suite
 from workbench.suite.trust import write_atomically
 from workbench.trajectory.json_text import json_text
@@ -91,7 +92,7 @@ class Listings:
         return found
 
     def _file(self, suite_file: Path, server: Server) -> Path:
-        folder = suite_file.absolute().parent.resolve()
+        folder = resolved(absolute(suite_file).parent)
         known_as = digest(f"{folder / suite_file.name}\0{server.model_dump_json()}")
         return self._folder / f"{readable_name(suite_file, server)}-{known_as}.json"
 

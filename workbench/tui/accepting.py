@@ -20,7 +20,8 @@ from workbench.tui.state.accept import AcceptError, Proposal, accept_call, accep
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.items import CallItem, MissingItem, ResultItem
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.runs import BROKEN_OFF, RunRecord
+from workbench.tui.state.structure import index_of
 
 if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
@@ -49,7 +50,7 @@ def accept(app: Workbench, screen: MainScreen, *, whole: bool) -> None:
 
 def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
     result = run.result
-    if result is None or result.status in ("error", "stopped", "skipped"):
+    if result is None or result.status in BROKEN_OFF:
         raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
     read = _read(suite, outline)
     if read is None:
@@ -71,8 +72,8 @@ def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: R
 
 def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
     try:
-        table = proposal.applied(suite.document.table(outline.index))
-        document = suite.document.with_case(outline.index, table)
+        index = index_of(suite, outline.key)
+        document = suite.document.with_case(index, proposal.applied(suite.document.table(index)))
     except SpliceError as error:
         screen.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
         return

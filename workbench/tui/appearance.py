@@ -34,7 +34,8 @@ class Appearance:
         self._themes = Themes({})
         self._read()
         plain = surroundings.few_colours or surroundings.no_colour
-        chosen = self._themes.by_name.get(memory.read().theme or "")
+        remembered = memory.read().theme
+        chosen = self._themes.by_name.get(remembered or "")
         self.first = PLAIN_THEME if plain else DARK_THEME
         """The theme to begin with."""
         if wanted is not None and wanted in self._themes.by_name:
@@ -43,16 +44,16 @@ class Appearance:
             self.first = chosen.name
         self.unknown = wanted if wanted is not None and wanted not in self._themes.by_name else None
         """The theme that was asked for and does not exist."""
+        self.problems_at_start = self._themes.problems
+        """Why the app does not look as the user's files and last choice say."""
+        if remembered is not None and chosen is None and wanted is None:
+            gone = f"The theme {remembered}, chosen the last time, is not there any more: this is {self.first}"
+            self.problems_at_start = (gone, *self.problems_at_start)
 
     @property
     def themes(self) -> tuple[ThemeFile, ...]:
         """All themes, in the order in which they are offered."""
         return tuple(self._themes.by_name.values())
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Why themes of the user's are left out."""
-        return self._themes.problems
 
     def palette(self, name: str) -> Palette:
         """The styles under one theme."""
@@ -93,7 +94,7 @@ class Appearance:
             return False
         before = self._themes
         self._read(keeping=app.theme)
-        new = [problem for problem in self.problems if problem not in before.problems]
+        new = [problem for problem in self._themes.problems if problem not in before.problems]
         if new:
             app.say_problems(new)
         if self._themes.by_name != before.by_name:

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.suite.drafts import DraftError, Drafts, LeftDraft, known_as
+from workbench.suite.drafts import DraftError, Drafts, LeftDraft
 from workbench.suite.loading import parse_suite
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.document import Document
@@ -74,7 +74,7 @@ class Drafting:
         from workbench.tui.state.difference import difference
 
         main = self._app.main
-        suite = next((open_ for open_ in main.desk.suites if known_as(open_.path) == draft.path), None)
+        suite = next((open_ for open_ in main.desk.suites if self._drafts.known_as(open_.path) == draft.path), None)
         when = datetime.fromtimestamp(draft.changed_at).strftime("on %Y-%m-%d at %H:%M")
         found = difference(draft.base_text, draft.text)
         answer = await self._app.push_screen_wait(LeftScreen(draft.path, when, found, notice=_notice(draft, suite)))
@@ -90,24 +90,24 @@ class Drafting:
         """Be where the earlier session was: on its base, which is noticed as changed when the disk's is another."""
         main = self._app.main
         if suite is None and draft.base_state is None:
-            suite = OpenSuite.new(self._path_here(draft.path), draft.text)
+            suite = OpenSuite.new(self.path_here(draft.path), draft.text)
             main.add(suite)
         else:
             if suite is None:
-                suite = OpenSuite(parse_suite(draft.base_text, self._path_here(draft.path)), draft.base_state)
+                suite = OpenSuite(parse_suite(draft.base_text, self.path_here(draft.path)), draft.base_state)
                 main.add(suite)
-            elif not suite.dirty and (suite.on_disk and suite.on_disk.hash) != (
-                draft.base_state and draft.base_state.hash
-            ):
+            elif (suite.on_disk and suite.on_disk.hash) != (draft.base_state and draft.base_state.hash):
                 suite.reloaded(parse_suite(draft.base_text, suite.path), draft.base_state)
             main.change(suite, Document.of(draft.text), "Took over unsaved changes")
         main.select(suite.path)
 
-    def _path_here(self, path: Path) -> Path:
+    def path_here(self, path: Path) -> Path:
         """A path as the suites that are open have theirs."""
+        known = self._drafts.known_as(path)
         for root in self._app.main.workspace.roots:
-            if path.is_relative_to(known_as(root)):
-                return root / path.relative_to(known_as(root))
+            for place in self._drafts.places(root):
+                if known.is_relative_to(place):
+                    return root / known.relative_to(place)
         return path
 
     # The end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import logging
 import os
+import re
 import selectors
 import sys
 from collections.abc import Iterable
@@ -26,6 +27,9 @@ _log = logging.getLogger(__name__)
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+
+_NO_INPUT = re.compile("[\x00\x80-\x9f]")
+"""Control characters that are no key of any action here; a device may send them without end."""
 
 _UNREADABLE_INPUT = (ParseError, ValueError, TypeError, LookupError, AttributeError)
 """What Textual's parser raises for sequences that no terminal should send."""
@@ -78,7 +82,7 @@ class TolerantDriver(LinuxDriver):
                     if not read:
                         self._app.call_later(self._app.run_action, "terminal_gone")
                         return
-                    text, more = decoder.decode(read), len(read) == READ_BYTES
+                    text, more = _NO_INPUT.sub("", decoder.decode(read)), len(read) == READ_BYTES
                 try:
                     for piece, pasted in pastes.split(text, more=more):
                         self._pass_on([events.Paste(piece)] if pasted else parser.feed(piece))

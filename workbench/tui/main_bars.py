@@ -30,6 +30,7 @@ class MainBars:
     def __init__(self, screen: MainScreen) -> None:
         self._screen = screen
         self._notice: Timer | None = None
+        self._role: Role = "text"
         self._ticking: Timer | None = None
 
     def refresh(self) -> None:
@@ -56,7 +57,8 @@ class MainBars:
             sharing = [other for other in PANES if other == pane or other not in shown]
             panes = PANES if len(shown) == 1 else (pane,) if pane == "suites" else tuple(sharing)
             title = screen.query_one(f"#{pane}-title", PaneTitle)
-            title.show(panes, pane, pane == screen.pane, about[pane], self._news() if pane == "run" else EMPTY)
+            right = {"suites": EMPTY, "case": self._views(), "run": self._news()}[pane]
+            title.show(panes, pane, pane == screen.pane, about[pane], right)
 
     def show_status(self) -> None:
         """Counts, models, progress."""
@@ -77,9 +79,10 @@ class MainBars:
             self._ticking = None
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Say something at the bottom, for a while; `gently`: only where nothing else is said."""
-        if gently and self._notice is not None:
+        """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
+        if gently and self._notice is not None and self._role in ("warned", "error"):
             return
+        self._role = role
         if self._notice is not None:
             self._notice.stop()
         said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
@@ -96,6 +99,14 @@ class MainBars:
     @property
     def _keys(self) -> KeyBar:
         return self._screen.query_one("#keys", KeyBar)
+
+    def _views(self) -> Line:
+        """The two views of a case, the one that is shown marked."""
+        if self._screen.selected_suite is None:
+            return EMPTY
+        shown = self._screen.case_pane.view
+        form, toml = (Span(view, "strong" if view == shown else "muted") for view in ("form", "toml"))
+        return (form, Span(" "), toml)
 
     def _news(self) -> Line:
         screen = self._screen

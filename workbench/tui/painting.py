@@ -13,7 +13,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.reports.visible import visible
+from workbench.reports.visible import one_line
 from workbench.tui.in_turn import KeysInTurnApp
 from workbench.tui.keymap import Keymap
 from workbench.tui.state.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
@@ -55,14 +55,14 @@ def palette_of(widget: Widget) -> Palette:
 def safe_strip(strip: Strip) -> Strip:
     """What a field of Textual's draws, made safe: it passes on every character of its text as it is, those that a
     terminal would act on included. Each of them is one cell here."""
-    if all(visible(segment.text) == segment.text for segment in strip):
+    if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
     shown = [Segment("".join(map(_safe, text)), style, control) for text, style, control in strip]
     return Strip(shown).adjust_cell_length(strip.cell_length)
 
 
 def _safe(character: str) -> str:
-    picture = visible(character)
+    picture = one_line(character)
     return picture if len(picture) == 1 else "\N{REPLACEMENT CHARACTER}"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.providers.built_in import is_built_in
+from workbench.suite.disk import resolved
 from workbench.tui.state.remembered import Memory, Place, Remembered
 from workbench.tui.state.tree import RowKey, RowKind
 from workbench.tui.widgets.suite_tree import SuiteTree
@@ -26,7 +27,7 @@ _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
 
 def project_of(workspace: Workspace) -> str:
     """What a project is remembered by: the paths that were opened."""
-    return os.pathsep.join(str(root.resolve()) for root in workspace.roots)
+    return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
 def models_again(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:

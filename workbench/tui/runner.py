@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.app import App
 
-from workbench.batches.events import BatchEvent, BatchListener
+from workbench.batches.events import BatchEvent, BatchListener, BatchStarted
 from workbench.batches.plan import PlannedRun
 from workbench.tui.state.drain import Drain
 from workbench.tui.state.runs import CaseKey, RunBook
@@ -66,7 +66,9 @@ class Runner:
         session = await self._open()
         from workbench.batches.single import Execution
 
-        session.start(runs, execution=Execution(exempt=exempt), trusted=trusted.__contains__)
+        batch = session.start(runs, execution=Execution(exempt=exempt), trusted=trusted.__contains__)
+        # Under way from now on: what the engine's thread says comes later, and a second key may come before it.
+        self.book.apply(BatchStarted(batch, tuple(runs)))
 
     async def _open(self) -> RunSession:
         self._loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.tui.actions import Shown, Situation
 from workbench.tui.state.runnable import any_runnable_below, can_run
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.runs import BROKEN_OFF, RunRecord
 from workbench.tui.widgets.run_list import RunList
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def situation_of(screen: MainScreen) -> Situation:
     row, whole = screen.suites.selected, screen.whole
     kind = row.key.kind if row is not None else None
     case = screen.selected_case
-    suite = screen.selected_suite
+    suite, shown = screen.selected_suite, screen.run_shown
     can_copy = {
         "suites": row is not None,
         "case": bool(screen.case_pane.text_to_copy()[0]) if screen.pane == "case" else False,
@@ -34,7 +34,8 @@ def situation_of(screen: MainScreen) -> Situation:
         running=len(screen.book.under_way()),
         failures=screen.book.any_failed,
         cases=screen.suites.case_count,
-        shown=_what_is_shown(screen.run_shown),
+        shown=_what_is_shown(shown),
+        broke_off=shown is not None and shown.result is not None and shown.result.status in BROKEN_OFF,
         runs=len(screen.runs_shown),
         has_file=suite is not None,
         has_text=can_copy[screen.pane],
@@ -44,7 +45,7 @@ def situation_of(screen: MainScreen) -> Situation:
         redoable=suite.redoable if suite is not None else None,
         movable=tuple(step for step in (-1, 1) if screen.suites.neighbour(step) is not None),
         elsewhere=any(other is not suite and other.why_not_editable is None for other in screen.desk.suites),
-        dirty=suite is not None and suite.dirty,
+        dirty=suite is not None and (suite.dirty or bool(suite.untaken)),
         dirty_suites=len(screen.desk.dirty),
         view=screen.case_pane.view,
         typing=screen.case_pane.typing if screen.pane == "case" else None,

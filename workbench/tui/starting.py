@@ -16,8 +16,9 @@ from workbench.suite.trust import Needs, TrustError, TrustStore
 from workbench.tools.listings import Listings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.runs import CaseKey
 from workbench.tui.state.status import model_label
-from workbench.tui.workspace import is_stale, read_again, trouble
+from workbench.tui.workspace import is_stale, trouble
 
 if TYPE_CHECKING:
     from workbench.tui.screens.trust import TrustAnswer, TrustScreen
@@ -34,6 +35,9 @@ class Starter:
         self._app = app
         self._trust_all = trust_all
         self._trusted_once: set[tuple[Path, str]] = set()
+        self._busy = asyncio.Lock()
+        self._beginning: set[CaseKey] = set()
+        """Cases that are on their way: their suites are being read, or somebody is asked about them."""
         self._store = TrustStore(app.program.folders.trust_file, bundled_folder=bundled("sample_suites"))
 
     def is_bundled(self, suite: Path) -> bool:
@@ -41,14 +45,30 @@ class Starter:
         return self._store.is_bundled(suite)
 
     async def run(self, cases: Cases, repeats: int | None = None) -> None:
-        """Run cases, `repeats` times if that is given, or say why none was."""
+        """Run cases, `repeats` times if that is given, or say why none was. Cases that are on their way to be run
+        already are left out, and only one thing is asked at a time."""
+        fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
+        fresh = [(suite, keys) for suite, keys in fresh if keys]
+        if not fresh:
+            self._app.main.announce("That is being started already")
+            return
+        beginning = {(suite.path, key) for suite, keys in fresh for key in keys}
+        self._beginning |= beginning
+        try:
+            async with self._busy:
+                await self._run(fresh, repeats)
+        finally:
+            self._beginning -= beginning
+
+    def _is_free(self, case: CaseKey) -> bool:
+        return case not in self._beginning and not self._app.main.book.under_way(case)
+
+    async def _run(self, cases: Cases, repeats: int | None) -> None:
         main = self._app.main
         wanted = [suite.path for suite, _ in cases]
         stale = await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite, _ in cases if not suite.is_new))
         if stale:
-            await self._app.saver.settle(
-                main.open(await asyncio.to_thread(read_again, main.workspace, self._app.program.models))
-            )
+            await self._app.saver.settle(await self._app.reader.read())
         runs: list[PlannedRun] = []
         trusted: set[Path] = set()
         lost: Path | None = None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.suite.saving import FileState, state_of
-from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.open_suite import OpenSuite
 
 if TYPE_CHECKING:
@@ -41,17 +40,14 @@ class Watch:
 
     def _found(self, changed: Sequence[OpenSuite]) -> None:
         """Suites that nobody touched here are read again; about the others the user is asked, but not while typing."""
-        main, saver = self._app.main, self._app.saver
         touched = [suite for suite in changed if suite.dirty]
         if len(touched) < len(changed):
             name = next(suite.path.name for suite in changed if not suite.dirty)
             others = f" and {len(changed) - len(touched) - 1} more" if len(changed) - len(touched) > 1 else ""
             self._app.read_again(said=f"{name}{others} changed on the disk: read again", gently=True)
-        elif touched and self._app.focused is not None and self._app.focused.check_consume_key("a", "a"):
-            for suite in touched:
-                state = self._seen.get(suite.path)
-                saver.put_off[suite.path] = state.hash if state is not None else ""
-            main.announce(f"{touched[0].path.name} changed on the disk too: saving asks", "warned", GLYPHS.warned)
+        elif touched and self._app.reader.is_typing:
+            seen = {suite.path: self._seen.get(suite.path) for suite in touched}
+            self._app.reader.put_off({path: state.hash if state is not None else "" for path, state in seen.items()})
         elif touched:
             self._is_looking = True
             self._app.run_worker(self._settle(touched), group="ask")

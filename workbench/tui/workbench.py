@@ -27,7 +27,7 @@ from workbench.config.program import Program
 from workbench.reports.visible import one_line
 from workbench.tools.listings import Listings
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.actions import ACTIONS
+from workbench.tui.actions import ACTIONS, BY_ID
 from workbench.tui.appearance import Appearance
 from workbench.tui.ascii import AsciiFilter
 from workbench.tui.commands import Commands
@@ -35,22 +35,26 @@ from workbench.tui.drafting import Drafting
 from workbench.tui.driver import TolerantDriver
 from workbench.tui.environment import Surroundings
 from workbench.tui.glyphs import GLYPHS
+from workbench.tui.guard import Guard
 from workbench.tui.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.keymap import load_keymap
 from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
 from workbench.tui.questions import Questions
+from workbench.tui.reading import Reader
 from workbench.tui.returning import come_back, left_at, models_again
 from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.saving import Saver
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.starting import Cases, Starter
 from workbench.tui.state.form.known_tools import KnownTools
+from workbench.tui.state.open_suite import Untaken
 from workbench.tui.state.remembered import NOTHING, Memory
 from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
-from workbench.tui.state.spans import Role, Span
+from workbench.tui.state.spans import Span
+from workbench.tui.state.words import many
 from workbench.tui.watching import Watch
-from workbench.tui.workspace import Workspace, lost, open_workspace, read_again, recordings_folder
+from workbench.tui.workspace import Workspace, open_workspace, recordings_folder
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +95,7 @@ class Workbench(PaintedApp):
         super().__init__(driver_class=_driver_class(), ansi_color=True if surroundings.no_colour else None)
         self.looks.dress(self)
         self.theme = self.looks.first
+        self._filters.append(Guard())
         if surroundings.ascii:
             self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
         self.keymap, self._problems_of_keys = load_keymap(program.folders.config / KEYS_FILE, ACTIONS)
@@ -102,6 +107,8 @@ class Workbench(PaintedApp):
         self._leaving = False
         self._broken = False
         self._asked_to_quit = False
+        self._asked_without: tuple[Untaken, ...] = ()
+        """What is in no document, as it was when quitting without it was asked about."""
         self._saving = asyncio.Lock()
         book = RunBook(clock)
         known_tools = KnownTools(Listings(program.folders.listings))
@@ -113,6 +120,7 @@ class Workbench(PaintedApp):
         self.starter = Starter(self, trust_all=trust)
         self.drafting = Drafting(self)
         self.saver = Saver(self)
+        self.reader = Reader(self)
         self._watch = Watch(self)
         self.main.on_change = self.drafting.changed
 
@@ -150,7 +158,7 @@ class Workbench(PaintedApp):
         if (remembered := self.memory.read()) != NOTHING:
             come_back(remembered, self.main)
         self.call_after_refresh(self._paint)
-        problems = [*self.looks.problems, *self._problems_of_keys]
+        problems = [*self._problems_of_keys, *self.looks.problems_at_start]
         if problems:
             self.say_problems(problems)
         elif workspace.samples:
@@ -161,7 +169,8 @@ class Workbench(PaintedApp):
         """Say what is wrong with the user's own files: the first thing on the screen, all of them in the log."""
         for problem in problems:
             _log.warning(problem)
-        more = f" ({len(problems) - 1} more in the log)" if len(problems) > 1 else ""
+        log = one_line(str(self.program.folders.log / LOG_NAME))
+        more = f" (the first of {len(problems)}; all are in {log})" if len(problems) > 1 else ""
         self.main.announce(problems[0] + more, "warned", GLYPHS.warned)
 
     def _paint(self) -> None:
@@ -174,20 +183,7 @@ class Workbench(PaintedApp):
     ) -> None:
         """Read all suites again, off the loop, and say so; a failure before that is said instead. `gently`: nothing is
         said in the place of something else."""
-
-        async def again() -> None:  # not a coroutine yet, for it may give way to another before it has begun
-            gone = await asyncio.to_thread(lost, self.main.workspace)
-            self._take(await asyncio.to_thread(read_again, self.main.workspace, self.program.models))
-            text, role, sign = _outcome(self.main.workspace, gone, said)
-            if failure is not None:
-                text, role, sign = failure, "error", GLYPHS.error
-            self.main.announce(text, role, sign, gently=gently)
-
-        self.run_worker(again, group="open", exclusive=True)  # type: ignore[arg-type]  # its type is told apart badly
-
-    def _take(self, workspace: Workspace) -> None:
-        if conflicts := self.main.open(workspace):
-            self.run_worker(self.saver.settle(conflicts), group="ask")
+        self.reader.read_soon(failure, said=said, gently=gently)
 
     # Running
 
@@ -263,17 +259,25 @@ class Workbench(PaintedApp):
     # The end
 
     def ask_to_quit(self) -> None:
-        """Quit; with runs under way, only when asked twice."""
+        """Quit; with runs under way, or with something typed that a form cannot hold, only when asked twice."""
         from workbench.tui.screens.drafts import UnsavedScreen
         from workbench.tui.widgets.dialogs import Dialog
 
         running = len(self.main.book.under_way())
+        without = [suite for suite in self.main.desk.suites if suite.untaken]
+        untaken = tuple(one for suite in without for one in suite.untaken.values())
+        said = None
         if running and not self._asked_to_quit:
             self._asked_to_quit = True
-            said = f"{running} still running: q again stops them and quits"
-            self.main.announce(said, "warned", GLYPHS.warned)
-            if isinstance(self.screen, Dialog):  # it may cover the row where that stands
+            said = f"{many(running, 'run')} not over yet: q again stops and quits"
+        elif untaken and untaken != self._asked_without:
+            self._asked_without = untaken  # it is in no draft either
+            said = f"Ctrl+Q again quits without it: {without[0].untaken_said}"
+        if said is not None:
+            if isinstance(self.screen, Dialog):  # it may cover the bottom row
                 self.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))
+            else:
+                self.main.announce(said, "warned", GLYPHS.warned)
             return
         if isinstance(self.screen, UnsavedScreen):
             return  # it asks already
@@ -283,6 +287,7 @@ class Workbench(PaintedApp):
             self._leave(0)
 
     async def _leave_if_saved(self) -> None:
+        await self.saver.settled()
         if await self.drafting.may_leave():
             self._leave(0)
 
@@ -290,16 +295,19 @@ class Workbench(PaintedApp):
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """All commands. None of them is about a dialog; the help offers them and gives way."""
+        """All commands of the screen. None is about a dialog; the help offers them and gives way."""
         from workbench.tui.screens.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
             self.pop_screen()
-        if self.screen is self.main:
+        if not self.screen.is_modal:
             super().action_command_palette()
 
     def action_help_quit(self) -> None:
-        self.main.announce("q quits, x stops the case, ? shows all keys")
+        said = (("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys"))
+        named = [(self.keymap.names(BY_ID[action_id]), what) for action_id, what in said]
+        hints = [f"{keys.split()[0]} {what}" for keys, what in named if keys]
+        self.main.announce(", ".join(hints) or "Quit is among all commands")
 
     def action_terminal_gone(self) -> None:
         """The terminal closed without a signal."""
@@ -339,17 +347,6 @@ class Workbench(PaintedApp):
         log = self.program.folders.log / LOG_NAME
         why = one_line(self.program.secrets.redact(str(error)))[:200]
         self.panic(Text(f"workbench broke: {name}: {why} (details in {log})"))
-
-
-def _outcome(workspace: Workspace, gone: Sequence[Path], said: str) -> tuple[str, Role, str]:
-    """What is said after suites were read again: `said` when all is well."""
-    broken = sum(file.suite is None and file.path not in gone for file in workspace.files)
-    if gone:
-        are_gone = f"{gone[0].name} is gone" if len(gone) == 1 else f"{len(gone)} suites are gone"
-        return are_gone + (f"; {broken} cannot run" if broken else ""), "warned", GLYPHS.warned
-    if broken:
-        return f"{said}; {broken} cannot run", "error", GLYPHS.error
-    return said, "passed", GLYPHS.passed
 
 
 def _driver_class() -> type[Driver] | None:

@@ -17,6 +17,7 @@ from workbench.config.models import ConfigError
 from workbench.config.resources import bundled
 from workbench.grading.grade import RunResult
 from workbench.providers.built_in import OFFLINE
+from workbench.suite.disk import shown_name
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
@@ -61,7 +62,7 @@ class Workspace:
         """A name for the status line."""
         if self.samples:
             return "sample suites"
-        names = [root.resolve().name or str(root) for root in self.roots]
+        names = [shown_name(root) for root in self.roots]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
 
 

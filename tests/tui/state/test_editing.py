@@ -236,3 +236,37 @@ def test_a_case_differs_from_the_disk_until_it_says_the_same_again() -> None:
     assert [suite.is_changed(index) for index in range(2)] == [False, True]
     suite.change(suite.document.with_case(1, {"name": "One", "user": "x"}), "Edited")
     assert [suite.is_changed(index) for index in range(2)] == [False, False]
+
+
+def test_typing_a_letter_and_taking_it_away_again_is_no_step() -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + BLOCKS[0], PATH))
+    before = suite.document
+    suite.change(before.with_case(0, {"name": "Uno", "user": "x"}), "name changed", "first")
+    middle = suite.document.text
+    suite.change(suite.document.with_case(0, {"name": "Unos", "user": "x"}), "name changed", "second")
+    suite.change(suite.document.with_case(0, {"name": "Uno", "user": "x"}), "name changed", "second")
+    assert suite.document.text == middle
+    suite.undo()
+    assert suite.document.text == before.text
+    assert suite.undoable is None
+
+
+def test_an_undo_ends_what_is_typed_in_one_go() -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + BLOCKS[0], PATH))
+    said = []
+    for name in ("A", "B", "C"):
+        group = "other" if name == "A" else "typing"
+        suite.change(suite.document.with_case(0, {"name": name, "user": "x"}), name, group)
+        said.append(suite.document.text)
+        if name == "B":
+            suite.undo()
+    assert suite.undo() is not None
+    assert suite.document.text == said[0]
+
+
+def test_a_head_that_is_not_toml_is_not_replaced() -> None:
+    document = Document.of(HEADS[0] + BLOCKS[0])
+    typed = document.with_block(HEAD, document.block(HEAD) + 'system = "half')
+    with pytest.raises(SpliceError, match="head"):
+        typed.with_header("name", "Other")
+    assert 'system = "half' in typed.text

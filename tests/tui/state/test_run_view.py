@@ -431,3 +431,14 @@ def test_copying_yields_everything_unshortened() -> None:
     assert not isinstance(message, MessageItem)
     call = CallItem("a", "t", 0, arguments={"n": 1})
     assert copied_text(call) == ('t {"n": 1}', "the call")
+
+
+def test_a_single_line_is_never_folded_and_of_a_huge_value_its_size_is_said() -> None:
+    first = "1" * 50 + "\n"
+
+    def folded(content: str) -> list[str]:
+        return [plain(line) for line in lines_of(ResultItem(ResultReceived("a", content, False, "server", 40.0)), 60)]
+
+    assert folded(f"{first}2\n3\n4")[-1].strip() == "4"
+    assert folded(f"{first}2\n3\n4\n5")[-1].strip() == "… 2 more lines, Enter shows them"
+    assert folded("123456 " * 150_000)[-1].strip() == "… 1,050,000 characters in all, Enter shows more"

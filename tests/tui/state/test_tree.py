@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from workbench.suite.loading import parse_suite
+from workbench.tui.state.document import HEAD
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.runs import RunBook
 from workbench.tui.state.spans import cells, plain
@@ -271,3 +273,59 @@ def test_an_edit_makes_only_the_rows_of_what_it_changed() -> None:
     home.change(home.document.with_case_moved(500, 501), "Moved")
     assert state.changed(home)
     assert rows.rows_made == before + 3
+
+
+def test_what_is_wrong_in_many_cases_costs_no_more_for_each_of_them() -> None:
+    def work(count: int) -> int:
+        cases = "".join(f'[[cases]]\nname = "Case {number}"\nusr = "x"\n' for number in range(count))
+        home = opened(f'format = 1\nname = "S"\n{cases}', "a.toml")
+        assert len(home.file.errors) >= count
+        state = tree(home)
+        calls = 0
+
+        def count_call(frame: object, event: str, argument: object) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        home.change(home.document.with_case(1, {"name": "Other", "usr": "x"}), "Renamed")
+        assert home.file.suite is None
+        sys.setprofile(count_call)
+        try:
+            state.changed(home)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert work(400) < 3 * work(200)
+
+
+@pytest.mark.parametrize("text", ["evening", "status:never", "one"])
+def test_a_case_that_is_edited_in_place_stays_shown_and_selected_whatever_it_says(text: str) -> None:
+    home = opened(
+        'format = 1\nname = "S"\n[[cases]]\nname = "Nil"\nuser = "x"\nskip = "no"\n'
+        '[[cases]]\nname = "One"\nuser = "x"\ntags = ["evening"]\n[[cases]]\nname = "Two"\nuser = "x"\n',
+        "a.toml",
+    )
+    other = suite("b.toml", "Two")
+    state = tree(home, other)
+    state.set_filter(text, RunBook(lambda: 0.0))
+    state.select(home.path, home.cases[1].key)
+    for name in ("T", "Two", "Four"):
+        home.change(home.document.with_case(1, {"name": name, "user": "x"}), "Typed")
+        state.changed(home, 1)
+        assert state.filter == text
+        selected = state.selected
+        assert selected is not None and selected.open is home and selected.case is home.cases[1]
+    state.set_filter("nil")
+    assert [row.label for row in state.rows if row.case is not None] == ["Nil"]
+
+
+def test_a_suite_whose_settings_are_edited_stays_shown_and_selected() -> None:
+    home = opened('format = 1\nname = "Home"\n[[cases]]\nname = "One"\nuser = "x"\n', "a.toml")
+    other = opened('format = 1\nname = "Homely"\n[[cases]]\nname = "One"\nuser = "x"\n', "b.toml")
+    state = tree(home, other)
+    state.set_filter("home")
+    state.select(home.path)
+    home.change(home.document.with_header("name", "Ho"), "Typed")
+    state.changed(home, HEAD)
+    assert state.selected is not None and state.selected.open is home

@@ -19,6 +19,7 @@ __all__ = [
     "View",
     "Where",
     "always",
+    "offered_actions",
 ]
 
 ACTIONS: tuple[Action, ...] = (
@@ -47,6 +48,14 @@ def bindings_for(where: Where) -> list[BindingType]:
         if action.where == where and action.id != "palette"
         for key in action.keys
     ]
+
+
+def offered_actions(*, on_tools: bool) -> list[Action]:
+    """What the palette offers, on the main screen or on that of the tools."""
+    if not on_tools:
+        return [action for action in ACTIONS if action.listed]
+    own = [action for action in tools.ACTIONS if action.where == "tools"]
+    return [*own, *(action for action in program.ACTIONS if action.listed and action.id not in ("help", "quit"))]
 
 
 def _target(action: Action) -> str:

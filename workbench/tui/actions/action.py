@@ -48,10 +48,12 @@ class Situation:
     runs: int = 0
     """Runs shown for the selected case."""
     failures: bool = False
-    """Whether any case, of those that were run, failed or broke off."""
+    """Whether any case, of those that were run, failed, broke off or was stopped."""
     cases: int = 0
     """Cases that the tree has at all."""
     shown: Shown = "nothing"
+    broke_off: bool = False
+    """Whether the run shown ended before its end, or was not run at all."""
     has_file: bool = False
     has_text: bool = False
     """Whether the focused pane has something to copy."""

@@ -24,7 +24,11 @@ def _save(now: Situation) -> str | None:
 def _accept(now: Situation) -> str | None:
     if now.shown == "nothing":
         return "this case has not been run; r runs it"
-    return "this run is not over yet" if now.shown == "a run" else now.not_editable
+    if now.shown == "a run":
+        return "this run is not over yet"
+    if now.broke_off:
+        return "only a run that came to its end can be accepted; r runs the case again"
+    return now.not_editable
 
 
 ACTIONS: tuple[Action, ...] = (

@@ -34,7 +34,7 @@ def _run_shown(now: Situation) -> str | None:
 
 
 def _run_failed(now: Situation) -> str | None:
-    return None if now.failures else "no case has failed"
+    return None if now.failures else "no case has failed, broken off or been stopped"
 
 
 def _run_repeats(now: Situation) -> str | None:
@@ -45,7 +45,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.case", "Run the case", ("r",), label="run", why_not=_run_case),
     Action("run.suite", "Run the whole suite, or folder", ("R",), label="run suite", why_not=_run_suite),
     Action("run.shown", "Run everything that the filter shows", ("E",), why_not=_run_shown),
-    Action("run.failed", "Run what failed again, in this suite or folder", ("F",), why_not=_run_failed),
+    Action("run.failed", "Run again what failed, broke off or was stopped here", ("F",), why_not=_run_failed),
     Action("run.repeats", "Run several times", ("T",), why_not=_run_repeats),
     Action("run.stop", "Stop the case", ("x",), label="stop", why_not=_stop),
     Action("run.stop_all", "Stop everything that runs", ("X",), label="stop all", why_not=_stop_all),

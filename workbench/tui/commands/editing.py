@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from workbench.tui.editor import run_editor
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.moves import Went, redo, undo
 from workbench.tui.state.tree import Row
 
 if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
-    from workbench.tui.state.open_suite import Change, OpenSuite
+    from workbench.tui.state.open_suite import OpenSuite
     from workbench.tui.workbench import Workbench
 
 
@@ -37,15 +39,18 @@ class EditingCommands:
     def _undo(self, screen: MainScreen) -> None:
         suite = screen.selected_suite
         if suite is not None:
-            self._went(screen, suite, suite.undo(), "Undone")
+            self._went(screen, undo(suite, screen.desk), "Undone")
 
     def _redo(self, screen: MainScreen) -> None:
         suite = screen.selected_suite
         if suite is not None:
-            self._went(screen, suite, suite.redo(), "Done again")
+            self._went(screen, redo(suite, screen.desk), "Done again")
 
-    def _went(self, screen: MainScreen, suite: OpenSuite, change: Change | None, what: str) -> None:
-        if change is not None:
+    def _went(self, screen: MainScreen, went: list[Went] | str, what: str) -> None:
+        if isinstance(went, str):
+            screen.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
+            return
+        for suite, change in went:
             screen.follow_change(suite, change.case)
             screen.announce(f"{what}: {change.said}")
 

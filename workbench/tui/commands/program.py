@@ -13,6 +13,8 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.picture import save_picture, svg_of, text_of
 from workbench.tui.screens.help import HelpScreen
 from workbench.tui.situations import situation_of
+from workbench.tui.state.spans import Role
+from workbench.tui.state.words import many
 
 if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
@@ -24,8 +26,9 @@ class ProgramCommands:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
+        self._warned_of_clocks = False
         self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "picture": lambda screen: self._app.call_after_refresh(self._save_picture, screen),
+            "picture": lambda screen: self._app.call_after_refresh(self._save_picture),
             "log": self._show_log,
             "suspend": self._suspend,
             "theme": lambda screen: self._app.looks.choose(self._app),
@@ -34,24 +37,38 @@ class ProgramCommands:
             "quit": lambda screen: self._app.ask_to_quit(),
         }
 
-    def _save_picture(self, screen: MainScreen) -> None:
+    def _save_picture(self) -> None:
         app = self._app
         redact = app.program.secrets.redact
         folders = (Path(), app.program.folders.state / "pictures")
         try:
             drawing, lines = save_picture(folders, redact(svg_of(app)), redact(text_of(app)))
         except OSError as error:
-            screen.announce(f"No picture was saved: {error}", "error", GLYPHS.error)
+            self._say(f"No picture was saved: {error}", "error", GLYPHS.error)
         else:
-            screen.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
+            self._say(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
 
     def _show_log(self, screen: MainScreen) -> None:
         log = self._app.program.folders.log / LOG_NAME
-        screen.announce(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
+        self._say(f"The log is {log}" if log.exists() else f"Nothing was logged yet; it will be in {log}")
 
     def _suspend(self, screen: MainScreen) -> None:
         """As a terminal does at ctrl+z: all processes of the job stop, whatever started this one among them."""
         if os.name != "posix" or self._app.is_headless or os.getsid(0) == os.getpid():
-            screen.announce("There is no shell here that could bring it back", "warned", GLYPHS.warned)
+            self._say("There is no shell here that could bring it back", "warned", GLYPHS.warned)
             return
+        running = len(self._app.main.book.under_way())
+        if running and not self._warned_of_clocks:
+            self._warned_of_clocks = True
+            said = f"{many(running, 'run')} under way, whose time limits go on meanwhile: choose Suspend again"
+            self._say(said, "warned", GLYPHS.warned)
+            return
+        self._warned_of_clocks = False
         os.kill(0, signal.SIGTSTP)
+
+    def _say(self, text: str, role: Role = "text", sign: str = "") -> None:
+        """Say something where it is seen: these actions can be taken on the tools screen, too."""
+        from workbench.tui.screens.tools import ToolsScreen
+
+        screen = self._app.screen
+        (screen if isinstance(screen, ToolsScreen) else self._app.main).announce(text, role, sign)

@@ -9,6 +9,7 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.models import ModelsScreen
 from workbench.tui.screens.repeats import RepeatsScreen
 from workbench.tui.state.model_choices import model_choices
+from workbench.tui.state.runs import RUN_AGAIN
 from workbench.tui.state.tree import Row
 from workbench.tui.state.words import many
 
@@ -59,10 +60,10 @@ class RunningCommands:
     def _run_failed(self, screen: MainScreen) -> None:
         below = screen.runnable_below(screen.whole) if screen.whole is not None else []
         failed = [
-            (suite, tuple(key for key in keys if screen.book.summary((suite.path, key)).status in ("failed", "error")))
+            (suite, tuple(key for key in keys if screen.book.summary((suite.path, key)).status in RUN_AGAIN))
             for suite, keys in below
         ]
-        self._run_all(screen, [each for each in failed if each[1]], "no case here has failed")
+        self._run_all(screen, [each for each in failed if each[1]], "no case here failed, broke off or was stopped")
 
     def _run_all(self, screen: MainScreen, cases: Cases, otherwise: str) -> None:
         if cases:

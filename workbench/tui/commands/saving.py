@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.tui.glyphs import GLYPHS
+
 if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
     from workbench.tui.workbench import Workbench
@@ -22,7 +24,10 @@ class SavingCommands:
         }
 
     def _save(self, screen: MainScreen) -> None:
-        if (suite := screen.selected_suite) is not None:
+        suite = screen.selected_suite
+        if suite is not None and suite.untaken_said is not None and not suite.dirty:
+            screen.announce(f"Nothing to save: {suite.untaken_said}", "warned", GLYPHS.warned)
+        elif suite is not None:
             self._app.saver.save_soon((suite,))
 
     def _save_as(self, screen: MainScreen) -> None:

@@ -10,16 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
+from workbench.suite.disk import resolved
 from workbench.suite.splice import SpliceError
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.naming import DeleteSuiteScreen, NameScreen, NewCase, NewCaseScreen, WhichSuiteScreen
 from workbench.tui.state.document import HEAD
 from workbench.tui.state.form.templates import new_case, new_suite
+from workbench.tui.state.moves import tie
+from workbench.tui.state.naming import named_path
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.structure import (
     Restructured,
     free_name,
     free_path,
+    index_behind,
+    index_of,
     moved_over,
     suite_name,
     tools_used,
@@ -62,15 +67,15 @@ class StructureCommands:
         if row is None or row.open is None:
             self._new_suite(screen)
             return
-        suite, index = row.open, row.case.index + 1 if row.case is not None else len(row.open.cases)
+        suite, before = row.open, row.case.key if row.case is not None else None
         if not self._can_be_restructured(screen, suite):
             return
 
         def make(wanted: NewCase | None) -> None:
-            if wanted is not None:
+            if wanted is not None and self._can_be_restructured(screen, suite):
                 tools = screen.known_tools.of(suite.document.table(HEAD), suite.path)
                 case = new_case(wanted.kind, wanted.name, tools)
-                if self._take(screen, suite, lambda: with_new_case(suite, min(index, len(suite.cases)), case)):
+                if self._take(screen, suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
                     screen.announce(f"New case {wanted.name}: e edits it, r runs it, Ctrl+S saves the suite")
 
         self._app.push_screen(NewCaseScreen(suite.path.name, lambda name: None), make)
@@ -90,7 +95,7 @@ class StructureCommands:
         row = screen.suites.selected
         if row is None or row.open is None or not self._can_be_restructured(screen, row.open):
             return
-        suite, index = row.open, row.case.index if row.case is not None else HEAD
+        suite, key = row.open, row.case.key if row.case is not None else None
         if row.case is not None:
             title, name, said = "Rename the case", row.case.name, "Its id stays, once it was saved."
         else:
@@ -100,7 +105,7 @@ class StructureCommands:
 
         def take(wanted: str | None) -> None:
             if wanted is not None and wanted != name:
-                self._take(screen, suite, lambda: with_name(suite, index, wanted))
+                self._take(screen, suite, lambda: with_name(suite, index_of(suite, key), wanted))
 
         self._app.push_screen(NameScreen(title, name, said, lambda text: None), take)
 
@@ -114,7 +119,7 @@ class StructureCommands:
         row = screen.suites.selected
         if row is None or row.open is None or row.case is None:
             return
-        source, index = row.open, row.case.index
+        source, key = row.open, row.case.key
         targets = [suite for suite in screen.desk.suites if suite is not source and suite.why_not_editable is None]
         options = [
             Option(one_line(suite.path.name), f"{many(len(suite.cases), 'case')}  {one_line(str(suite.path.parent))}")
@@ -123,12 +128,15 @@ class StructureCommands:
 
         def take(which: int | None) -> None:
             if which is not None:
-                self._take_over(screen, source, index, targets[which])
+                self._take_over(screen, source, key, targets[which])
 
         self._app.push_screen(WhichSuiteScreen(options), take)
 
-    def _take_over(self, screen: MainScreen, source: OpenSuite, index: int, target: OpenSuite) -> None:
+    def _take_over(self, screen: MainScreen, source: OpenSuite, key: str, target: OpenSuite) -> None:
         try:
+            for suite in (source, target):
+                _check_open(screen, suite)
+            index = index_of(source, key)
             left, arrived = moved_over(source, index, target)
         except SpliceError as error:
             self._refuse(screen, error)
@@ -137,8 +145,9 @@ class StructureCommands:
         name = source.cases[index].name
         screen.change(source, left.document, left.said, case=left.about)
         screen.change(target, arrived.document, arrived.said, case=arrived.case)
+        tie(source, target)
         screen.select(target.path, arrived.case)
-        said = f"Moved {name} to {target.path.name}; Ctrl+Z takes it back, there and in {source.path.name}"
+        said = f"Moved {name} to {target.path.name}; Ctrl+Z takes it back"
         lacking = self._lacking(screen, target, used)
         if lacking:
             screen.announce(f"{said}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
@@ -167,11 +176,21 @@ class StructureCommands:
 
     def _new_suite(self, screen: MainScreen) -> None:
         folder = self._folder(screen)
-        where = f"The file, in {folder.resolve()}:"
-        self._app.push_screen(
-            NameScreen("New suite", "", where, lambda text: self._why_not_new(screen, folder, text)),
-            lambda text: self._make_suite(screen, _suite_path(folder, text)) if text is not None else None,
-        )
+        where = f"The file, in {resolved(folder)}:"
+
+        def named(text: str) -> Path | str:
+            return named_path(folder, text, lambda path: self._why_not_new(screen, folder, path))
+
+        def refusal(text: str) -> str | None:
+            path = named(text)
+            return path if isinstance(path, str) else None
+
+        def take(text: str | None) -> None:
+            path = named(text) if text is not None else None
+            if isinstance(path, Path):
+                self._make_suite(screen, path)
+
+        self._app.push_screen(NameScreen("New suite", "", where, refusal), take)
 
     def _make_suite(self, screen: MainScreen, path: Path) -> None:
         self._add(screen, OpenSuite.new(path, new_suite(suite_name(path))))
@@ -223,14 +242,13 @@ class StructureCommands:
         screen.open(replace(screen.workspace, files=files))
         screen.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, kept))}")
 
-    def _why_not_new(self, screen: MainScreen, folder: Path, text: str) -> str | None:
-        path = _suite_path(folder, text)
+    def _why_not_new(self, screen: MainScreen, folder: Path, path: Path) -> str | None:
         if path.suffix != ".toml":
             return "a suite is a TOML file: its name ends with .toml, or with nothing"
         if screen.desk.at(path) is not None or path.exists():
             return f"{path.name} is there already"
         if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
-            return f"a new suite stands in {folder.resolve()}, or in a folder below it"
+            return f"a new suite stands in {resolved(folder)}, or in a folder below it"
         if any(part.startswith(".") for part in path.relative_to(folder).parts):
             return "hidden files and folders are not looked into: leave out the dot at the beginning"
         return None
@@ -250,6 +268,7 @@ class StructureCommands:
     def _take(self, screen: MainScreen, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
         """Make a change, with the cursor on what it led to; what keeps it from being made is said."""
         try:
+            _check_open(screen, suite)
             changed = change()
         except SpliceError as error:
             self._refuse(screen, error)
@@ -271,9 +290,10 @@ class StructureCommands:
         screen.announce(why, "warned", GLYPHS.warned)
 
 
-def _suite_path(folder: Path, text: str) -> Path:
-    path = folder / Path(text).expanduser()
-    return path if path.suffix else path.with_suffix(".toml")
+def _check_open(screen: MainScreen, suite: OpenSuite) -> None:
+    """Raises SpliceError for a suite that was closed while something was asked about it."""
+    if screen.desk.at(suite.path) is not suite:
+        raise SpliceError(f"{suite.path.name} is no longer there")
 
 
 def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:

@@ -49,7 +49,7 @@ class AcceptScreen(Dialog[Proposal]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#accepted").focus()
+        self.set_focus(self.query_one("#accepted"))
 
     def _make_room(self, height: int) -> None:
         self.query_one("#accepted").styles.max_height = max(height - _FRAME_ROWS, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.timer import Timer
 
@@ -26,7 +26,7 @@ class AskScreen(Dialog[_Answer]):
 
     REST_S: ClassVar[float] = 0.0
     """For a question that comes by itself: a key that was meant for something else is no answer, so no key is taken for
-    this long, counted anew from each one that comes too early."""
+    this long, counted anew from each one that comes too early, whatever it is: somebody is typing."""
 
     MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Further keys to name, with what they do."""
@@ -60,9 +60,13 @@ class AskScreen(Dialog[_Answer]):
         yield _Answers(options, cursor=len(options) - 1, widget_id="choices")
 
     def on_mount(self) -> None:
-        self.query_one("#choices").focus()
+        self.set_focus(self.query_one("#choices"))
         if self.REST_S:
             self._rest = self.set_timer(self.REST_S, self._rested)
+
+    def on_key(self, event: events.Key) -> None:
+        if self._rest is not None:
+            self._rest.reset()
 
     def _rested(self) -> None:
         self._rest = None
@@ -85,11 +89,9 @@ class AskScreen(Dialog[_Answer]):
 
     def action_answer(self, answer: _Answer) -> None:
         """One of the keys."""
-        if answer not in self._offered:
+        if answer not in self._offered or self._rest is not None:
             return
-        if self._rest is not None:
-            self._rest.reset()
-        elif answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
+        if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
             self.dismiss(answer)
         else:
             self.say_keys((Span(f" {GLYPHS.warned} Read to the end first: ", "warned"), Span("PgDn", "accent")))

@@ -47,7 +47,7 @@ class HelpScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#reading").focus()
+        self.set_focus(self.query_one("#reading"))
 
 
 def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
@@ -62,7 +62,8 @@ def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
     for title, actions in ((f"Here, in {here}", own), ("Everywhere", everywhere), ("Moving", moving)):
         lines += _section(title, actions, now, width, keymap) if actions else []
     lines += [EMPTY, (Span(" Signs", "heading"),)]
-    lines += [(Span(f"   {sign}".ljust(KEY_COLUMN + 1), role), Span(meaning)) for sign, role, meaning in _SIGNS]
+    for sign, role, meaning in _SIGNS:
+        lines += _beside(Span(f"   {sign}".ljust(KEY_COLUMN + 1), role), meaning, width)
     return lines
 
 
@@ -72,8 +73,13 @@ def _section(title: str, actions: Sequence[Action], now: Situation, width: int, 
         why = action.why_not(now)
         keys = keymap.names(action)
         gap = " " * max(KEY_COLUMN - 2 - cell_len(keys), 1)
-        lines.append((Span(f"   {keys}{gap}", "accent" if why is None else "muted"), Span(action.title)))
+        lines += _beside(Span(f"   {keys}{gap}", "accent" if why is None else "muted"), action.title, width)
         if why is not None:
-            rows = wrap(f"not now: {why}", max(width - KEY_COLUMN - 3, 10))
-            lines += [(Span(" " * (KEY_COLUMN + 1)), Span(row, "muted")) for row in rows]
+            lines += _beside(Span(" " * (KEY_COLUMN + 1)), f"not now: {why}", width, "muted")
     return lines
+
+
+def _beside(head: Span, text: str, width: int, role: Role = "text") -> list[Line]:
+    """A text behind a head, in as many rows as it needs."""
+    first, *rest = wrap(text, max(width - cell_len(head.text) - 1, 10))
+    return [(head, Span(first, role)), *((Span(" " * cell_len(head.text)), Span(row, role)) for row in rest)]

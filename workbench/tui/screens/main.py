@@ -139,14 +139,14 @@ class MainScreen(Screen[None]):
         for run in workspace.recorded:
             self.book.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
         tree = self.query_one("#suites", SuiteTree)
-        first = workspace.roots != self.workspace.roots
+        first = not self.workspace.roots
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
         conflicts = self.desk.take(workspace.files, recordings)
         if first:
             self.suites = TreeState(workspace.roots, self.desk.suites)
             tree.state = self.suites
         else:
-            self.suites.reload(self.desk.suites)
+            self.suites.reload(self.desk.suites, workspace.roots)
         self.workspace = workspace
         tree.message = tree_message(self.suites.filter)
         tree.move_cursor(self.suites.cursor)
@@ -165,15 +165,17 @@ class MainScreen(Screen[None]):
         *,
         group: Hashable | None = None,
         case: str | None = None,
+        index: int | None = None,
     ) -> bool:
         """Give a suite another document: the one way in which anything is edited; whether it is another one at all.
 
         `said` is what was done, in words; changes of one `group` in a row are one step of undo; `case` is the key of
-        the case it was about, on which the tree's cursor is after an undo.
+        the case it was about, on which the tree's cursor is after an undo; `index` is that of a case that is edited in
+        place (`HEAD`: the suite's settings), which stays in the tree whatever is filtered.
         """
         if not suite.change(document, said, group, case):
             return False
-        self.show_change(suite)
+        self.show_change(suite, index)
         return True
 
     def follow_change(self, suite: OpenSuite, case: str | None) -> None:
@@ -185,14 +187,14 @@ class MainScreen(Screen[None]):
             self.suites.select(suite.path)
         self.show_change(suite)
 
-    def show_change(self, suite: OpenSuite) -> None:
-        """Show a suite whose document is another one now."""
+    def show_change(self, suite: OpenSuite, index: int | None = None) -> None:
+        """Show a suite whose document is another one now; what was typed is on the disk before it is on the screen."""
+        self.on_change(suite)
         tree = self.query_one("#suites", SuiteTree)
-        if self.suites.changed(suite) or tree.cursor != self.suites.cursor:
+        if self.suites.changed(suite, index) or tree.cursor != self.suites.cursor:
             tree.move_cursor(self.suites.cursor)
         tree.repaint()
         self.show_selected()
-        self.on_change(suite)
 
     def add(self, suite: OpenSuite) -> None:
         """Open one more suite, which need not be on the disk."""
@@ -314,6 +316,11 @@ class MainScreen(Screen[None]):
     def _title_chosen(self, event: PaneTitle.Chosen) -> None:
         self.go_to(event.pane)
 
+    @on(PaneTitle.RightChosen)
+    def _view_chosen(self, event: PaneTitle.RightChosen) -> None:
+        if event.pane == "case":
+            self.action_do("edit.view")
+
     # Bars
 
     def refresh_bars(self) -> None:
@@ -325,7 +332,7 @@ class MainScreen(Screen[None]):
         self._bars.show_titles()
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Say something at the bottom, for a while; `gently`: only where nothing else is said."""
+        """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
     @property

@@ -50,7 +50,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#choices").focus()
+        self.set_focus(self.query_one("#choices"))
 
     def _explained(self, width: int) -> list[Line]:
         room = max(width - 4, 10)

@@ -16,6 +16,7 @@ from workbench.tui.screens.asking import AskScreen
 from workbench.tui.state.form.templates import CaseKind
 from workbench.tui.state.spans import EMPTY, Line, Span, wrap
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.widgets.safe_input import SafeInput
 
 _Answer = TypeVar("_Answer")
 
@@ -53,13 +54,11 @@ class _Naming(Dialog[_Answer]):
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._lines, "reading")
-        box = Input(self._proposed, id="name", compact=True)
-        box.cursor_blink = False
-        yield box
+        yield SafeInput(self._proposed, widget_id="name")
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#name", Input).focus()
+        self.set_focus(self.query_one("#name", Input))
 
     def answer(self, text: str) -> None:
         """Close with a text that will do."""
@@ -151,7 +150,7 @@ class WhichSuiteScreen(Dialog[int]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#suites").focus()
+        self.set_focus(self.query_one("#suites"))
 
     def _make_room(self, height: int) -> None:
         self.query_one("#suites").styles.max_height = max(height - _ROWS_AROUND, 2)

@@ -13,6 +13,7 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.state.spans import Span
 from workbench.tui.widgets.dialogs import Dialog, keys_line
+from workbench.tui.widgets.safe_input import SafeInput
 
 MOST = 1_000
 _USUAL = "3"
@@ -33,16 +34,14 @@ class RepeatsScreen(Dialog[int]):
 
     def body(self) -> ComposeResult:
         yield Bar("asked")
-        box = Input(_USUAL, id="times", type="integer", compact=True, max_length=4, select_on_focus=True)
-        box.cursor_blink = False
-        yield box
+        yield SafeInput(_USUAL, widget_id="times", whole_number=True, max_length=4)
 
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#asked", Bar).say(
             lambda _: (Span(f" How often to run {one_line(self._what)}, on each model?"),)
         )
-        self.query_one("#times").focus()
+        self.set_focus(self.query_one("#times"))
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:

@@ -11,9 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
+from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.naming import named_path
 from workbench.tui.state.spans import EMPTY, Line, Span, wrap
 from workbench.tui.widgets.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.widgets.safe_input import SafeInput
 
 _OTHER_ROWS = 5
 """Border, title, name and keys."""
@@ -36,16 +39,14 @@ class SaveAsScreen(Dialog[Path]):
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._lines, "reading")
-        box = Input(str(self._proposed), id="name", compact=True)
-        box.cursor_blink = False
-        yield box
+        yield SafeInput(str(self._proposed), widget_id="name")
 
     def _make_room(self, height: int) -> None:
         self.query_one("#reading").styles.max_height = max(height - _OTHER_ROWS, 1)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#name", Input).focus()
+        self.set_focus(self.query_one("#name", Input))
 
     def _lines(self, width: int) -> list[Line]:
         return [EMPTY, *((Span("  "), Span(row)) for row in wrap(self._said, max(width - 4, 10))), EMPTY]
@@ -54,10 +55,8 @@ class SaveAsScreen(Dialog[Path]):
     def _submitted(self, event: Input.Submitted) -> None:
         if not event.value.strip():
             return
-        path = Path(event.value.strip()).expanduser()
-        path = path if path.suffix else path.with_suffix(".toml")
-        why = self._refusal(path)
-        if why is None:
+        path = named_path(Path(), event.value.strip(), self._refusal)
+        if isinstance(path, Path):
             self.dismiss(path)
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} {why}", "warned"),))
+            self.say_keys((Span(f" {GLYPHS.warned} {one_line(path)}", "warned"),))

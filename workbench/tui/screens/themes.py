@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
+from workbench.reports.visible import one_line
 from workbench.tui.theme_files import ThemeFile
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, keys_line
 
@@ -25,12 +26,12 @@ class ThemesScreen(Dialog[str]):
 
     def body(self) -> ComposeResult:
         names = [theme.name for theme in self._themes]
-        options = [Option(theme.title) for theme in self._themes]
+        options = [Option(one_line(theme.title)) for theme in self._themes]
         yield _ThemeList(options, self._show, names.index(self._current) if self._current in names else 0)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one(_ThemeList).focus()
+        self.set_focus(self.query_one(_ThemeList))
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:

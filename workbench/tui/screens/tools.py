@@ -31,11 +31,12 @@ from workbench.tui.screens.tool_call import CallScreen
 from workbench.tui.state.call_form import CallForm
 from workbench.tui.state.source import message_lines
 from workbench.tui.state.spans import EMPTY, Line, Role, Span
-from workbench.tui.state.tool_lines import detail_lines, title_line
+from workbench.tui.state.tool_lines import detail_lines, finding_sign, title_line
 from workbench.tui.state.tool_shelves import Shelf, ShelfKey, ToolShelves
 from workbench.tui.state.words import many
 from workbench.tui.tool_servers import ToolServers, server_of
 from workbench.tui.widgets.bars import KeyBar
+from workbench.tui.widgets.safe_input import SafeInput
 from workbench.tui.widgets.tool_views import ToolDetail, ToolList
 
 if TYPE_CHECKING:
@@ -85,13 +86,13 @@ class ToolsScreen(Screen[None]):
         with Horizontal(id="columns"):
             with Vertical(id="list-column"):
                 yield ToolList(self.state, "tools-list")
-                yield Input(placeholder="words of name, description or server", id="tools-filter", compact=True)
+                yield SafeInput(placeholder="words of name, description or server", widget_id="tools-filter")
             with Vertical(id="tool-column"):
                 yield ToolDetail(self._detail, "tools-detail")
         yield KeyBar("tools-keys")
 
     def on_mount(self) -> None:
-        self._filter.display = self._filter.cursor_blink = False
+        self._filter.display = False
         self._place_columns()
         self.run_worker(self._load(), group="tools")
 
@@ -130,6 +131,9 @@ class ToolsScreen(Screen[None]):
 
     def _take(self, key: ShelfKey, status: ServerStatus) -> None:
         """A server is otherwise than it was; other tools are looked at anew."""
+        ran = any(shelf.key == key and shelf.state == "running" for shelf in self.state.shelves)
+        if self.is_mounted and ran and status.state == "down":
+            self.announce(status.reason, "error", GLYPHS.error)
         if self.is_mounted and self.state.take(key, status, self._now()):
             self._workbench.main.known_tools.forget()
             self.run_worker(self._lint(), group="tools")
@@ -158,7 +162,8 @@ class ToolsScreen(Screen[None]):
         state = self.state
         tokens = sum(shelf.tokens for shelf in state.shelves)
         known = f"{many(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
-        findings: Line = (Span(f"{GLYPHS.warned} {many(state.finding_count, 'finding')} ", "warned"),)
+        sign, role = finding_sign(state.findings)
+        findings: Line = (Span(f"{sign} {many(state.finding_count, 'finding')} ", role),)
         found: Line = findings if state.finding_count else EMPTY
         right: Line = (Span(known, "muted"), *found)
         filtered = f"  /{one_line(state.filter)}" if state.filter and not self._filtering else ""

@@ -26,7 +26,6 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 class TrustScreen(AskScreen[TrustAnswer]):
     """Once, always or no; with `mocks` also whether mocks will do. `asked` are the models that would be asked now."""
 
-    TITLE_LINE = "This suite wants to start something"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "answer('once')", show=False),
         Binding("a", "answer('always')", show=False),
@@ -43,6 +42,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
         mocks: bool = False,
         refusing: str = "do not run this suite",
     ) -> None:
+        self.TITLE_LINE = _title(needs)  # type: ignore[misc]
         super().__init__(
             lambda width: trust_lines(path, needs.lines(asked), width),
             [
@@ -52,6 +52,17 @@ class TrustScreen(AskScreen[TrustAnswer]):
             leaving=refusing.removesuffix(" this suite"),
             harmless=frozenset({"mocks"}) if mocks else frozenset(),
         )
+
+
+def _title(needs: Needs) -> str:
+    """What is wanted, the most serious of it first."""
+    if needs.commands or needs.modules or needs.python:
+        return "This suite wants to start something"
+    if needs.urls:
+        return "This suite wants to reach a server"
+    if needs.models:
+        return "This suite wants to ask a model" if len(needs.models) == 1 else "This suite wants to ask models"
+    return "This suite wants to read the environment"
 
 
 def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:

@@ -36,7 +36,7 @@ class Desk:
                 suite = OpenSuite(file, is_recording=file.path in recordings)
             elif file.hash != suite.disk.hash or file.problems != suite.disk.problems:
                 if suite.dirty:
-                    conflicts.append(suite)
+                    conflicts += [suite] if file.hash or not suite.is_new else []
                 else:
                     suite.reloaded(file, None)
             suites.append(suite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Literal
 
 from workbench.reports.visible import one_line
@@ -41,7 +42,16 @@ class Difference:
 
     def __str__(self) -> str:
         """How much differs, in words."""
-        return f"{many(self.added, 'line')} more, {many(self.removed, 'line')} less" if self.lines else "no difference"
+        changed = sum(min(gone, came) for gone, came in self._groups())
+        said = ((changed, "changed"), (self.added - changed, "more"), (self.removed - changed, "less"))
+        return ", ".join(f"{many(count, 'line')} {what}" for count, what in said if count) or "no difference"
+
+    def _groups(self) -> Iterator[tuple[int, int]]:
+        """How many lines went and came in each place."""
+        for differs, lines in groupby(self.lines, lambda line: line[0] in "-+"):
+            if differs:
+                signs = [sign for sign, _ in lines]
+                yield signs.count("-"), signs.count("+")
 
     def drawn(self, width: int) -> list[Line]:
         """One row for each line."""

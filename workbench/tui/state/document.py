@@ -173,8 +173,11 @@ class Document:
         return self._with(self._sound_parts().with_case(index, case), {index: None})
 
     def with_header(self, key: str, value: object) -> Document:
-        """Something beside the cases that says something else; raises as `SuiteText.with_header`."""
-        return self._with(self._sound_parts().with_header(key, value), {HEAD: None})
+        """Something beside the cases that says something else; raises as `SuiteText.with_header`, and while the head is
+        not TOML: what is typed there would be lost."""
+        if HEAD in self.loose:
+            raise SpliceError("the head of this suite is not TOML: mend it first, or Ctrl+Z takes it back")
+        return self._with(self._sound_parts().with_header(key, value), {})
 
     def with_new_case(self, index: int, case: Table) -> Document:
         """A case more; raises as `SuiteText.with_new_case`."""

@@ -255,7 +255,7 @@ def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Seq
         return JsonLines(parsed, width, ARGUMENT_INDENT)
     if expanded:
         return _rows(GrowingText(result.content, LARGEST), width, None, role, ARGUMENT_INDENT)
-    rows = _rows(GrowingText(result.content[:DISPLAY_LIMIT]), width, COLLAPSED_ROWS["result"], role, ARGUMENT_INDENT)
+    rows = _rows(GrowingText(result.content), width, COLLAPSED_ROWS["result"], role, ARGUMENT_INDENT)
     if parsed is None:
         return rows
     return [(indent, *(json_line(text.text) if text.role == role else (text,))) for indent, text in rows]
@@ -304,8 +304,11 @@ def _rows(text: GrowingText, width: int, limit: int | None, role: Role, indent: 
     if limit == 1 and len(rows) > 1:
         return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
     lines = TextLines(rows, indent, role)
-    if limit is not None and len(lines) > limit:
+    # A note instead of a single line would hide that for nothing.
+    if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
         note = f"{GLYPHS.running} {many(len(lines) - limit, 'more line')}, Enter shows them"
+        if text.hidden:
+            note = f"{GLYPHS.running} {text.hidden + DISPLAY_LIMIT:,} characters in all, Enter shows more"
         return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]
     if not text.hidden:
         return lines

@@ -21,12 +21,29 @@ _CASE = re.compile(r"cases\[(\d+)\]")
 
 @dataclass(frozen=True)
 class Change:
-    """What one change led to: the document, what was done in words, and the case it was about."""
+    """What one change led to: the document, what was done in words, and the case it was about. `readings`: how often
+    the file was read again, without a question, until then."""
 
     document: Document
     said: str
     group: Hashable | None = None
     case: str | None = None
+    readings: int = 0
+    part_of: object = None
+    """What it has in common with a change of another suite."""
+
+
+@dataclass(frozen=True)
+class Untaken:
+    """A text that was typed into a cell of a form which cannot hold it: what the cell is called, and why not."""
+
+    text: str
+    cell: str
+    why: str
+
+
+CellKey = tuple[str | None, Hashable]
+"""The key of a case (`None`: the suite's settings), and which cell of its form."""
 
 
 class OpenSuite:
@@ -42,8 +59,13 @@ class OpenSuite:
         self.is_recording = is_recording
         self.on_disk = on_disk if on_disk is not None else FileState(disk.hash) if disk.hash else None
         self.path = disk.path
+        self.untaken: dict[CellKey, Untaken] = {}
+        """What was typed in a form and stands in no document."""
         self._history: list[Change] = []
         self._at = 0
+        self._made_here = False
+        self._readings = 0
+        """Changes with fewer readings do not know what somebody else wrote since."""
         self._read: tuple[Document, SuiteFile] | None = None
         self._outlined: tuple[CaseOutline, ...] | None = None
         self._known: list[tuple[SuiteText, SuiteFile]] = []
@@ -57,8 +79,8 @@ class OpenSuite:
     def new(cls, path: Path, text: str) -> OpenSuite:
         """A suite that is not on the disk yet."""
         suite = cls(SuiteFile(path, "", "", None, ()))
-        suite._history = [Change(Document.of(""), "")]
-        suite.change(Document.of(text), f"New suite {path.name}")
+        suite._history = [Change(Document.of(text), "")]
+        suite._made_here = True
         return suite
 
     @property
@@ -113,18 +135,38 @@ class OpenSuite:
 
     @property
     def dirty(self) -> bool:
-        """Whether the text is another than the disk's."""
-        if not self._history:
-            return False
+        """Whether the text is another than the disk's. A new suite has none there, not even an empty one."""
+        if not self._history or self._made_here:
+            return self._made_here
         document = self.document
         if self._compared is None or self._compared[0] is not document or self._compared[1] is not self.disk:
             self._compared = (document, self.disk, document.text != self.disk.text)
         return self._compared[2]
 
     @property
+    def untaken_said(self) -> str | None:
+        """What was typed in a form and is part of no document, in words."""
+        first = next(iter(self.untaken.values()), None)
+        if first is None:
+            return None
+        more = f" and {len(self.untaken) - 1} more" if len(self.untaken) > 1 else ""
+        return f"what is typed in {first.cell}{more} of {self.path.name} is not taken over: {first.why}"
+
+    def rename_untaken(self, case: str | None, key: str | None) -> None:
+        """A case is known by another key now."""
+        if case != key:
+            for of, cell in [about for about in self.untaken if about[0] == case]:
+                self.untaken[key, cell] = self.untaken.pop((of, cell))
+
+    @property
     def is_new(self) -> bool:
         """Whether there is no such file yet."""
         return self.on_disk is None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether an undo went back behind what somebody else wrote, of which nobody was asked."""
+        return bool(self._history) and self._history[self._at].readings < self._readings
 
     def is_changed(self, index: int) -> bool:
         """Whether a case says something that no case on the disk says; nothing of a suite that is not there yet."""
@@ -150,10 +192,10 @@ class OpenSuite:
     def problems_of(self, index: int) -> tuple[Problem, ...]:
         """The problems of a case; with `HEAD`, those of everything else."""
         prefix = written(("cases", index))
-        of_case = [problem for problem in self.file.problems if problem.where.startswith("cases[")]
+        problems = self.file.problems
         if index == HEAD:
-            return tuple(problem for problem in self.file.problems if problem not in of_case)
-        return tuple(p for p in of_case if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))
+            return tuple(problem for problem in problems if not problem.where.startswith("cases["))
+        return tuple(p for p in problems if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
         """The suite to run these cases from: with errors only in other cases, those are left out."""
@@ -169,7 +211,7 @@ class OpenSuite:
 
     def change(self, document: Document, said: str, group: Hashable | None = None, case: str | None = None) -> bool:
         """Take another document; whether it is another one at all. A change of the same group as the one before it is
-        one step with it."""
+        one step with it; one that takes all of that step back leaves none."""
         now = self.document
         if document is now or document.text == now.text:
             return False
@@ -177,9 +219,13 @@ class OpenSuite:
         now.forget()
         del self._history[self._at + 1 :]
         if group is not None and group == top.group:
-            self._history[self._at] = Change(document, said, group, case)
+            if self._at and document.text == self._history[self._at - 1].document.text:
+                del self._history[self._at]
+                self._at -= 1
+            else:
+                self._history[self._at] = Change(document, said, group, case, top.readings)
         else:
-            self._history.append(Change(document, said, group, case))
+            self._history.append(Change(document, said, group, case, top.readings))
             self._at += 1
         return True
 
@@ -191,12 +237,30 @@ class OpenSuite:
     @property
     def undoable(self) -> str | None:
         """What undo would take back, in words."""
-        return self._history[self._at].said if self._at else None
+        return self.last.said if self.last is not None else None
 
     @property
     def redoable(self) -> str | None:
         """What redo would do again, in words."""
-        return self._history[self._at + 1].said if self._at + 1 < len(self._history) else None
+        return self.next.said if self.next is not None else None
+
+    @property
+    def last(self) -> Change | None:
+        """The change that undo would take back."""
+        return self._history[self._at] if self._at else None
+
+    @property
+    def next(self) -> Change | None:
+        """The change that redo would do again."""
+        return self._history[self._at + 1] if self._at + 1 < len(self._history) else None
+
+    def make_part(self, whole: object) -> None:
+        """The change just made is part of something that another suite has a part in, too."""
+        self._history[self._at] = replace(self._history[self._at], part_of=whole)
+
+    def stands(self, whole: object) -> bool:
+        """Whether the part of this that was done here is not taken back."""
+        return any(change.part_of is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
         """Go back one step; the change that was taken back."""
@@ -218,7 +282,9 @@ class OpenSuite:
     def saved(self, state: FileState) -> None:
         """The text as it is now has gone to the disk."""
         self.disk, self.on_disk = self.file, state
+        self._made_here = False
         self._remember_disk(self.document.parts)
+        self._readings = min(self._readings, self._history[self._at].readings)  # about more than that was asked
         self.end_group()
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
@@ -227,8 +293,20 @@ class OpenSuite:
         follows = not self.dirty
         self.disk, self._outlined = disk, None
         self.on_disk = on_disk or (FileState(disk.hash) if disk.hash else None)
+        self._made_here = self._made_here and self.on_disk is None
         if follows and self._history:
-            self.change(Document.of_parts(disk.parts, disk.text), "Read again from the disk")
+            self._readings = max(self._readings, self._history[self._at].readings) + 1
+            self.take_disk("Read again from the disk")
+
+    def take_disk(self, said: str) -> bool:
+        """Be as the disk is, as a step that can be undone; whether that is anything else. Nothing is read once more."""
+        document = Document.of_parts(self.disk.parts, self.disk.text)
+        changed = self.change(document, said)
+        if changed:
+            self._is_read(document, self.disk)
+        top = self._history[self._at]
+        self._history[self._at] = replace(top, readings=max(self._readings, top.readings))
+        return changed
 
     def _remember_disk(self, parts: SuiteText | None) -> None:
         blocks, tables = (parts.blocks, parts.cases) if parts is not None else ((), ())
@@ -239,9 +317,13 @@ class OpenSuite:
         document = Document.of_parts(self.disk.parts, self.disk.text, outlines)
         self._history = [Change(document, "")]
         self._at = 0
-        self._read = (document, self.disk)
+        self._is_read(document, self.disk)
+
+    def _is_read(self, document: Document, file: SuiteFile) -> None:
+        """Spare a document that says what a file does to be read once more."""
+        self._read = (document, file)
         if document.parts is not None:
-            self._keep(document.parts, self.disk)
+            self._keep(document.parts, file)
 
     def _parsed(self, document: Document) -> SuiteFile:
         if document.parts is None:

@@ -27,6 +27,12 @@ _Kind = tuple[str, int, bool]
 
 Stage = Literal["waiting", "running", "done"]
 
+RUN_AGAIN: frozenset[Status] = frozenset({"failed", "error", "stopped"})
+"""How a run ended that somebody may want to see again."""
+
+BROKEN_OFF: frozenset[Status] = frozenset({"error", "stopped", "skipped"})
+"""How a run ended that did not come to its end."""
+
 _WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
 
 
@@ -275,7 +281,7 @@ class RunBook:
 
     @property
     def any_failed(self) -> bool:
-        """Whether the latest run of any case failed, or broke off."""
+        """Whether the latest run of any case failed, broke off or was stopped."""
         return self._added_up()[1]
 
     def spend(self) -> Spend:
@@ -285,7 +291,7 @@ class RunBook:
     def _added_up(self) -> tuple[Spend, bool]:
         if self._totals is None:
             latest = [run for runs in self._latest.values() for run in runs.values()]
-            failed = any(run.result is not None and run.result.status in ("failed", "error") for run in latest)
+            failed = any(run.result is not None and run.result.status in RUN_AGAIN for run in latest)
             self._totals = total(run.spent for run in latest), failed
         return self._totals
 
@@ -305,6 +311,8 @@ class RunBook:
         return list(self._runs.values() if case is None else self._going.get(case, ()))
 
     def _start(self, event: BatchStarted) -> None:
+        if event.batch in self._batches:  # whoever began it said so at once
+            return
         self._batches[event.batch] = _Batch(self._clock(), len(event.runs))
         self._last_batch = event.batch
         self._totals = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from workbench.reports.visible import one_line
@@ -126,12 +127,13 @@ Message = tuple[tuple[str, Role], ...]
 """What an empty pane says: paragraphs, each with its meaning."""
 
 
-def message_lines(texts: Message, width: int) -> list[Line]:
+@lru_cache(maxsize=16)
+def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
     """Paragraphs for an empty pane, with a margin; an empty text is a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
         rows.extend((Span("  "), Span(row, role)) for row in wrap(text, max(width - 4, 10)))
-    return rows
+    return tuple(rows)
 
 
 def tree_message(filtered: str) -> Message:

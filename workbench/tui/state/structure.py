@@ -36,6 +36,21 @@ class Restructured:
         return self.gone or self.case
 
 
+def index_of(suite: OpenSuite, key: str | None) -> int:
+    """Where the case with this key stands now; `HEAD` for `None`, which is the suite itself."""
+    if key is None:
+        return HEAD
+    for outline in suite.cases:
+        if outline.key == key:
+            return outline.index
+    raise SpliceError(f"the case is no longer in {suite.path.name}")
+
+
+def index_behind(suite: OpenSuite, key: str | None) -> int:
+    """Where a case stands that comes behind the one with this key; at the end, when that is not there or `None`."""
+    return next((outline.index + 1 for outline in suite.cases if outline.key == key), len(suite.cases))
+
+
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
     """A case more, which then has this index; its id is written out where its name makes one that is taken."""
     case = _with_free_id(case, _ids(suite.document))

@@ -71,12 +71,6 @@ class TomlPart:
         document = self.suite.document
         return document.with_text(text) if self.index is None else document.with_block(self.index, text)
 
-    def is_part_of(self, row: Row | None) -> bool:
-        """Whether a row of the tree stands for it."""
-        if row is None or row.open is not self.suite:
-            return False
-        return (row.case.index if row.case is not None else HEAD) == (HEAD if self.index is None else self.index)
-
 
 def part_of(row: Row | None) -> TomlPart | None:
     """What is shown for a row; `None` where there is no suite."""

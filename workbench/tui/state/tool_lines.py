@@ -62,10 +62,16 @@ def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
     if row.tool is None:
         return _shelf_line(shelf, width)
     findings = state.findings_on(row)
-    bad = any(finding.severity == "error" for finding in findings)
-    mark: Line = (Span(f"{GLYPHS.error if bad else GLYPHS.warned} {len(findings)}  ", "error" if bad else "warned"),)
+    sign, role = finding_sign(findings)
+    mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
     size: Line = (Span(f"{tokens_of([row.tool]):,}", "muted"),)
     return spread((Span("    "), Span(one_line(row.tool.name), "tool")), (*(mark if findings else EMPTY), *size), width)
+
+
+def finding_sign(findings: Sequence[Finding]) -> tuple[str, Role]:
+    """The sign of the worst of some findings."""
+    bad = any(finding.severity == "error" for finding in findings)
+    return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
 
 
 def _shelf_line(shelf: Shelf, width: int) -> Line:
@@ -213,11 +219,10 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
 def _finding_lines(findings: Sequence[Finding], width: int) -> list[Line]:
     lines: list[Line] = []
     for finding in findings:
-        bad = finding.severity == "error"
+        sign, role = finding_sign([finding])
         where = f"{finding.where}: " if finding.where else ""
         text = one_line(f"{where}{finding.message} ({finding.hint})")
-        role: Role = "error" if bad else "warned"
-        lines += signed(GLYPHS.error if bad else GLYPHS.warned, text, role, width, INDENT + 1)
+        lines += signed(sign, text, role, width, INDENT + 1)
     return lines
 
 

@@ -137,6 +137,10 @@ class ToolShelves:
         return tuple(self._about.get((row.shelf.file.path, name), ()))
 
     @property
+    def findings(self) -> list[Finding]:
+        return [finding for found in self._findings.values() for finding in found]
+
+    @property
     def finding_count(self) -> int:
         return sum(map(len, self._findings.values()))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from workbench.suite.disk import shown_name
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.runs import CaseKey, RunBook
 from workbench.tui.state.tree_filter import Search, with_status
@@ -33,7 +34,7 @@ class _Folder:
 
     @cached_property
     def head(self) -> Row:
-        return Row(RowKey("folder", self.path), self.depth, self.path.resolve().name or str(self.path))
+        return Row(RowKey("folder", self.path), self.depth, shown_name(self.path))
 
     def all_suites(self) -> Iterator[SuiteRows]:
         for folder in self.folders.values():
@@ -70,6 +71,8 @@ class TreeState:
         """Where the rows of folders and suites stand."""
         self._search = Search()
         self._of_status: frozenset[CaseKey] | None = None
+        self._held: RowKey | None = None
+        """The case or suite that was typed in last: the filter shows it, whatever it says by now."""
         self.suites: tuple[OpenSuite, ...] = ()
         self._place(suites)
         if self.case_count > OPEN_AT_START_CASES:
@@ -167,6 +170,7 @@ class TreeState:
             return
         self.filter = text
         self._of_status = with_status(list(self._of_suites.values()), text, book) if book is not None else None
+        self._held = None
         self._shown = {}
         self._rebuild()
         row = self.selected
@@ -200,19 +204,37 @@ class TreeState:
 
     # Following what changes
 
-    def reload(self, suites: Sequence[OpenSuite]) -> None:
-        """Take over suites that came, went or were read again; the cursor stays on what it was on, or near it."""
+    def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
+        """Take over suites that came, went or were read again, below other `roots` if those are given; the cursor stays
+        on what it was on, or near it."""
+        if roots is not None:
+            self._roots = tuple(roots)
         self._place(suites)
         self._rebuild()
 
-    def changed(self, suite: OpenSuite) -> bool:
-        """Take over what was edited in a suite; whether the tree shows anything else now, beside signs and dots."""
+    def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
+        """Take over what was edited in a suite; whether the tree shows anything else now, beside signs and dots. The
+        case with this index (`HEAD`: the suite itself) is edited where it stands: it stays shown, and selected."""
         rows = self._of_suites.get(suite.path)
-        if rows is None or not rows.follow():
+        if rows is None:
+            return False
+        if index is not None:
+            self._hold(suite, index)
+        selected = self.selected
+        stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
+        if not rows.follow():
             return False
         self._forget_shown(suite.path)
-        self._rebuild()
+        self._rebuild(self._held if stays else None)
         return True
+
+    def _hold(self, suite: OpenSuite, index: int) -> None:
+        if not 0 <= index < len(suite.cases):
+            self._held = RowKey("suite", suite.path)
+            return
+        self._held = RowKey("case", suite.path, suite.cases[index].key)
+        if self._of_status is not None:
+            self._of_status |= {(suite.path, suite.cases[index].key)}
 
     def _place(self, suites: Sequence[OpenSuite]) -> None:
         self.suites = tuple(suites)
@@ -246,8 +268,9 @@ class TreeState:
 
     # Rows
 
-    def _rebuild(self) -> None:
-        key, case = (self.selected.key, self.selected.case) if self.selected is not None else (None, None)
+    def _rebuild(self, case: RowKey | None = None) -> None:
+        """Make the rows anew. `case` is what the selected case is known by now, where that may be something else."""
+        row = self.selected
         if self.filter and not self._shown:
             self._filter()
         self.rows = []
@@ -255,11 +278,11 @@ class TreeState:
         for top in self._tops:
             self._add(top)
         self.move_to(self.cursor)
-        if key is None:
+        if row is None:
             return
-        at = self._index_of(key)
-        if at is None and key.kind == "step" and case is not None:
-            at = self._index_of(RowKey("case", key.path, case.key))
+        at = self._index_of(case if case is not None and row.key.kind == "case" else row.key)
+        if at is None and row.key.kind == "step" and row.case is not None:
+            at = self._index_of(case or RowKey("case", row.key.path, row.case.key))
         if at is not None:
             self.cursor = at
 
@@ -278,7 +301,7 @@ class TreeState:
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows
-        if self.filter and len(self.rows) == at + 1:
+        if self.filter and len(self.rows) == at + 1 and head.key != self._held:
             self.rows.pop()
             del self._starts[head.key]
 
@@ -300,6 +323,9 @@ class TreeState:
         for path, rows in found.items():
             if wanted is not None:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
+            if self._held is not None and self._held.path == path:
+                keys = {row.key for row in rows} | {self._held}
+                rows = [row for row in self._of_suites[path].cases if row.key in keys]
             self._shown[path] = self._shown_of(path, rows)
 
     def _shown_of(self, path: Path, rows: list[Row]) -> _Shown:
@@ -323,7 +349,9 @@ class TreeState:
         return None
 
     def _first_case(self) -> int:
-        return next((index for index, row in enumerate(self.rows) if row.case is not None), 0)
+        """The row of the first case, else of the first suite."""
+        suite = next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
+        return next((index for index, row in enumerate(self.rows) if row.case is not None), suite)
 
     def _all_folders(self) -> Iterator[_Folder]:
         waiting = [top for top in self._tops if isinstance(top, _Folder)]

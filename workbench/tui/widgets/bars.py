@@ -31,9 +31,18 @@ class PaneTitle(Bar):
             super().__init__()
             self.pane = pane
 
+    class RightChosen(Message):
+        """What stands at the right was clicked."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._ends: list[tuple[int, Pane]] = []
+        self._right = 0
+        self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
         """Name the panes, mark the current one, and say what it shows."""
@@ -45,12 +54,15 @@ class PaneTitle(Bar):
             self._ends.append((cells(tuple(names)), pane))
         title = Span(f" {one_line(about)}", "text" if focused else "muted")
         end = (*right, Span(" ")) if right else EMPTY
+        self._right, self._current = cells(end), current
         self.say(lambda width: spread((*names, title), end, width))
 
     def on_click(self, event: events.Click) -> None:
         pane = next((pane for end, pane in self._ends if event.x < end), None)
         if pane is not None:
             self.post_message(self.Chosen(pane))
+        elif event.x >= self.size.width - self._right:
+            self.post_message(self.RightChosen(self._current))
 
 
 class KeyBar(Bar):

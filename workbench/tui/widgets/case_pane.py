@@ -41,6 +41,9 @@ class CasePane(Vertical):
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
         self.view: View = "form"
+        self._stood: tuple[OpenSuite, int, str | None, int] | None = None
+        """What was shown last: the suite, the case by index and key, and how many cases there were."""
+        self._forms = 0
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("case-title")
@@ -70,14 +73,31 @@ class CasePane(Vertical):
         form.set_class(self.view != "form", "hidden")
         toml.set_class(self.view != "toml", "hidden")
         row = tree.selected
+        is_same = self._is_same(row)
         if self.view == "toml":
             form.show(None)
             toml.tools = partial(self._tools_of, row.open if row is not None else None)
-            toml.show(part_of(row), lambda: case_picture(tree))
+            toml.show(part_of(row), lambda: case_picture(tree), is_same=is_same)
         elif row is None or row.open is None:
             form.show(None, case_picture(tree).message, row.key if row is not None else None)
         else:
+            self._forms += not is_same
             self._show_form(form, row, row.open)
+
+    def _is_same(self, row: Row | None) -> bool:
+        """Whether a row stands for what was shown last. A case is known by its id, which can be what is being typed; by
+        its index, then, unless cases came or went."""
+        before, self._stood = self._stood, None
+        if row is None or row.open is None:
+            return False
+        index = row.case.index if row.case is not None else case_of_problem(row.problem)
+        key = row.case.key if row.case is not None else None
+        self._stood = (row.open, index, key, len(row.open.cases))
+        if before is None or before[0] is not row.open:
+            return False
+        if key is None or before[2] is None:
+            return index == before[1]
+        return key == before[2] or (index, self._stood[3]) == (before[1], before[3])
 
     def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
         index = row.case.index if row.case is not None else case_of_problem(row.problem)
@@ -86,8 +106,8 @@ class CasePane(Vertical):
         case = row.case.key if row.case is not None else None
         form.on_change = partial(self._change, suite, index, case)
         message = why_no_form(suite, index) if source is None else ()
-        # By its index: the id, by which the tree knows it, can be what is being typed.
-        form.show(source, message, (suite.path, index), suite.why_not_editable)
+        form.untaken, form.case = suite.untaken, case
+        form.show(source, message, self._forms, suite.why_not_editable)
         if row.problem is not None:
             form.go_to_problem(row.problem.where)
 
@@ -103,7 +123,8 @@ class CasePane(Vertical):
             document = with_table(suite.document, index, table)
         except SpliceError as error:
             return str(error)
-        self.main.change(suite, document, said, group=group, case=case)
+        suite.rename_untaken(case, document.cases[index].key if index != HEAD else None)
+        self.main.change(suite, document, said, group=group, case=case, index=index)
         return None
 
     @on(FormView.Refused)
@@ -115,7 +136,8 @@ class CasePane(Vertical):
         self.main.refresh_bars()
 
     def _change_text(self, part: TomlPart, document: Document, said: str, group: Hashable) -> None:
-        self.main.change(part.suite, document, said, group=group, case=part.key)
+        index = HEAD if part.index is None else part.index
+        self.main.change(part.suite, document, said, group=group, case=part.key, index=index)
 
     @on(TomlPane.Turned)
     def _turned(self) -> None:
@@ -132,11 +154,21 @@ class CasePane(Vertical):
         """Begin to type, at the cursor of the view. What is not TOML has no form: it is typed in as it is."""
         if self.view == "form" and self.query_one(FormView).page.source is None:
             self.show_as("toml")
+        self._leave_problem()
         if self.view == "toml":
             self._type()
         self.main.go_to("case")
         if self.view == "form":
             self.query_one(FormView).edit()
+
+    def _leave_problem(self) -> None:
+        """Select what a problem is about: once it is mended, the problem's row is gone."""
+        row = self.main.suites.selected
+        if row is None or row.open is None or row.problem is None:
+            return
+        index = case_of_problem(row.problem)
+        cases = row.open.cases
+        self.main.select(row.open.path, cases[index].key if 0 <= index < len(cases) else None)
 
     def _type(self) -> None:
         part = self.toml.part
@@ -144,11 +176,9 @@ class CasePane(Vertical):
             why = part.too_large if part is not None and part.too_large is not None else "there is nothing to edit here"
             self.main.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
             return
-        if part.index is None:
-            # Once it is TOML again, the rows of its problems are gone.
-            self.main.suites.select(part.suite.path)
-            self.main.show_change(part.suite)
         self.toml.begin()
+        if part.index is None and self.toml.line == 0:
+            self.toml.go_to_problem()
 
     def show_as(self, view: View) -> None:
         """Show the form, or the TOML."""

@@ -93,4 +93,4 @@ class CaseView(LineView):
         if self.excerpt is not None:
             self._lines, self._starts = excerpt_lines(self.excerpt, self.text_width, self._found)
         else:
-            self._lines, self._starts = message_lines(self._message, self.text_width), {}
+            self._lines, self._starts = list(message_lines(self._message, self.text_width)), {}

@@ -7,11 +7,13 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.widgets import Input
 
+from workbench.tui.widgets.safe_input import SafeInput
+
 LONGEST_FILTER = 200
 """Characters; nobody types more, and a pasted file is no filter."""
 
 
-class FilterBox(Input):
+class FilterBox(SafeInput):
     """One line, always there, so that it has the keyboard as soon as it is opened."""
 
     DEFAULT_CSS = """
@@ -21,8 +23,7 @@ class FilterBox(Input):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self) -> None:
-        super().__init__("", "words of name, id, tag or suite", id="filter", compact=True, max_length=LONGEST_FILTER)
-        self.cursor_blink = False
+        super().__init__("", "name, id, tag or suite", widget_id="filter", max_length=LONGEST_FILTER)
 
     def open(self, text: str) -> None:
         """Begin to type, with what is filtered for now."""

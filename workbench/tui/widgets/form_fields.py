@@ -21,6 +21,7 @@ from workbench.tui.state.form.page import main_cell
 from workbench.tui.state.form.row import Cell, FormRow, FormSource
 from workbench.tui.state.form.suggest import CHOSEN, suggestions
 from workbench.tui.state.form.typed import CellError
+from workbench.tui.state.open_suite import CellKey, Untaken
 from workbench.tui.state.source import Message
 from workbench.tui.state.spans import wrap
 from workbench.tui.widgets.completion_list import CompletionList
@@ -34,6 +35,9 @@ OnChange = Callable[[Table, str, Hashable], str | None]
 """Takes a table, what was done in words, and what groups changes into one step of undo; says why not, if not."""
 
 LEAST_TEXT_LINES = 3
+
+LONGEST_TYPED = 60_000
+"""Characters of a text that can be typed in here: each key costs as much as the text is long."""
 
 ROOM_BESIDE = 14
 """Cells that stand before a text, most often: a longer text gets a field of several lines."""
@@ -64,6 +68,10 @@ class FormFields(FormRows):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.on_change: OnChange = lambda table, said, group: None
+        self.untaken: dict[CellKey, Untaken] = {}
+        """What was typed into cells that cannot hold it: there it stands again when such a cell is opened."""
+        self.case: str | None = None
+        """The key of the case of which this is the form."""
         self._key: Hashable = None
         self._fixed: str | None = None
         self._place: Place | None = None
@@ -89,20 +97,46 @@ class FormFields(FormRows):
         self, source: FormSource | None, message: Message = (), key: Hashable = None, fixed: str | None = None
     ) -> None:
         """Show a form, or a message where there is none; `key` is what the form is of, `fixed` why nothing in it can
-        be changed. A field stays open unless what it stands on has changed under it."""
+        be changed. A field stays open as long as its cell is there, and follows what becomes of it elsewhere."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
-        if self.typing and (other or source is None or not same(source.table, self._made)):
+        changed = source is None or not same(source.table, self._made)
+        if self.typing and (other or source is None or (changed and self.page.adding is not None)):
+            self._say_untaken()
             self._close()
         if self.page.adding is not None:
             return  # its rows are the same, and made anew when it is answered
         if source is not None:
             source = replace(source, every_key=self._every_key)
-        self.page.show(source, self._place)
+        if source is not None and self.typing and changed:
+            self._show_under_field(source)
+        else:
+            self.page.show(source, self._place)
+            if self.page.opened is not None and self.page.current_cell is None:
+                self._close()  # where the row has no such cell any more
         if other:
             self.top = 0
             self.page.go(self.page.first_gap)
         self._place = None
         self._follow()
+
+    def _show_under_field(self, source: FormSource) -> None:
+        """Show a form that was changed elsewhere, by an undo say, with the field over the same cell of it."""
+        opened, over = self.page.opened, self._over
+        assert opened is not None and over is not None
+        self.page.opened = None
+        self.page.show(source, over[1].place)
+        row = self.page.current
+        cells = row.cells if row is not None and row.place == over[1].place else ()
+        at = next((at for at, cell in enumerate(cells) if _which(cell) == _which(over[2])), None)
+        if row is None or at is None:
+            self.page.opened = opened
+            self._say_untaken()
+            self._close()
+            return
+        self.page.cell = at
+        text = self._text if opened.refused else cells[at].text
+        self._put_field(source, row, cells[at], text, opened.refused)
+        self.query_one(CompletionList).close()
 
     def scroll_lines(self, delta: int) -> None:
         super().scroll_lines(delta)
@@ -146,21 +180,32 @@ class FormFields(FormRows):
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or cell is None or source is None:
             return
+        if len(cell.text) > LONGEST_TYPED:
+            self._tell(f"this text has {len(cell.text):,} characters, too many to type in here: F4 opens your editor")
+            return
         self._changes += 1
-        self._over, self._made, self._text = (source, row, cell), source.table, cell.text
-        is_long = "\n" in cell.text or len(cell.text) > self.text_width - ROOM_BESIDE or cell.kind == "json"
-        self.several = cell.kind in _SEVERAL_LINES and is_long
-        self._fill_field(cell.text)
+        kept = self.untaken.get((self.case, _which(cell))) if self.page.adding is None else None
+        text = kept.text if kept is not None else cell.text
+        self._put_field(source, row, cell, text, kept.why if kept is not None else "")
         if cell.kind in _CHOSEN_WHOLE:
             self.query_one(LineField).select_all()
-        self._suggest("" if cell.kind in _FROM_THE_BEGINNING else cell.text)
+        self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
         self._follow()
         self.post_message(self.Moved())
 
-    def _fill_field(self, text: str) -> None:
+    def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
+        """Put the field that fits over a cell: with its text, or what was typed there that it refuses."""
+        self._over, self._made, self._text = (source, row, cell), source.table, text
+        # A pane that has only just been brought to the screen has no width yet.
+        room = (self.text_width if self.size.width else self.screen.size.width) - ROOM_BESIDE
+        is_long = "\n" in text or len(text) > room or cell.kind == "json"
+        self.field.remove_class("open")
+        self.several = cell.kind in _SEVERAL_LINES and is_long
+        self._fill_field(text, refused)
+
+    def _fill_field(self, text: str, refused: str = "") -> None:
         field = self.field
         height = self._text_height(text) if self.several else 1
-        refused = self.page.opened.refused if self.page.opened is not None else ""
         self.page.opened = Opened(self.page.cell, height, refused)
         self.page.lay_out()
         if isinstance(field, LineField):
@@ -220,13 +265,28 @@ class FormFields(FormRows):
             else:
                 table = with_id(source, edit.table) if edit.table is not source.table else source.table
                 if not same(table, self._made):
-                    self._made, self._place = table, edit.place
+                    before, self._made, self._place = self._made, table, edit.place
                     refused = self.on_change(table, edit.said, ("form", self._changes)) or ""
+                    self._made = before if refused else self._made
+            self._remember_untaken(row, cell, text, refused)
+        if self._over is None:
+            return  # what was typed has changed what is shown
         if self.page.opened is not None and self.page.opened.refused != refused:
             self.page.opened = replace(self.page.opened, refused=refused)
             self.page.lay_out()
         self._suggest(text)
         self._follow()
+
+    def _remember_untaken(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
+        if refused:
+            self.untaken[self.case, _which(cell)] = Untaken(text, row.label or "a cell", refused)
+        else:
+            self.untaken.pop((self.case, _which(cell)), None)
+
+    def _say_untaken(self) -> None:
+        refused = self.page.opened.refused if self.page.opened is not None else ""
+        if refused and self.page.adding is None:
+            self._tell(f"what was typed is not taken over: {refused}; Enter in its cell shows it again")
 
     def _suggest(self, typed: str) -> None:
         assert self._over is not None
@@ -304,9 +364,8 @@ class FormFields(FormRows):
             self._close()
             self._added(edit)
             return False
+        self._say_untaken()
         self._close()
-        if opened.refused:
-            self._tell(f"what was typed last is not taken over: {opened.refused}")
         return True
 
     def _added(self, edit: Edit) -> None:
@@ -329,6 +388,7 @@ class FormFields(FormRows):
         field.remove_class("open")
         self.page.opened = None
         self.page.stop_asking()
+        self.page.catch_up()
         self._over = None
         self.page.lay_out()
         if field.has_focus:
@@ -346,3 +406,8 @@ class FormFields(FormRows):
         field.styles.width, field.styles.height = spot.width, opened.height
         place = Region(spot.start, spot.line - self.top, spot.width, opened.height)
         self.query_one(CompletionList).place(place, Region(0, 0, self.size.width, self.size.height))
+
+
+def _which(cell: Cell) -> Hashable:
+    """Which cell of a form it is, whatever stands in it."""
+    return cell.kind, cell.place, cell.option

@@ -1,8 +1,7 @@
 """A field of one line for typing over a cell of a form, and what it has in common with one of several lines.
 
-The keys that lead on from a field are taken by the field itself. Who gives it functions to call is told of them at
-once, so that what is typed after them in one burst is not for the cell before; otherwise they are messages. A field is
-open while it has the class `open`.
+The keys that lead on from a field are taken by the field itself, which calls at once who is to be told of them: what is
+typed after them in one burst is not for the cell before. A field is open while it has the class `open`.
 """
 
 from __future__ import annotations
@@ -12,13 +11,10 @@ from typing import Literal
 
 from textual import events
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import reactive
-from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input
 
-from workbench.tui.painting import safe_strip
+from workbench.tui.widgets.safe_input import SafeInput
 
 Leave = Literal["done", "back", "next", "previous", "up", "down"]
 """How a key goes on from a field: it is done, or it is left for where the cursor was, the next cell, the one before, or
@@ -27,22 +23,6 @@ a choice further up or down."""
 OnLeave = Callable[[Leave], object]
 OnLineBreak = Callable[[str], object]
 """Takes the text that follows a line break which was typed or pasted where there is one line."""
-
-
-class FieldKey(Message):
-    """A key that leads on from the field."""
-
-    def __init__(self, how: Leave) -> None:
-        super().__init__()
-        self.how: Leave = how
-
-
-class LineBreak(Message):
-    """A line break was typed or pasted where there is one line; `text` is what was pasted."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
 
 
 _LINE_KEYS: dict[str, Leave] = {
@@ -56,7 +36,7 @@ _LINE_KEYS: dict[str, Leave] = {
 _BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
-class LineField(Input):
+class LineField(SafeInput):
     """One line of text."""
 
     DEFAULT_CSS = """
@@ -68,14 +48,10 @@ class LineField(Input):
     value: reactive[str] = reactive("", init=False)
     virtual_size: reactive[Size] = reactive(Size(0, 0))
 
-    def __init__(self, on_leave: OnLeave | None = None, on_line_break: OnLineBreak | None = None) -> None:
-        super().__init__(compact=True, select_on_focus=False)
-        self.cursor_blink = False
-        self._leave: OnLeave = on_leave or (lambda how: self.post_message(FieldKey(how)))
-        self._break: OnLineBreak = on_line_break or (lambda text: self.post_message(LineBreak(text)))
-
-    def render_line(self, y: int) -> Strip:
-        return safe_strip(super().render_line(y))
+    def __init__(self, on_leave: OnLeave, on_line_break: OnLineBreak) -> None:
+        super().__init__(select_on_focus=False)
+        self._leave = on_leave
+        self._break = on_line_break
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         return key in _LINE_KEYS or key in _BREAK_KEYS or super().check_consume_key(key, character)

@@ -100,7 +100,7 @@ class LineView(Widget, can_focus=True):
             self._asked = []
             self.refresh()
             return
-        rows = [self._row(y) for y in range(self.size.height)]
+        rows = self._rows_now()
         changed = [y for y, row in enumerate(rows) if row != self._asked[y]]
         before, self._asked = self._asked, rows
         if len(changed) > MOST_COMPARED:
@@ -122,7 +122,7 @@ class LineView(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if len(self._asked) != self.size.height:
-            self._asked = [self._row(at) for at in range(self.size.height)]
+            self._asked = self._rows_now()
         row = self._asked[y]
         self.rows_drawn += 1
         strip = self._strips.get((row, width))
@@ -131,22 +131,27 @@ class LineView(Widget, can_focus=True):
             self._strips[row, width] = strip
         return strip
 
-    def _row(self, y: int) -> _Row:
-        index = self.top + y
-        count = self.line_count()
-        line = self.line_at(index) if index < count else EMPTY
-        ground: Ground = self.GROUND
-        if self.has_cursor and index == self.cursor and index < count:
-            ground = "cursor" if self.has_focus else self.RESTING_GROUND
-        return line, ground, self._thumb_at(y, count)
+    def _rows_now(self) -> list[_Row]:
+        """What the screen's rows show now."""
+        height, count, top = self.size.height, self.line_count(), self.top
+        thumb = self._thumb(count)
+        cursor = self.cursor if self.has_cursor else -1
+        there: Ground = "cursor" if self.has_focus else self.RESTING_GROUND
+        return [
+            (self.line_at(index), there if index == cursor else self.GROUND, index - top in thumb)
+            if index < count
+            else (EMPTY, self.GROUND, False)
+            for index in range(top, top + height)
+        ]
 
-    def _thumb_at(self, y: int, count: int) -> bool:
+    def _thumb(self, count: int) -> range:
+        """The rows that the scroll thumb is on."""
         height = self.size.height
         if count <= height or height < 3:
-            return False
+            return range(0)
         length = max(height * height // count, 1)
         start = round((height - length) * self.top / max(count - height, 1))
-        return start <= y < start + length
+        return range(start, start + length)
 
     def _drawn(self, row: _Row, width: int) -> Strip:
         line, ground, thumb = row

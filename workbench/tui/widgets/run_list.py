@@ -18,6 +18,9 @@ from workbench.tui.state.spans import EMPTY, Line
 from workbench.tui.theming import Ground
 from workbench.tui.widgets.line_view import LineView
 
+_WAITING: Text = (("Waiting for its turn.", "muted"),)
+"""Of a run in which nothing has happened yet."""
+
 
 class RunList(LineView):
     """The lines of a run. Posts `News` when there is something else to say about what is out of sight, or found."""
@@ -64,7 +67,7 @@ class RunList(LineView):
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
             return
-        self._text = message
+        self._text = message if view is None else _WAITING
         self.lines = RunLines(view, self.text_width) if view is not None else None
         if self.lines is not None and self.looked_for:
             self.lines.search(self.looked_for)
@@ -137,10 +140,10 @@ class RunList(LineView):
     # Lines
 
     def line_count(self) -> int:
-        return self.lines.count if self.lines is not None else len(self._message_lines())
+        return (self.lines.count if self.lines is not None else 0) or len(self._message_lines())
 
     def line_at(self, index: int) -> Line:
-        if self.lines is not None:
+        if self.lines is not None and self.lines.count:
             return self.lines.line(index)
         rows = self._message_lines()
         return rows[index] if index < len(rows) else EMPTY
@@ -195,7 +198,7 @@ class RunList(LineView):
         self._known = len(self.lines.view.items)
         self.move_cursor(self.cursor)
 
-    def _message_lines(self) -> list[Line]:
+    def _message_lines(self) -> tuple[Line, ...]:
         return message_lines(self._text, self.text_width)
 
     def _seen(self) -> None:

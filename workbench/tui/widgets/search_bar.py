@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from workbench.tui.painting import Bar
 from workbench.tui.state.spans import Line, Span
+from workbench.tui.widgets.safe_input import SafeInput
 
 COUNT_CELLS = 17
 
@@ -56,9 +57,7 @@ class SearchBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Bar("search-sign")
-        box = Input(self._text, "what to look for", id="search-text", compact=True, select_on_focus=True)
-        box.cursor_blink = False
-        yield box
+        yield SafeInput(self._text, "what to look for", widget_id="search-text")
         yield Bar("search-count")
 
     def on_mount(self) -> None:

@@ -105,13 +105,16 @@ class TomlPane(Vertical):
 
     # Showing
 
-    def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture]) -> None:
-        """Show a part, or a message where there is none. While one types in that part, the editor takes over what was
-        changed elsewhere, by an undo above all; another part ends the typing."""
+    def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
+        """Show a part, or a message where there is none; `is_same` says whether it is of what was shown before. While
+        one types in that part, the editor takes over what was changed elsewhere, by an undo above all; another part
+        ends the typing."""
         if self._typing and self.part is not None:
             if self._telling:
                 return
-            if self._is_typed(part):
+            if part is not None and self._is_typed(part, is_same):
+                if self.part.index is not None:
+                    self.part = part
                 self._follow()
                 return
             self._stop()
@@ -120,11 +123,11 @@ class TomlPane(Vertical):
         self.view.show(picture.excerpt, picture.message, picture.line)
         self._find()
 
-    def _is_typed(self, part: TomlPart | None) -> bool:
+    def _is_typed(self, part: TomlPart, is_same: bool) -> bool:
         typed = self.part
-        if typed is None or part is None or part.suite is not typed.suite:
+        if typed is None or part.suite is not typed.suite:
             return False
-        return typed.index is None or part.index == typed.index
+        return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
         """Take over what became of the text elsewhere, and what is wrong with it now."""

@@ -48,8 +48,8 @@ class ToolList(LineView):
     def chosen(self, index: int) -> None:
         self.post_message(self.Opened())
 
-    def _message(self) -> list[Line]:
-        return [] if self.loading_tools else message_lines(list_message(self.state), self.text_width)
+    def _message(self) -> tuple[Line, ...]:
+        return () if self.loading_tools else message_lines(list_message(self.state), self.text_width)
 
 
 class ToolDetail(LineView):

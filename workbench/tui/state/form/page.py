@@ -27,6 +27,7 @@ class FormPage:
         self.cell = 0
         self.opened: Opened | None = None
         self.adding: Adding | None = None
+        self._is_behind = False
         self._width = 40
         self._laid: list[RowLines] = []
         self._known: dict[FormRow, RowLines] = {}
@@ -34,15 +35,26 @@ class FormPage:
 
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
         """Show a form, with the cursor at a place; without one it stays where it is, as far as that is still there."""
-        kept = self.current.place if place is None and self.current is not None else None
+        here = self.current.place if self.current is not None else None
+        kept = here if place is None else None
         self.source = source
-        self.rows = form_rows(source) if source is not None else []
+        rows = form_rows(source) if source is not None else []
+        typed = place if place and here and len(place) == len(here) else here
+        self._is_behind = self.opened is not None and all(row.place != typed for row in rows)
+        if self._is_behind:
+            return  # the row that is typed in says nothing at the moment: it goes when its field does
+        self.rows = rows
         at = row_at(self.rows, place) if place else None
         if at is None:
             at = next((at for at, row in enumerate(self.rows) if kept and row.place == kept), self.row)
         self.row = min(at, max(len(self.rows) - 1, 0))
         self._clamp()
         self.lay_out()
+
+    def catch_up(self) -> None:
+        """Show what the form says now, where a row that was typed in stood for what it does not say any more."""
+        if self._is_behind:
+            self.show(self.source)
 
     def resize(self, width: int) -> None:
         """Lay everything out for another width in cells."""

@@ -1,0 +1,66 @@
+"""A case written from nothing over a link of 50 kB/s, at 80×24: `python -m benchmarks.slow_link`, from the root of the
+repository. Prints, for each step, until when what it leads to had come over, and in how many bytes."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from tests.tui.terminal import Terminal
+
+LINK_BYTES_PER_S = 50_000
+QUIET_S = 0.6
+DOWN = "\x1b[B"
+
+STEPS = (
+    ("a new suite", "Nlights\r", "New suite lights.toml"),
+    ("its TOML", "oe\x1b[1;5F\r", "Esc done"),
+    (
+        "a tool, pasted",
+        '\x1b[200~[[tools]]\nname = "set_light"\ndescription = "Turn the light of a room on or off."\n'
+        '[tools.parameters]\ntype = "object"\n[tools.parameters.properties]\n'
+        'room = { enum = ["bathroom", "kitchen"] }\n\x1b[201~',
+        '["bathroom", "kitchen"]',
+    ),
+    ("typing ended", "\x1b", "Enter type"),
+    ("a new case", "o1nKitchen light\r", "New case Kitchen light"),
+    ("its request", "eTurn on the light in the kitchen.\r", "in the kitchen."),
+    ("an argument", f"2{DOWN * 4}n", "which argument?"),
+    ("its name, completed", "ro\r", "room  is"),
+    ("its value, chosen", f"{DOWN}\r", "room  is  kitchen"),
+    ("run", "r", "✓ passed"),
+    ("the other way", f"2\x1b[A\r{DOWN}\r", "bathroom"),
+    ("run again", "r", "✗ failed"),
+    ("to be accepted", "3A", "Accept the run"),
+    ("accepted", "\r", "accepted 1 call"),
+    ("undone", "\x1a", "Undone:"),
+    ("done again", "\x19", "Done again:"),
+    ("saved", "\x13", "Saved in"),
+)
+"""What is done, the keys, and what is seen then."""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as state, tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        terminal = Terminal(["."], Path(state), columns=80, rows=24, folder=Path(folder), bytes_per_s=LINK_BYTES_PER_S)
+        with terminal:
+            terminal.wait_for("No suites here.")
+            terminal.quiet(QUIET_S)
+            _say("the first screen", began, QUIET_S, len(terminal.output))
+            for said, keys, seen in STEPS:
+                written, began = len(terminal.output), time.monotonic()
+                terminal.send(keys)
+                terminal.wait_for(seen)
+                waited_s = time.monotonic()
+                terminal.quiet(QUIET_S)
+                _say(said, began, time.monotonic() - waited_s, len(terminal.output) - written)
+
+
+def _say(said: str, began: float, quiet_s: float, written: int) -> None:
+    print(f"{said:<24}{(time.monotonic() - began - quiet_s) * 1000:7.0f} ms{written:9,} bytes")
+
+
+if __name__ == "__main__":
+    main()
