@@ -57,11 +57,11 @@ async def test_a_case_is_written_from_nothing_by_keys_alone() -> None:
         await typist.press("enter", "down", "down", "n")  # ordered
         await typist.type("lights")
         await typist.press("down", "enter", "down", "enter")  # the tool, then the value of its first argument
-        await typist.press("down", "enter", "up", "n", "enter")  # bedroom, then another argument: the only one left
+        await typist.press("down", "enter", "n", "enter")  # bedroom, then another argument: the only one left
         await typist.type("20")
         await typist.press("escape", "left", "enter")
         await typist.type("rang")
-        await typist.press("enter", "enter", "backspace", "5", "enter")
+        await typist.press("enter", "end", "backspace", "5", "enter")
         screen, table = typist.screen, typist.app.table
         assert table["user"] == "Dim the bedroom."
         assert table["ordered"] == [
@@ -73,7 +73,7 @@ async def test_a_case_is_written_from_nothing_by_keys_alone() -> None:
 async def test_everything_typed_is_in_the_document_at_once_and_undone_as_one() -> None:
     async with form_of(HOME) as typist:
         await go(typist, "name")
-        await typist.press("enter")
+        await typist.press("enter", "end")
         await typist.type(" one")
         assert typist.says("name") == "Movie night one"
         typist.app.suite.undo()
@@ -87,7 +87,7 @@ async def test_everything_typed_is_in_the_document_at_once_and_undone_as_one() -
 async def test_what_is_next_to_the_edited_value_stays_as_it_was_written() -> None:
     async with form_of(HOME) as typist:
         await go(typist, "ordered", 0, "args", "brightness")
-        await typist.press("right", "right", "enter", "0", "enter")
+        await typist.press("right", "right", "enter", "end", "0", "enter")
         text = typist.app.suite.document.text
         assert (
             '# dim\n[[cases.ordered]]\ntool = "set_lights"\nargs = { room = "bedroom", brightness = 50 } # low' in text
@@ -118,7 +118,7 @@ async def test_escape_leaves_input_that_says_nothing_and_says_so() -> None:
 async def test_a_value_that_the_schema_refuses_is_marked_as_it_is_typed() -> None:
     async with form_of(HOME) as typist:
         await go(typist, "ordered", 0, "args", "brightness")
-        await typist.press("right", "right", "enter", "0", "0")
+        await typist.press("right", "right", "enter", "end", "0", "0")
         assert "500" in typist.screen and "100" in typist.screen.split("500")[1].split("\n")[1]
 
 
@@ -167,6 +167,90 @@ async def test_a_prompt_takes_several_lines() -> None:
         assert typist.says("user") == "Start it.\nNow\nok"
         await typist.press("enter")
         assert typist.app.form.query_one(TextField).has_focus
+
+
+async def test_what_is_typed_over_a_value_replaces_it_unless_the_cursor_is_moved_first() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "name")
+        await typist.press("enter", "A", "b", "enter", "up", "enter", "end", "c", "enter")
+        assert typist.says("name") == "Abc"
+        await typist.press("up", "enter", "enter")
+        assert typist.says("name") == "Abc"
+
+
+async def test_enter_ends_a_long_text_of_one_line_and_breaks_one_of_several() -> None:
+    long = "Start it, " * 12
+    async with form_of(HOME.replace("Start it.", long)) as typist:
+        await go(typist, "user")
+        await typist.press("enter")
+        assert typist.app.form.several
+        await typist.press("!", "enter")
+        assert not typist.app.form.typing and typist.says("user") == f"{long}!"
+        await typist.press("up", "enter", "ctrl+j", "a", "enter", "b", "ctrl+enter")
+        assert not typist.app.form.typing and typist.says("user") == f"{long}!\na\nb"
+
+
+async def test_after_a_check_its_value_is_typed_in_if_it_has_one() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "ordered", 0, "args", "brightness")
+        await typist.press("right", "enter", *"near", "enter", "8", "enter")
+        assert typist.app.table["ordered"][0]["args"]["brightness"] == {"near": 8, "tolerance": 1}
+        await go(typist, "ordered", 0, "args", "brightness")
+        await typist.press("right", "enter", *"present", "enter")
+        assert not typist.app.form.typing
+
+
+async def test_after_the_name_of_an_argument_its_value_is_typed_in() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "ordered", 0, "args", "brightness")
+        await typist.press("enter", *"dim", "enter", "8", "enter")
+        assert typist.app.table["ordered"][0]["args"] == {"room": "bedroom", "dim": 8}
+
+
+async def test_what_is_empty_and_needed_is_asked_for_one_after_the_other() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "messages")
+        await typist.press("n", *"tool", "enter", *"c1", "enter", *"21", "enter")
+        assert typist.says("messages") == [{"role": "tool", "call": "c1", "content": "21"}]
+
+
+async def test_a_chain_begins_at_the_message_of_its_first_step() -> None:
+    chain = HOME.replace('name = "New"\nuser = ""', 'name = "New"\nsteps = [{ user = "", tool = "lock_door" }]')
+    async with form_of(chain, 1) as typist:
+        assert "what is asked?" in typist.screen
+        await typist.press("enter", *"Lock", "enter")
+        assert typist.says("steps")[0]["user"] == "Lock"
+
+
+async def test_enter_stays_in_the_list_so_that_more_can_be_added_to_it() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "ordered", 0, "args", "brightness")
+        await typist.press("right", "right", "enter", "7", "enter")
+        current = typist.app.form.page.current
+        assert current is not None and current.place == ("ordered", 0, "args", "brightness")
+
+
+async def test_another_argument_is_asked_for_below_all_options_of_the_one_before() -> None:
+    near = HOME.replace("brightness = 5", "brightness = { near = 5, tolerance = 2 }")
+    async with form_of(near) as typist:
+        await go(typist, "ordered", 0, "args", "brightness", "tolerance")
+        await typist.press("n")
+        lines = typist.screen.split("\n")
+        asked = next(at for at, line in enumerate(lines) if "which argument?" in line)
+        assert "match_threshold" in lines[asked - 1]
+        await typist.press("escape", "escape")
+        current = typist.app.form.page.current
+        assert current is not None and current.place[-1] == "tolerance"
+
+
+async def test_when_of_a_mock_asks_for_an_argument() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "mocks")
+        await typist.press("n", *"set_lights", "enter")
+        await go(typist, "mocks", 0, "when")
+        assert "any" in typist.screen
+        await typist.press("enter", *"room", "enter", *"bedroom", "enter")
+        assert typist.says("mocks")[0]["when"] == {"room": "bedroom"}
 
 
 async def test_keys_that_come_in_one_burst_are_for_the_field_that_they_open() -> None:
@@ -297,6 +381,7 @@ async def test_the_field_follows_when_the_pane_gets_another_size() -> None:
         await typist.pilot.resize_terminal(40, 8)
         await typist.pilot.pause()
         assert typist.app.form.region.contains_region(typist.app.form.field.region)
+        await typist.press("end")
         await typist.type("!")
         assert typist.says("user") == "Start it.!"
 
@@ -308,7 +393,7 @@ async def test_what_a_terminal_would_act_on_is_shown_safely_while_it_is_edited(p
     )
     async with form_of(hostile) as typist:
         await go(typist, place)
-        await typist.press("enter", "!")
+        await typist.press("enter", "end", "!")
         assert typist.app.form.typing
         assert not {"\x1b", "\x07", "\u202e"} & set(typist.screen)
         assert str(typist.says(place)).endswith("!")

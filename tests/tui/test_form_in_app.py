@@ -65,7 +65,7 @@ async def test_a_suites_settings_look_like_this(tmp_path: Path) -> None:
 
 async def test_what_is_typed_is_in_the_tree_the_toml_and_the_history_at_once(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
-        await app.press("2", "enter")
+        await app.press("2", "enter", "end")
         await type_in(app, "!")
         suite = app.app.main.selected_suite
         assert suite is not None and suite.dirty and suite.cases[0].name == "Movie night!"
@@ -108,11 +108,20 @@ async def test_a_case_that_is_not_toml_says_so_and_offers_the_toml(tmp_path: Pat
         assert "o  shows the TOML" in app.screen
 
 
+async def test_undo_goes_to_the_row_that_it_changes(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
+        await app.press("2")
+        go(app, "repeats")
+        await app.press("enter", "3", "enter", "home", "ctrl+z")
+        current = app.app.main.query_one(FormView).page.current
+        assert current is not None and current.place == ("repeats",)
+
+
 async def test_at_40_by_10_a_value_is_edited(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME), size=(40, 10)) as app:
         await app.press("2")
         go(app, "ordered", 0, "args", "brightness")
-        await app.press("right", "right", "enter", "0", "escape")
+        await app.press("right", "right", "enter", "end", "0", "escape")
         suite = app.app.main.selected_suite
         assert suite is not None and "range = [5, 400]" in suite.document.text
         assert "5..400" in app.screen

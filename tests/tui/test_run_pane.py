@@ -100,7 +100,7 @@ async def test_accepting_a_run_makes_it_pass_and_can_be_undone(tmp_path: Path) -
         await app.press("a")
         assert_golden(app.screen, "accept-80x24")
         await app.press("enter")
-        assert "Movie night: accepted 1 call; the run passes with it" in app.screen
+        assert "accepted 1 call, 1 expectation dropped: Ctrl+Z brings it back;\n the run passes with it" in app.screen
         (suite,) = app.app.main.desk.suites
         assert suite.dirty
         assert "brightness = 60" in suite.document.text

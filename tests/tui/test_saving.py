@@ -217,6 +217,21 @@ async def test_a_file_that_is_gone_can_be_written_again(tmp_path: Path) -> None:
         assert (suites / "smart_home.toml").read_text() == MINE
 
 
+async def test_an_untouched_suite_whose_file_is_gone_says_so_and_can_be_written_again(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    file = suites / "smart_home.toml"
+    async with opened(suites, paths=[file]) as app:
+        file.unlink()
+        await app.press("down")
+        await app.until(lambda: app.screen.count("the file is gone from th") == 2)
+        await app.press("ctrl+s")
+        assert "Ctrl+Z brings back what it said, to be saved again" in app.screen
+        await app.press("ctrl+z", "ctrl+s")
+        await answer(app, ChangedScreen, "m")
+        await app.until(file.exists)
+        assert file.read_text() == SMART_HOME
+
+
 async def test_an_untouched_suite_that_changed_is_read_again_at_the_next_key(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:

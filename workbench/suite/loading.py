@@ -10,7 +10,7 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,8 @@ class SuiteFile:
     hash: str
     suite: Suite | None
     problems: tuple[Problem, ...]
+    is_missing: bool = False
+    """Whether there is no such file."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -100,7 +102,7 @@ def load_suite(path: Path) -> SuiteFile:
             return _refused(path, "is not a regular file")
         content = path.read_bytes()
     except FileNotFoundError:
-        return _refused(path, "there is no such file", "check the path")
+        return replace(_refused(path, "there is no such file", "check the path"), is_missing=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return _refused(path, f"cannot be read: {reason}")

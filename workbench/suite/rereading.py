@@ -62,6 +62,8 @@ def _kept(before: SuiteText, now: SuiteText) -> _Kept | None:
     """`None` where more than cases has changed, or many of them."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
+    if not now.header:
+        return None  # what is missing outside of the cases is then said at the first of them
     if before.between != now.between:
         # Whatever stands between cases may be elsewhere now: only blank lines are known not to matter.
         if before.between[0].rstrip() != now.between[0].rstrip():

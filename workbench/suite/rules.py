@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 from urllib.parse import urlsplit
 
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, check_names_in
@@ -19,13 +20,14 @@ from workbench.suite.references import has_stray_dollar, is_module_name
 
 _EXPLICIT = "a table that is meant as it stands is written { equals = { … } }"
 _KEPT_SCHEMAS = 1024
+NO_CASES: Final = "the suite has no cases"
 _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
 def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     """Everything outside of the cases."""
     if "cases" not in raw or raw["cases"] == []:
-        yield warning((), "the suite has no cases", "write [[cases]] with `name` and `user`")
+        yield warning((), NO_CASES, "write [[cases]] with `name` and `user`")
     if raw.get("models") == []:
         yield Finding(("models",), "must not be empty", "leave it out to use the offline model")
     yield from twice(raw.get("servers"), "name", ("servers",), "servers")

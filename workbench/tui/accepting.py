@@ -22,6 +22,7 @@ from workbench.tui.state.items import CallItem, MissingItem, ResultItem
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.runs import BROKEN_OFF, RunRecord
 from workbench.tui.state.structure import index_of
+from workbench.tui.state.words import many
 
 if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
@@ -78,7 +79,10 @@ def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRe
         screen.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
         return
     if screen.change(suite, document, proposal.said, case=outline.key):
-        screen.announce(f"{proposal.said}; {_status_now(suite, outline, run)}", "passed", GLYPHS.passed)
+        dropped = proposal.drops if proposal.dropped is None else 0
+        them = "it" if dropped == 1 else "them"
+        and_lost = f", {many(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
+        screen.announce(f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}", "passed", GLYPHS.passed)
     else:
         screen.announce("The case says all of that already")
 

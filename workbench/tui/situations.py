@@ -46,6 +46,7 @@ def situation_of(screen: MainScreen) -> Situation:
         movable=tuple(step for step in (-1, 1) if screen.suites.neighbour(step) is not None),
         elsewhere=any(other is not suite and other.why_not_editable is None for other in screen.desk.suites),
         dirty=suite is not None and (suite.dirty or bool(suite.untaken)),
+        gone=suite is not None and suite.is_gone,
         dirty_suites=len(screen.desk.dirty),
         view=screen.case_pane.view,
         typing=screen.case_pane.typing if screen.pane == "case" else None,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.grading.critics import grade_critics
+from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
@@ -204,6 +205,32 @@ def test_a_missing_call_is_expected_no_more(expected: int, left: list[str]) -> N
     )
     edited.take(accept_missing(edited.case, expected))
     assert [call.tool for call in edited.case.expected_calls()] == left
+
+
+def test_every_expectation_that_will_be_gone_is_named_and_counted() -> None:
+    edited = Edited(
+        CASE + '[[cases.ordered]]\ntool = "say"\nargs = { to = "Ann", note = { similar = "guests" }, mode = "kind" }\n'
+        'forbidden_args = ["loud"]\n[[cases.unordered]]\ntool = "wave"\n'
+    )
+    proposal = edited.propose(ran([("say", {"to": "Ann", "loud": True})]))
+    assert proposal.calls[0].lost == (
+        ("note", 'similar to "guests"'),
+        ("mode", '"kind"'),
+        ("loud", "must not be given"),
+    )
+    assert proposal.gone == ("wave",)
+    assert proposal.drops == 4
+    assert proposal.with_other_check(0, 0, -1).drops == 5
+
+
+def test_that_no_calls_were_expected_is_dropped_too() -> None:
+    assert Edited(CASE + "expect_no_calls = true\n").propose(ran([TV])).gone == ("no calls at all",)
+
+
+def test_a_call_of_another_tool_drops_the_one_it_was_paired_with() -> None:
+    edited = Edited(CASE + '[[cases.ordered]]\ntool = "set_lights"\n')
+    pairings = [CallPairing(0, 0, same_tool=False, tool_score=0.0, tool_weight=1.0)]
+    assert accept_call(edited.case, edited.table, ran([TV]), pairings, 0).gone == ("set_lights",)
 
 
 def test_an_argument_can_be_checked_in_another_way_or_left_out() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import FileState
 from workbench.tui.state.desk import Desk
-from workbench.tui.state.document import Document
+from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.selected import form_source
 from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.words import at_line
 
 PATH = Path("suites/a.toml")
 TEXT = 'format = 1\nname = "S"\n'
@@ -80,3 +82,39 @@ def test_who_took_the_text_of_the_disk_knowingly_may_go_back() -> None:
     suite.undo()
     assert suite.dirty
     assert not suite.is_behind
+
+
+def test_a_suite_whose_file_is_gone_says_so_and_what_it_said_can_be_brought_back(tmp_path: Path) -> None:
+    missing = load_suite(tmp_path / "a.toml")
+    for touched in (False, True):
+        suite = OpenSuite(read(TEXT))
+        if touched:
+            typed(suite, TEXT + "# a")
+            suite.saved(FileState("1"))
+        said = suite.document.text
+        for _ in range(2):  # it is read again and again
+            suite.reloaded(missing, None)
+            assert suite.is_gone
+            assert [problem.message for problem in suite.file.problems] == ["the file is gone from the disk"]
+        suite.undo()
+        assert suite.dirty
+        assert not suite.is_gone
+        assert suite.document.text == said
+        suite.redo()
+        assert suite.file.problems[0].message == "the file is gone from the disk"
+
+
+def test_a_case_that_came_to_a_suite_never_saved_is_not_on_the_disk() -> None:
+    suite = OpenSuite.new(PATH, TEXT + '\n[[cases]]\nname = "One"\nuser = "Go."\n')
+    assert suite.is_changed(0)
+
+
+def test_the_line_of_a_problem_makes_a_sentence_with_it() -> None:
+    assert at_line(parse_suite("\n[x", PATH).problems[0], "line").startswith("line 2 is not TOML")
+    assert at_line(read("").problems[0], "Line") == "Line 1: the file is empty"
+
+
+def test_a_form_of_a_suite_without_cases_names_the_key_that_makes_one() -> None:
+    source = form_source(OpenSuite(read(TEXT)), HEAD)
+    assert source is not None
+    assert [problem.hint for problem in source.problems] == ["n makes the first one"]

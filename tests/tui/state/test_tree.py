@@ -58,7 +58,7 @@ def test_the_cursor_begins_on_the_first_case() -> None:
 def test_a_suite_that_is_not_toml_shows_its_problems_and_their_hints() -> None:
     labels = picture(tree(opened('format = 1\nname = "S"\nexecute = True\n', "b.toml")))
     assert labels[1] == "  b.toml"
-    assert labels[2].startswith("    line 3: ")
+    assert labels[2].startswith("    line 3 is not TOML: ")
     assert labels[3] == "      write true"
 
 

@@ -71,6 +71,8 @@ class Situation:
     """Whether there is another suite that can be changed."""
     dirty: bool = False
     """Whether the suite under the cursor has changes that are not saved."""
+    gone: bool = False
+    """Whether the file of that suite is gone from the disk."""
     dirty_suites: int = 0
     view: View = "form"
     """How the case pane shows the case."""

@@ -8,6 +8,8 @@ from workbench.tui.actions.action import Action, Situation
 def _save(now: Situation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
+    if now.gone:
+        return "the file is gone from the disk: Ctrl+Z brings back what it said, to be saved again"
     return None if now.dirty else "there is nothing to save: the suite is as it is on the disk"
 
 

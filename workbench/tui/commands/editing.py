@@ -39,12 +39,16 @@ class EditingCommands:
     def _undo(self, screen: MainScreen) -> None:
         suite = screen.selected_suite
         if suite is not None:
+            shown = screen.case_pane.shown
             self._went(screen, undo(suite, screen.desk), "Undone")
+            screen.case_pane.go_to_change(shown)
 
     def _redo(self, screen: MainScreen) -> None:
         suite = screen.selected_suite
         if suite is not None:
+            shown = screen.case_pane.shown
             self._went(screen, redo(suite, screen.desk), "Done again")
+            screen.case_pane.go_to_change(shown)
 
     def _went(self, screen: MainScreen, went: list[Went] | str, what: str) -> None:
         if isinstance(went, str):

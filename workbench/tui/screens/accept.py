@@ -72,11 +72,12 @@ class AcceptLines(LineView):
         super().__init__(widget_id)
         self.proposal = proposal
         self._rows: list[tuple[int, int | None]] = []
-        """The call of each row, and which of its arguments it shows; behind them come the calls that go."""
+        """The call of each row, and which of its arguments it shows, those that are lost last; behind them come the
+        calls that go."""
         for number, call in enumerate(proposal.calls):
             self._rows.append((number, None))
-            self._rows += [(number, at) for at in range(len(call.arguments))]
-        self.cursor = next((row for row, (_, at) in enumerate(self._rows) if at is not None), 0)
+            self._rows += [(number, at) for at in range(len(call.arguments) + len(call.lost))]
+        self.cursor = next((row for row in range(len(self._rows)) if self._argument_at(row)), 0)
 
     @property
     def has_cursor(self) -> bool:
@@ -104,9 +105,15 @@ class AcceptLines(LineView):
 
     def other_check(self, step: int) -> None:
         """The next check of the argument under the cursor, or the one before."""
-        if self.cursor < len(self._rows) and (at := self._rows[self.cursor][1]) is not None:
-            self.proposal = self.proposal.with_other_check(self._rows[self.cursor][0], at, step)
+        if (argument := self._argument_at(self.cursor)) is not None:
+            self.proposal = self.proposal.with_other_check(*argument, step)
             self.repaint()
+
+    def _argument_at(self, row: int) -> tuple[int, int] | None:
+        """The call and the argument whose check a row shows."""
+        number, at = self._rows[row] if row < len(self._rows) else (0, None)
+        is_argument = at is not None and at < len(self.proposal.calls[number].arguments)
+        return (number, at) if at is not None and is_argument else None
 
     def chosen(self, index: int) -> None:
         self.other_check(1)
@@ -117,7 +124,13 @@ class AcceptLines(LineView):
         number, at = self._rows[index]
         call = self.proposal.calls[number]
         if at is not None:
-            return self._argument_line(call.arguments[at], max(cell_len(each.name) for each in call.arguments))
+            names = (*(each.name for each in call.arguments), *(name for name, _ in call.lost))
+            widest = min(max(cell_len(one_line(name)) for name in names), LONGEST_NAME)
+            if at < len(call.arguments):
+                return self._argument_line(call.arguments[at], widest)
+            name, was = call.lost[at - len(call.arguments)]
+            shown = f"    {GLYPHS.missing} {padded(one_line(name), widest)}  no longer expected: {one_line(was)}"
+            return (Span(shown, "muted"),)
         line: Line = (Span(f" {number + 1:>2} ", "muted"), Span(one_line(call.tool), "tool"))
         if not call.arguments:
             return (*line, Span("  without arguments", "muted"))
@@ -127,7 +140,7 @@ class AcceptLines(LineView):
 
     def _argument_line(self, argument: TakenArgument, widest: int) -> Line:
         choice = argument.choice
-        name = padded(one_line(argument.name), min(widest, LONGEST_NAME))
+        name = padded(one_line(argument.name), widest)
         line: Line = (Span("      "), Span(f"{name}  ", "key"), Span(f"{choice.kind:<{_KIND_CELLS}}  ", "accent"))
         if choice.written is not None:
             shown = one_line(choice.text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Final
 
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.suite.model import Case, derived_id
@@ -18,9 +19,11 @@ from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
-from workbench.tui.state.accept_checks import CheckChoice, choices_for, kept_choices
+from workbench.tui.state.accept_checks import KEPT, CheckChoice, choices_for, kept_choices
 from workbench.tui.state.form.tables import value_at, with_item, with_value, without
 from workbench.tui.state.words import many
+
+NO_CALLS: Final = "no calls at all"
 
 
 class AcceptError(ValueError):
@@ -36,6 +39,8 @@ class TakenArgument:
     given: bool
     choices: tuple[CheckChoice, ...]
     chosen: int = 0
+    was_expected: bool = False
+    """Whether the suite has a check for it."""
 
     @property
     def choice(self) -> CheckChoice:
@@ -53,6 +58,8 @@ class TakenCall:
     arguments: tuple[TakenArgument, ...]
     place: Place | None = None
     kept: Table | None = None
+    lost: tuple[tuple[str, str], ...] = ()
+    """What was expected of arguments, by their names, and is no more, in a few words."""
 
     @property
     def expectation(self) -> Table:
@@ -76,7 +83,15 @@ class Proposal:
     added_at: Place | None = None
     dropped: Place | None = None
     gone: tuple[str, ...] = ()
-    """The tools of the calls that are expected no more."""
+    """The tools of the calls that are expected no more, or that no calls were expected."""
+
+    @property
+    def drops(self) -> int:
+        """How many expectations will no longer be there: whole calls, and what was asked of arguments."""
+        left_out = sum(
+            each.was_expected and each.choice.written is None for call in self.calls for each in call.arguments
+        )
+        return len(self.gone) + sum(len(call.lost) for call in self.calls) + left_out
 
     def with_other_check(self, call: int, argument: int, step: int) -> Proposal:
         """The next check of an argument, or the one before."""
@@ -133,6 +148,8 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
     )
     met = {call.place for call in calls}
     gone = tuple(call.tool for place, call in case.placed_expected_calls() if place not in met)
+    if calls and "expect_no_calls" in table:
+        gone = (NO_CALLS, *gone)
     return Proposal(case.name, calls, whole=True, in_place=_is_as_expected(case, calls), gone=gone)
 
 
@@ -146,10 +163,13 @@ def accept_call(
     _check_calls([record])
     paired = _paired(case, pairings)
     if call in paired:
-        return Proposal(case.name, (_taken(record, table, paired[call]),), whole=False)
+        expected = value_at(table, paired[call].place)
+        gone = () if paired[call].pairing.same_tool or not isinstance(expected, dict) else (expected["tool"],)
+        return Proposal(case.name, (_taken(record, table, paired[call]),), whole=False, gone=gone)
     key = "unordered" if case.unordered and not case.ordered else "ordered"
     index = len(case.unordered) if key == "unordered" else _position_for(call, paired, len(case.ordered))
-    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=(key, index))
+    gone = (NO_CALLS,) if "expect_no_calls" in table else ()
+    return Proposal(case.name, (_taken(record, table, None),), whole=False, added_at=(key, index), gone=gone)
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
@@ -199,19 +219,25 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> TakenCall:
     verdicts = {verdict.argument: verdict for verdict in pair.pairing.arguments}
     weight = next((check["weight"] for check in checks.values() if isinstance(check, dict) and "weight" in check), None)
     arguments: list[TakenArgument] = []
+    lost: list[tuple[str, str]] = []
     for name, value in record.arguments.items():
         check = checks.get(name)
         arguments.append(_argument(name, value, check, verdicts.get(name), weight))
     for name, check in checks.items():
         verdict = verdicts.get(name)
-        if name not in record.arguments and (verdict is None or verdict.holds is not False):
-            arguments.append(TakenArgument(name, None, False, kept_choices(check)))
+        if name in record.arguments:
+            continue
+        if verdict is None or verdict.holds is not False:
+            arguments.append(TakenArgument(name, None, False, kept_choices(check), was_expected=True))
+        else:
+            lost.append((name, CheckChoice(KEPT, check).text))
     kept = {key: value for key, value in written.items() if key not in ("tool", "args")}
     if "forbidden_args" in kept:
+        lost += [(name, "must not be given") for name in kept["forbidden_args"] if name in record.arguments]
         kept["forbidden_args"] = [name for name in kept["forbidden_args"] if name not in record.arguments]
         if not kept["forbidden_args"]:
             del kept["forbidden_args"]
-    return TakenCall(written["tool"], record.round, tuple(arguments), pair.place, kept)
+    return TakenCall(written["tool"], record.round, tuple(arguments), pair.place, kept, tuple(lost))
 
 
 def _argument(
@@ -232,7 +258,7 @@ def _argument(
     choices = choices_for(name, value, kept, options)
     # A check that holds in part is there to be taken again, but what was done is not all that it asks for.
     in_part = verdict is not None and verdict.holds and verdict.score < verdict.weight * _IN_FULL
-    return TakenArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0)
+    return TakenArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0, check is not None)
 
 
 _IN_FULL = 1 - 1e-9

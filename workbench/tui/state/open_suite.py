@@ -17,6 +17,7 @@ from workbench.tui.state.document import HEAD, CaseOutline, Document, outline_of
 from workbench.tui.state.loose import with_loose
 
 _CASE = re.compile(r"cases\[(\d+)\]")
+_GONE = ("the file is gone from the disk", "Ctrl+Z brings back what it said, Ctrl+S then writes it again")
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class OpenSuite:
             return "this is a recording: open its suite to change it"
         if any("is not UTF-8" in problem.message for problem in self.disk.problems):
             return "this file is not UTF-8: save it as UTF-8 in a text editor first"
-        if self.on_disk is None and not self._history:
+        if self.on_disk is None and not self._made_here and len(self._history) <= 1:
             return "this file could not be read"
         return None
 
@@ -105,7 +106,7 @@ class OpenSuite:
     def file(self) -> SuiteFile:
         """The suite as it is edited now, as a suite file: with its problems, and its hash. While text of it is not
         TOML, the rest is as it last was, and the suite cannot run."""
-        if not self._history:
+        if not self._history or self.is_gone:
             return self.disk
         document = self.document
         if self._read is None or self._read[0] is not document:
@@ -159,6 +160,11 @@ class OpenSuite:
                 self.untaken[key, cell] = self.untaken.pop((of, cell))
 
     @property
+    def is_gone(self) -> bool:
+        """Whether the file is gone from the disk, and with it the text; what it said can be brought back by undo."""
+        return bool(self._history) and self.disk.is_missing and not self.dirty
+
+    @property
     def is_new(self) -> bool:
         """Whether there is no such file yet."""
         return self.on_disk is None
@@ -169,8 +175,8 @@ class OpenSuite:
         return bool(self._history) and self._history[self._at].readings < self._readings
 
     def is_changed(self, index: int) -> bool:
-        """Whether a case says something that no case on the disk says; nothing of a suite that is not there yet."""
-        if not self.dirty or self.is_new or self.document.parts is None:
+        """Whether a case says something that no case on the disk says."""
+        if not self.dirty or self.document.parts is None:
             return False
         if index in self.document.loose:
             return True
@@ -291,6 +297,10 @@ class OpenSuite:
         """The file on the disk is another one. What was edited here stays; a suite that was not follows the disk, as a
         step that can be undone where there is a history."""
         follows = not self.dirty
+        if disk.is_missing and (self._history or self.disk.hash):
+            if not self._history:
+                self._begin()
+            disk = replace(disk, problems=(Problem(self.path, None, "", *_GONE),))
         self.disk, self._outlined = disk, None
         self.on_disk = on_disk or (FileState(disk.hash) if disk.hash else None)
         self._made_here = self._made_here and self.on_disk is None

@@ -11,6 +11,7 @@ from workbench.suite.problems import Problem
 from workbench.trajectory.recording import SUFFIX
 from workbench.tui.state.document import HEAD, CaseOutline
 from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.words import at_line
 
 RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 
@@ -126,10 +127,8 @@ def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
 def _problem_rows(suite: OpenSuite, problems: Collection[Problem], depth: int) -> list[Row]:
     rows: list[Row] = []
     for number, problem in enumerate(problems):
-        place = f"line {problem.line}: " if problem.line else ""
-        rows.append(
-            Row(RowKey("problem", suite.path, str(number)), depth, place + problem.message, suite, None, problem)
-        )
+        said = at_line(problem, "line")
+        rows.append(Row(RowKey("problem", suite.path, str(number)), depth, said, suite, None, problem))
         if problem.hint:
             rows.append(Row(RowKey("hint", suite.path, str(number)), depth + 1, problem.hint, suite, None, problem))
     return rows

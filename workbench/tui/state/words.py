@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.suite.problems import Problem
+
 
 def duration(milliseconds: float) -> str:
     """`12 ms`, `1.4 s`, `2:05 min`."""
@@ -40,3 +42,10 @@ def short_count(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
     return str(count)
+
+
+def at_line(problem: Problem, word: str) -> str:
+    """What is wrong, and where: `line 1: the file is empty`, `line 13 is not TOML`; `word` is that for line."""
+    if not problem.line:
+        return problem.message
+    return f"{word} {problem.line}{'' if problem.message.startswith('is ') else ':'} {problem.message}"

@@ -18,7 +18,9 @@ from workbench.tui.actions import View
 from workbench.tui.copying import copy_text
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.row import FormSource
 from workbench.tui.state.form.selected import case_of_problem, form_source, why_no_form, with_table
+from workbench.tui.state.form.tables import first_change
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.selection import case_picture
 from workbench.tui.state.toml_part import TomlPart, part_of
@@ -111,6 +113,18 @@ class CasePane(Vertical):
         if row.problem is not None:
             form.go_to_problem(row.problem.where)
 
+    @property
+    def shown(self) -> tuple[int, FormSource | None]:
+        """Which form is shown, and what it says."""
+        return self._forms, self.query_one(FormView).page.source
+
+    def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
+        """Put the form's cursor on the first thing that is not as it was, when it is the same form still."""
+        (forms, source), form = before, self.query_one(FormView)
+        now = form.page.source
+        if self.view == "form" and forms == self._forms and source is not None and now is not None:
+            form.go_to(first_change(source.table, now.table))
+
     def _tools_of(self, suite: OpenSuite | None) -> tuple[ToolDefinition, ...]:
         if suite is None or suite.document.parts is None:
             return ()
@@ -148,7 +162,7 @@ class CasePane(Vertical):
 
     @on(TomlEditor.Copied)
     def _copied(self, event: TomlEditor.Copied) -> None:
-        copy_text(cast("Workbench", self.app), event.text, "what was selected", self.main.announce)
+        copy_text(cast("Workbench", self.app), event.text, event.what, self.main.announce)
 
     def edit(self) -> None:
         """Begin to type, at the cursor of the view. What is not TOML has no form: it is typed in as it is."""

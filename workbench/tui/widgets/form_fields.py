@@ -46,12 +46,6 @@ _SEVERAL_LINES = frozenset({"lines", "json"})
 _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
 """Cells whose whole list is offered when a field is opened over them, whatever stands in it."""
 
-_CHOSEN_WHOLE = CHOSEN | {"tool", "weight"}
-"""Cells whose text is rather replaced than added to."""
-
-_BEFORE_A_VALUE = frozenset({"key", "check", "one_key"})
-"""Cells after which the value in the same row is next."""
-
 
 class FormFields(FormRows):
     """A form with its field. `on_change` is told of every change, and calls `show` with what became of it."""
@@ -187,8 +181,8 @@ class FormFields(FormRows):
         kept = self.untaken.get((self.case, _which(cell))) if self.page.adding is None else None
         text = kept.text if kept is not None else cell.text
         self._put_field(source, row, cell, text, kept.why if kept is not None else "")
-        if cell.kind in _CHOSEN_WHOLE:
-            self.query_one(LineField).select_all()
+        if kept is None and not self.several:
+            self.query_one(LineField).select_all()  # the first letter replaces what stands there, an arrow keeps it
         self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
         self._follow()
         self.post_message(self.Moved())
@@ -220,10 +214,10 @@ class FormFields(FormRows):
     def _line_broken(self, pasted: str) -> None:
         """More than one line after all: a field of several where the cell can hold them, else blanks between them."""
         line = self.query_one(LineField)
-        at = line.cursor_position
-        before, after = line.value[:at], line.value[at:]
+        start, end = sorted(line.selection) if pasted else (line.cursor_position,) * 2
+        before, after = line.value[:start], line.value[end:]
         if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
-            line.insert_text_at_cursor(" ".join(pasted.splitlines()))
+            line.replace(" ".join(pasted.splitlines()), start, end)
             return
         line.remove_class("open")
         self.several = True
@@ -339,9 +333,13 @@ class FormFields(FormRows):
         if how in ("next", "previous"):
             if page.go_cell(1 if how == "next" else -1):
                 self._open()
-        elif how == "done" and page.current_cell is not None and page.current_cell.kind in _BEFORE_A_VALUE:
-            page.go_cell(1)
-        elif how in ("done", "down", "up"):
+        elif how == "done" and page.go_to_value():
+            self._open()
+        elif how == "done":
+            page.go_below()
+            if page.current_cell is not None and page.current_cell.is_gap:
+                self._open()
+        elif how in ("down", "up"):
             page.go(page.row - 1 if how == "up" else page.row + 1)
         self._moved()
 
@@ -378,7 +376,6 @@ class FormFields(FormRows):
         elif row.kind == "pair" or edit.place[-2] == "results":
             self.page.cell = main_cell(row)
             self._open()
-            self.query_one(LineField).select_all()
         self._moved()
 
     def _close(self) -> None:

@@ -33,7 +33,7 @@ _LINE_KEYS: dict[str, Leave] = {
     "up": "up",
     "down": "down",
 }
-_BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
+BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
 class LineField(SafeInput):
@@ -54,7 +54,7 @@ class LineField(SafeInput):
         self._break = on_line_break
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        return key in _LINE_KEYS or key in _BREAK_KEYS or super().check_consume_key(key, character)
+        return key in _LINE_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
 
     async def _on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
@@ -62,7 +62,7 @@ class LineField(SafeInput):
         elif event.key in _LINE_KEYS:
             taken(event)
             self._leave(_LINE_KEYS[event.key])
-        elif event.key in _BREAK_KEYS:
+        elif event.key in BREAK_KEYS:
             taken(event)
             self._break("")
         else:

@@ -7,13 +7,13 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from workbench.tui.painting import safe_strip
-from workbench.tui.widgets.inline_field import Leave, OnLeave, act_at_once, taken
+from workbench.tui.widgets.inline_field import BREAK_KEYS, Leave, OnLeave, act_at_once, taken
 
 _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "next", "shift+tab": "previous"}
 
 
 class TextField(TextArea):
-    """Several lines of text."""
+    """Several lines of text. As long as there is no line break in it, Enter is done, as in a field of one line."""
 
     DEFAULT_CSS = """
     TextField { position: absolute; display: none; border: none; padding: 0; background: $panel; }
@@ -30,7 +30,7 @@ class TextField(TextArea):
         return safe_strip(super().render_line(y))
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        return key in _TEXT_KEYS or super().check_consume_key(key, character)
+        return key in _TEXT_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
 
     async def _on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
@@ -38,6 +38,12 @@ class TextField(TextArea):
         elif event.key in _TEXT_KEYS:
             taken(event)
             self._leave(_TEXT_KEYS[event.key])
+        elif event.key in BREAK_KEYS:
+            taken(event)
+            self.replace("\n", *self.selection, maintain_selection_offset=False)
+        elif event.key == "enter" and self.document.line_count == 1:
+            taken(event)
+            self._leave("done")
         else:
             await act_at_once(self, event)
 

@@ -62,9 +62,10 @@ class TomlEditor(LineView, inherit_bindings=False):
     class Copied(Message):
         """Something was copied, or cut."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, what: str) -> None:
             super().__init__()
             self.text = text
+            self.what = what
 
     class Ended(Message):
         """Typing is over."""
@@ -242,7 +243,7 @@ class TomlEditor(LineView, inherit_bindings=False):
                 self.typed.select_all()
                 self.repaint()
             case "ctrl+c" | "super+c":
-                self._copy(self.typed.selected)
+                self._copy(self.typed.selected, "what was selected")
             case "ctrl+x" | "super+x":
                 self._cut()
             case "ctrl+v":
@@ -253,13 +254,14 @@ class TomlEditor(LineView, inherit_bindings=False):
 
     def _cut(self) -> None:
         taken: list[str] = []
+        what = "what was cut" if self.typed.selected else "the line that was cut"
         self._change(lambda: taken.append(self.typed.cut()))
-        self._copy(taken[0])
+        self._copy(taken[0], what)
 
-    def _copy(self, text: str) -> None:
+    def _copy(self, text: str, what: str) -> None:
         if text:
             self._copied = text
-            self.post_message(self.Copied(text))
+            self.post_message(self.Copied(text, what))
 
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()

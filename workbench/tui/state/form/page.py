@@ -6,10 +6,11 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from workbench.suite.places import Place
+from workbench.tui.state.form.cells import WITHOUT_VALUE
 from workbench.tui.state.form.form_lines import Opened, RowLines, Spot, lay_out
 from workbench.tui.state.form.row import Cell, FormRow, FormSource
 from workbench.tui.state.form.rows import form_rows, row_at
-from workbench.tui.state.form.structure import Adding
+from workbench.tui.state.form.structure import Adding, item_of
 from workbench.tui.state.spans import EMPTY, Line
 
 
@@ -27,6 +28,7 @@ class FormPage:
         self.cell = 0
         self.opened: Opened | None = None
         self.adding: Adding | None = None
+        self._asked_at = (0, 0)
         self._is_behind = False
         self._width = 40
         self._laid: list[RowLines] = []
@@ -150,21 +152,48 @@ class FormPage:
         self.row, self.cell = row, cell
         return True
 
+    def go_to_value(self) -> bool:
+        """Put the cursor on the value that belongs to the name or the check in the cell of the cursor; whether there
+        is one."""
+        row, cell = self.current, self.current_cell
+        if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
+            return False
+        if cell.kind == "check" and cell.text in WITHOUT_VALUE:
+            return False
+        if cell.kind == "key":
+            self.cell = main_cell(row)
+            return True
+        return self.go_cell(1)
+
+    def go_below(self) -> None:
+        """Put the cursor on the row below, unless that is in no element of the list that this one is in."""
+        row, source = self.current, self.source
+        item = item_of(source, row.place) if row is not None and source is not None else None
+        below = self.rows[self.row + 1].place if self.row + 1 < len(self.rows) else ()
+        if item is None or below[: len(item) - 1] == item[:-1]:
+            self.go(self.row + 1)
+
     def ask(self, adding: Adding) -> None:
-        """Let a row below the cursor ask what is to be added."""
+        """Let a row below the cursor ask what is to be added: below all of the argument that the cursor is in."""
         row = self.current
         assert row is not None
-        asking = FormRow("field", (*row.place, "?"), row.indent + 2, adding.asks, (Cell("text", ()),))
-        self.rows.insert(self.row + 1, asking)
-        self.adding = adding
-        self.row, self.cell = self.row + 1, 0
+        is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional")
+        around = row.cells[0].place if is_option else row.place
+        at = self.row + 1
+        if is_option or row.kind == "pair":
+            while at < len(self.rows) and self.rows[at].place[: len(around)] == around:
+                at += 1
+        indent = row.indent + (0 if is_option else 2)
+        self.rows.insert(at, FormRow("field", (*row.place, "?"), indent, adding.asks, (Cell("text", ()),)))
+        self.adding, self._asked_at = adding, (self.row, self.cell)
+        self.row, self.cell = at, 0
 
     def stop_asking(self) -> None:
         """Take the row that asks away."""
         if self.adding is not None:
             self.adding = None
             del self.rows[self.row]
-            self.row -= 1
+            self.row, self.cell = self._asked_at
             self._clamp()
 
     def _clamp(self) -> None:

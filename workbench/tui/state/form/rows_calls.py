@@ -19,7 +19,7 @@ DETAIL = 3
 """Cells by which what belongs to an element stands further to the right than its number."""
 
 FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
-STEP_FIELDS = (Field("user", "lines", rare=True), Field("system", "lines", rare=True, empty_stays=True))
+STEP_SYSTEM = Field("system", "lines", rare=True, empty_stays=True)
 
 
 def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
@@ -67,8 +67,9 @@ def step_rows(source: FormSource, index: int, step: object) -> Iterator[FormRow]
         head = replace(head, cells=(replace(head.cells[0], absent=True, shown="no call expected"),))
     yield replace(head, marks=tool_marks(source, step))
     inner = 1 + DETAIL
-    user, system = (field_row(step, place, field, inner) for field in STEP_FIELDS)
-    details = [replace(user, rare=index > 0), system]
+    asked = "what is asked?" if index == 0 or "user" in step else "none"
+    user = Field("user", "lines", asked, rare=index > 0)
+    details = [field_row(step, place, field, inner) for field in (user, STEP_SYSTEM)]
     if "tool" in step or "args" in step:
         details += argument_rows(source, (*place, "args"), step.get("args", ABSENT), inner, step)
         details.append(field_row(step, place, FORBIDDEN_ARGS, inner))
@@ -80,6 +81,8 @@ def step_rows(source: FormSource, index: int, step: object) -> Iterator[FormRow]
 def argument_rows(source: FormSource, place: Place, args: object, indent: int, call: Table) -> list[FormRow]:
     """What is asked of a call's arguments (`args`) or of those that a mock answers (`when`)."""
     key = str(place[-1])
+    if key == "when" and (args is ABSENT or args == {}):
+        return [FormRow("section", place, indent, key, absent=True, note="any")]
     if args is ABSENT or args == {}:
         shown = "any" if args is ABSENT else "none"
         cell = Cell("args", place, shown, args is ABSENT, shown, choices=("any", "none"))

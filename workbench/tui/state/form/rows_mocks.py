@@ -116,7 +116,8 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
         ids = tuple(dict.fromkeys(_call_ids(source)))
         call = Field("call", "text", "which call?", choices=ids, empty_stays=True)
         details.append(field_row(message, place, call, indent))
-    details.append(field_row(message, place, Field("content", "lines", empty_stays=True), indent))
+    said = "none" if "tool_calls" in message else "what is said?"
+    details.append(field_row(message, place, Field("content", "lines", said, empty_stays=True), indent))
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
     calls = message.get("tool_calls")

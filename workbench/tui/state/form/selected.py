@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 
 from workbench.suite.places import Place
 from workbench.suite.problems import Problem
 from workbench.suite.render import Table
+from workbench.suite.rules import NO_CASES
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.state.document import HEAD, Document
 from workbench.tui.state.form.row import FormSource
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.source import Message
+from workbench.tui.state.words import at_line
 
 _CASE = re.compile(r"cases\[(\d+)\]")
 
@@ -34,7 +37,7 @@ def form_source(
         document.table(index),
         at,
         header,
-        suite.problems_of(index),
+        tuple(_in_form(problem) for problem in suite.problems_of(index)),
         tools,
         tuple(name for name in known if isinstance(name, str)),
         document.tags,
@@ -51,8 +54,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
     """Why there is no form: what keeps the text from being read, and the way out."""
     problems = suite.problems_of(index) or suite.file.errors
     said = problems[0] if problems else None
-    line = f"Line {said.line}: " if said is not None and said.line else ""
-    reasons: list[str] = [] if said is None else [f"{line}{said.message}", *filter(None, [said.hint])]
+    reasons: list[str] = [] if said is None else [at_line(said, "Line"), *filter(None, [said.hint])]
     if _is_nothing(suite):
         return tuple((reason, "error" if at == 0 else "muted") for at, reason in enumerate(reasons))
     what = "This file" if suite.document.parts is None else "What the suite says" if index == HEAD else "This case"
@@ -79,9 +81,14 @@ def with_table(document: Document, index: int, table: Table) -> Document:
     return document
 
 
+def _in_form(problem: Problem) -> Problem:
+    """A problem as it is told in a form, where nobody writes TOML."""
+    return replace(problem, hint="n makes the first one") if problem.message == NO_CASES else problem
+
+
 def _is_nothing(suite: OpenSuite) -> bool:
-    """Whether this is no suite that could be edited: a file that cannot be read, or a recording that is none."""
-    return suite.why_not_editable is not None and suite.file.suite is None
+    """Whether this is no suite that could be edited: a file that is gone or unreadable, or a recording that is none."""
+    return suite.is_gone or (suite.why_not_editable is not None and suite.file.suite is None)
 
 
 def _has(document: Document, index: int) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from workbench.suite.places import Place
 from workbench.suite.render import Table
+from workbench.suite.sameness import same
 
 ABSENT = object()
 """Stands for the value of a key that is not written."""
@@ -30,6 +31,24 @@ def items_at(table: object, place: Place) -> list[object]:
     """The elements of the list at a place; none where there is no list."""
     value = value_at(table, place)
     return value if isinstance(value, list) else []
+
+
+def first_change(before: object, after: object) -> Place:
+    """The place of the first thing that two tables do not have in common; an `id` counts only where there is no other,
+    for any edit may write it out."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys: list[str | int] = [*before, *(key for key in after if key not in before)]
+        changed = [key for key in keys if not same(before.get(key, ABSENT), after.get(key, ABSENT))]
+        changed.sort(key=lambda key: key == "id")
+    elif isinstance(before, list) and isinstance(after, list):
+        longest = range(max(len(before), len(after)))
+        changed = [at for at in longest if not same(before[at : at + 1], after[at : at + 1])]
+    else:
+        return ()
+    if not changed:
+        return ()
+    place = (changed[0],)
+    return (*place, *first_change(value_at(before, place), value_at(after, place)))
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:
