@@ -11,7 +11,11 @@ from tests.tui.apps import SMART_HOME, assert_golden, suites_in
 from tests.tui.terminal import Terminal
 
 SIZES = ((60, 20), (80, 24), (120, 36), (200, 60))
-ENTER, ESC, UP, DOWN, END = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x1b[F"
+ENTER, ESC, DOWN = "\r", "\x1b", "\x1b[B"
+HOME, END = "\x1b[H", "\x1b[F"
+TOOLS_ROW = 7
+"""The row of `tools` in a new suite's form, from 0."""
+
 PAGE_DOWN = "\x1b[6~"
 CTRL_S, CTRL_Y, CTRL_Z = "\x13", "\x19", "\x1a"
 ESC_S = 0.25
@@ -68,7 +72,8 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
 
         terminal.send(f"Nlights{ENTER}")
         terminal.wait_for("New suite lights.toml")
-        terminal.send(f"2{END}{UP}{UP}nset_light{ENTER}Turn the light of a room on or off.{ENTER}{ENTER}{PARAMETERS}")
+        terminal.send(f"2{HOME}{DOWN * TOOLS_ROW}nset_light{ENTER}Turn the light of a room on or off.{ENTER}")
+        terminal.send(f"{ENTER}{PARAMETERS}")
         terminal.wait_for("Esc close")
         escape(terminal)
 
@@ -77,6 +82,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         terminal.send(f"e{REQUEST}{ENTER}")
         terminal.wait_for("Enter edit")
         terminal.wait_for("state  is  off")
+        terminal.send(HOME)  # wherever the form was scrolled to while it was typed in
         terminal.quiet(0.3)
         assert_golden(terminal.screen, f"journey-{columns}x{rows}")
 

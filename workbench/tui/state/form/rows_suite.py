@@ -37,11 +37,11 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     yield from (field_row(table, (), field) for field in _HEAD)
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
-    for key in ("limits", "grading", "gate"):
-        yield from settings_rows(source, key, rare=False)
     yield from section(source, "servers", _server_rows)
     yield from section(source, "tools", _tool_rows)
     yield from mocks_section(source)
+    for key in ("limits", "grading", "gate"):
+        yield from settings_rows(source, key, rare=False)
     yield from unknown_rows(table, (), 0, tuple(Suite.model_fields))
 
 
