@@ -175,7 +175,7 @@ def test_the_users_editor_changes_a_case_and_what_it_says_is_taken_over(tmp_path
         assert not Path(file).exists()
         assert (suites / "smart_home.toml").read_text() == SMART_HOME, "nothing is saved that was not asked for"
         terminal.send("\x1a")
-        terminal.wait_for("Undone: Changing case 1 in your editor")
+        terminal.wait_for("Undone: Changing Movie night in your editor")
         terminal.send("q")
         assert terminal.end() == 0
 

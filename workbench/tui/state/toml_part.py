@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from workbench.suite.problems import Problem
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.document import HEAD, CaseOutline, Document
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.source import LONGEST_LINE, LONGEST_SHOWN, Found, paragraph
 from workbench.tui.state.spans import Line, Role
@@ -46,14 +46,19 @@ class TomlPart:
         """What it is called, in a sentence."""
         if self.index is None:
             return self.suite.path.name
-        return f"the head of {self.suite.path.name}" if self.index == HEAD else f"case {self.index + 1}"
+        case = self._case
+        return case.name if case is not None else f"the head of {self.suite.path.name}"
 
     @property
     def file_name(self) -> str:
         """What a file with only this is called."""
-        case = next((case for case in self.suite.cases if case.index == self.index), None)
+        case = self._case
         stem = re.sub(r"[^\w-]+", "-", case.id if case is not None else self.suite.path.stem).strip("-")
         return f"{stem[:60] or 'suite'}.toml"
+
+    @property
+    def _case(self) -> CaseOutline | None:
+        return next((case for case in self.suite.cases if case.index == self.index), None)
 
     @property
     def too_large(self) -> str | None:

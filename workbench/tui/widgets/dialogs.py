@@ -29,7 +29,7 @@ _FRAME_ROWS = 4 + _MARGIN_ROWS
 _ROOMY = 6
 """With less than this to read on, the lines above and below are given up."""
 
-BuildLines = Callable[[int], list[Line]]
+BuildLines = Callable[[int], Sequence[Line]]
 
 
 class ReadLines(LineView):
@@ -43,7 +43,7 @@ class ReadLines(LineView):
     def __init__(self, build: BuildLines, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self._build = build
-        self._lines: list[Line] = []
+        self._lines: Sequence[Line] = ()
         self._built_at = -1
         self.was_at_end = False
         """Whether the last line has ever been drawn."""
@@ -69,6 +69,13 @@ class ReadLines(LineView):
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self._build(max(width - 1, 1)))
+
+    def show_anew(self, *, from_top: bool) -> None:
+        """What is shown is something else, or another state of it."""
+        self._built_at = -1
+        if from_top:
+            self.top = 0
+        self.repaint()
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from textual.message import Message
 
 from workbench.tui.state.source import message_lines
-from workbench.tui.state.spans import EMPTY, Line
+from workbench.tui.state.spans import Line
 from workbench.tui.state.tool_lines import list_message, row_line
 from workbench.tui.state.tool_shelves import ToolShelves
+from workbench.tui.theming import Ground
+from workbench.tui.widgets.dialogs import ReadLines
 from workbench.tui.widgets.line_view import LineView
 
 
@@ -52,31 +54,7 @@ class ToolList(LineView):
         return () if self.loading_tools else message_lines(list_message(self.state), self.text_width)
 
 
-class ToolDetail(LineView):
+class ToolDetail(ReadLines):
     """Everything about the row that the list's cursor is on."""
 
-    def __init__(self, build: Callable[[int], Sequence[Line]], widget_id: str) -> None:
-        super().__init__(widget_id)
-        self._build = build
-        self._lines: Sequence[Line] = ()
-        self._built_at = -1
-
-    @property
-    def has_cursor(self) -> bool:
-        return False
-
-    def line_count(self) -> int:
-        if self._built_at != self.text_width:
-            self._built_at = self.text_width
-            self._lines = self._build(self.text_width)
-        return len(self._lines)
-
-    def line_at(self, index: int) -> Line:
-        return self._lines[index] if index < self.line_count() else EMPTY
-
-    def show_anew(self, *, from_top: bool) -> None:
-        """What is shown is another row, or another state of it."""
-        self._built_at = -1
-        if from_top:
-            self.top = 0
-        self.repaint()
+    GROUND: ClassVar[Ground] = "background"
