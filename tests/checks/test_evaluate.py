@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.equality import json_equal
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CheckVerdict, all_hold, evaluate, why
+from workbench.checks.evaluate import CheckVerdict, Outside, all_hold, evaluate, why
 from workbench.suite.checks import Check, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
@@ -125,8 +125,8 @@ def test_a_python_check_asks_its_function() -> None:
         asked.append((reference, value))
         return isinstance(value, int) and value % 2 == 0
 
-    assert evaluate(check, 4, call_python=even).holds
-    assert not evaluate(check, 5, call_python=even).holds
+    assert evaluate(check, 4, outside=Outside(even)).holds
+    assert not evaluate(check, 5, outside=Outside(even)).holds
     assert asked == [("checks:even", 4), ("checks:even", 5)]
 
 
@@ -136,7 +136,7 @@ def test_a_python_check_that_cannot_be_asked_is_no_verdict() -> None:
 
     check = CHECK.validate_python({"python": "checks:even"})
     with pytest.raises(CheckError, match=r"checks:even.*OverflowError: bad day"):
-        evaluate(check, 4, call_python=broken)
+        evaluate(check, 4, outside=Outside(broken))
     with pytest.raises(CheckError, match="checks:even"):
         evaluate(check, 4)
 
@@ -185,4 +185,4 @@ def test_a_value_too_deep_to_compare_fails_its_check() -> None:
 @pytest.mark.parametrize("answer", ["yes", 1, None])
 def test_a_python_check_must_answer_true_or_false(answer: object) -> None:
     with pytest.raises(CheckError, match="must answer True or False"):
-        evaluate(PythonCheck(python="m:f"), 1, call_python=lambda _reference, _value: answer)
+        evaluate(PythonCheck(python="m:f"), 1, outside=Outside(lambda _reference, _value: answer))

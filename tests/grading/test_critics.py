@@ -8,6 +8,7 @@ import pytest
 from tests.grading.cases import COMPATIBLE, QUANTITY_FREE, call, case_of, critics
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import Outside
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
@@ -79,10 +80,10 @@ class TestRules:
         case = case_of(call("f", {"a": 1}))
         assert grade(case, ("f", {"a": 0}), grading=critics(fail=0.9, warn=0.5)).verdict == "warned"
 
-    def test_chains_are_refused(self) -> None:
-        chain = Case.model_validate({"name": "chain", "steps": [{"user": "go", "tool": "f"}]})
-        with pytest.raises(GradingError, match="steps"):
-            grade(chain, ("f", {}))
+    def test_a_chain_is_read_as_the_calls_of_its_steps(self) -> None:
+        chain = Case.model_validate({"name": "chain", "steps": [{"user": "go", "tool": "f"}, {"tool": "g"}, {}]})
+        assert grade(chain, ("f", {}), ("g", {})).verdict == "passed"
+        assert grade(chain, ("f", {})).verdict == "failed"
 
 
 class TestPairing:
@@ -188,7 +189,7 @@ class TestChecks:
             return value == 4
 
         case = case_of(call("f", {"n": {"python": "checks:even"}}))
-        result = grade_critics(case, DEFAULT, trajectory_of(("f", {"n": 4})), call_python=even)
+        result = grade_critics(case, DEFAULT, trajectory_of(("f", {"n": 4})), outside=Outside(even))
         assert result.score == 1.0
         assert asked == [4]
 

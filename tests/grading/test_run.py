@@ -7,7 +7,7 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
-from workbench.grading.errors import GradingError
+from workbench.checks.evaluate import Outside
 from workbench.grading.grade import Grade, Status
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
@@ -81,11 +81,6 @@ def test_what_only_informs_does_not_touch_the_status() -> None:
     assert status == "passed"
 
 
-def test_a_grader_that_is_not_there_is_named() -> None:
-    with pytest.raises(GradingError, match="decision"):
-        graded(case_of(call("f")), ("f", {}), grading={"by": "decision"})
-
-
 def test_a_check_that_cannot_be_evaluated_gives_no_grade() -> None:
     with pytest.raises(CheckError, match=r"f\.n.*checks:even"):
         graded(case_of(call("f", {"n": {"python": "checks:even"}})), ("f", {"n": 4}))
@@ -102,7 +97,7 @@ def test_python_checks_are_asked_in_arguments_prohibitions_and_answers() -> None
         return True
 
     trajectory = trajectory_of(("f", {"n": 1}), ("g", {"n": 2}), answer="done")
-    (grade,), _ = grade_run(document, case, trajectory, call_python=fine)
+    (grade,), _ = grade_run(document, case, trajectory, outside=Outside(fine))
     assert set(map(repr, asked)) == {"1", "2", "'done'"}
     assert "forbidden call" in {issue.kind for issue in grade.issues}
 

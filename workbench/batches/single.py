@@ -13,7 +13,7 @@ from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython
+from workbench.checks.evaluate import CallPython, Outside
 from workbench.config.models import Price
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.executing import Audit
@@ -154,7 +154,7 @@ async def graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallP
         return result_of(planned, "stopped", trajectory)
 
     def grade() -> tuple[tuple[Grade, ...], Status]:
-        return grade_run(planned.suite, planned.case, trajectory, call_python=call_python)
+        return grade_run(planned.suite, planned.case, trajectory, outside=Outside(call_python))
 
     try:
         async with asyncio.timeout(GRADING_TIMEOUT_S):

@@ -54,6 +54,21 @@ class CheckVerdict:
     measured: bool = True
 
 
+Judge = Callable[[Judged, JsonValue], CheckVerdict]
+"""Says what a language model found of a value. Raises CheckError where there is no such finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What some checks ask that stands outside of them; `None` where there is nothing to be asked."""
+
+    call_python: CallPython | None = None
+    judge: Judge | None = None
+
+
+NOTHING_OUTSIDE = Outside()
+
+
 def why(check: Check, verdict: CheckVerdict, value: JsonValue, given: bool = True) -> str:
     """The verdict as one line for a person, naming what was expected and what came."""
     got = describe_value(value) if given else "nothing"
@@ -67,12 +82,12 @@ def evaluate(
     given: bool = True,
     *,
     equal: EqualsRule = by_json,
-    call_python: CallPython | None = None,
+    outside: Outside = NOTHING_OUTSIDE,
 ) -> CheckVerdict:
     """Evaluate a check. `given` is false when the argument was left out; then only an `optional` check holds.
 
     `equal` is the rule by which a plain value and `equals` are compared. Raises CheckError for `judged`, which needs
-    a language model, and for `python` without `call_python` or when the function raises; never anything else.
+    a judge in `outside`, and for `python` without `call_python` or when the function raises; never anything else.
     """
     if not given:
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
@@ -80,9 +95,9 @@ def evaluate(
         if isinstance(check, Equals):
             return _HOLDS if equal(check, value) else _NOT_EQUAL
         if isinstance(check, PythonCheck):
-            return _evaluate_python(check, value, call_python)
+            return _evaluate_python(check, value, outside.call_python)
         if isinstance(check, Judged):
-            raise CheckError(f"the check {describe(check)!r} needs a judge, which this version does not have")
+            return _evaluate_judged(check, value, outside.judge)
         return _EVALUATORS[type(check)](check, value)
     except OverflowError:
         return CheckVerdict(0.0, False, "too large to compare", measured=False)
@@ -95,14 +110,14 @@ def all_hold(
     arguments: Mapping[str, JsonValue],
     *,
     equal: EqualsRule = by_json,
-    call_python: CallPython | None = None,
+    outside: Outside = NOTHING_OUTSIDE,
 ) -> bool:
     """Whether the checks of all named arguments hold; arguments without a check are not looked at.
 
     This is a mock's `when` and a prohibition's `args`. Raises CheckError as `evaluate` does.
     """
     return all(
-        evaluate(check, arguments.get(name), name in arguments, equal=equal, call_python=call_python).holds
+        evaluate(check, arguments.get(name), name in arguments, equal=equal, outside=outside).holds
         for name, check in checks.items()
     )
 
@@ -126,6 +141,12 @@ def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPyth
         # "no" is true in Python: guessing what was meant would make a wrong verdict out of a mistake.
         raise CheckError(f"the check {describe(check)!r} must answer True or False, not {holds!r}")
     return _HOLDS if holds else CheckVerdict(0.0, False, "the function says no")
+
+
+def _evaluate_judged(check: Judged, value: JsonValue, judge: Judge | None) -> CheckVerdict:
+    if judge is None:
+        raise CheckError(f"the check {describe(check)!r} needs a judge, and none may be asked here")
+    return judge(check, value)
 
 
 def _verdict(holds: bool, note: str) -> CheckVerdict:

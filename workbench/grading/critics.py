@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython, CheckVerdict, evaluate
+from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
 from workbench.checks.numbers import closeness
 from workbench.grading.assignment import best_pairing
 from workbench.grading.casting import by_arcade_casting, by_casting
@@ -30,16 +30,11 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
-def grade_critics(
-    case: Case, grading: Grading, trajectory: Trajectory, *, call_python: CallPython | None = None
-) -> Grade:
+def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE) -> Grade:
     """Grade a run by critics. `Grade.pairings` are filled even where a rule decides before anything is scored.
 
-    Raises CheckError when a check cannot be evaluated, and GradingError for chains and for critics that
-    `arcade_compatible` refuses.
+    Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
-    if case.steps:
-        raise GradingError("steps: chains cannot be graded by critics yet")
     if not case.expects_calls_or_none:
         return Grade("critics", None, "not applicable", "the case expects no particular calls")
     expected = tuple(case.expected_calls())
@@ -47,7 +42,7 @@ def grade_critics(
     options = grading.critics
     registry = ToolRegistry(trajectory.start.tools if trajectory.start else ())
     critics = critics_of(expected, registry, arcade_compatible=options.arcade_compatible)
-    judging = _Judging(expected, critics, calls, registry, options, call_python)
+    judging = _Judging(expected, critics, calls, registry, options, outside)
     scored = judging.paired()
     pairings = tuple(pair.shown for pair in scored)
     score, verdict, reason = _decide(expected, critics, calls, scored, grading)
@@ -56,7 +51,7 @@ def grade_critics(
 
 
 def judge(
-    check: Check, value: JsonValue, given: bool, arcade_compatible: bool, call_python: CallPython | None = None
+    check: Check, value: JsonValue, given: bool, arcade_compatible: bool, outside: Outside = NOTHING_OUTSIDE
 ) -> CheckVerdict:
     """One critic on one value. The peer's own critics see an argument that was left out as null.
 
@@ -66,7 +61,7 @@ def judge(
     if not given and isinstance(check, _PEER_CRITICS):
         value, given = None, True
     rule = by_arcade_casting if arcade_compatible else by_casting
-    verdict = evaluate(check, value, given, equal=rule, call_python=call_python)
+    verdict = evaluate(check, value, given, equal=rule, outside=outside)
     if arcade_compatible and isinstance(check, Near) and check.value_range is not None and verdict.measured:
         return replace(verdict, score=closeness(check, value))
     return verdict
@@ -110,7 +105,7 @@ class _Judging:
         calls: Sequence[CallRecord],
         registry: ToolRegistry,
         options: CriticsOptions,
-        call_python: CallPython | None,
+        outside: Outside,
     ) -> None:
         self._expected = expected
         self._critics = critics
@@ -120,7 +115,7 @@ class _Judging:
         self._filled = [registry.filled(record.tool, record.arguments) for record in calls]
         self._tool_weight = options.tool_selection_weight
         self._compatible = options.arcade_compatible
-        self._call_python = call_python
+        self._outside = outside
         self._weights = [_weights_of(own) for own in critics]
         self._optional = [any(critic.check.optional for critic in own) for own in critics]
         total = sum(map(sum, self._weights)) + self._tool_weight * len(expected)
@@ -158,7 +153,7 @@ class _Judging:
             name = critic.argument
             value = arguments.get(name)
             try:
-                verdict = judge(critic.check, value, name in arguments, self._compatible, self._call_python)
+                verdict = judge(critic.check, value, name in arguments, self._compatible, self._outside)
             except CheckError as error:
                 raise CheckError(f"{self._expected[row].tool}.{name}: {error}") from error
             verdicts.append(verdict)

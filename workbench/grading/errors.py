@@ -1,7 +1,20 @@
-"""The one way in which grading fails that says nothing about the model."""
+"""The ways in which grading fails that say nothing about the model."""
 
 from __future__ import annotations
+
+from workbench.checks.errors import CheckError
+from workbench.suite.checks import Judged
+from workbench.trajectory.messages import JsonValue
 
 
 class GradingError(Exception):
     """A case cannot be graded as its suite asks. The message names the key and what to write instead."""
+
+
+class JudgementNeededError(CheckError):
+    """A judge must be asked of a value before the run can be graded; raised by an `Outside.judge` that can be."""
+
+    def __init__(self, check: Judged, value: JsonValue) -> None:
+        super().__init__(f"a judge has not been asked yet: {check.judged}")
+        self.check = check
+        self.value = value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from workbench.trajectory.messages import JsonValue
@@ -11,8 +12,8 @@ from workbench.trajectory.trajectory import Trajectory
 Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped"]
 """Of a run. `error` is what the infrastructure did, never the model; a stopped run is not graded."""
 
-Verdict = Literal["passed", "warned", "failed", "not applicable"]
-"""Of a grade."""
+Verdict = Literal["passed", "warned", "failed", "not applicable", "error"]
+"""Of a grade. `error`: a check could not be evaluated, or the grader refuses the case; no word on the model."""
 
 IssueKind = Literal[
     "wrong tool",
@@ -22,9 +23,11 @@ IssueKind = Literal[
     "wrong argument",
     "missing argument",
     "partial credit",
+    "invalid argument",
     "forbidden argument",
     "unexpected argument",
     "forbidden call",
+    "wrong order",
     "broken arguments",
     "response",
     "latency exceeded",
@@ -74,7 +77,13 @@ class ArgumentVerdict:
 
 @dataclass(frozen=True, slots=True)
 class CallPairing:
-    """An expected call and the actual call it was paired with, by index; either may have no partner."""
+    """An expected call and the actual call it was paired with, by index; either may have no partner.
+
+    `prohibition` is the index in `Case.disallowed` where the line is about one; `expected_call` is then `None`.
+    `outcome` says in a few words what became of the line under the grader's rule ("exact", "right name only",
+    "missing", "extra, counts twice"); `credit` is what it adds to the sum that the score is made from, negative for a
+    penalty. `parts` are the amounts that the credit is made of, by their names in the grader's formula.
+    """
 
     expected_call: int | None
     call: int | None
@@ -82,11 +91,19 @@ class CallPairing:
     tool_score: float
     tool_weight: float
     arguments: tuple[ArgumentVerdict, ...] = ()
+    credit: float = 0.0
+    outcome: str = ""
+    prohibition: int | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """One grader's reading of one trajectory. `score` is `None` when the grader does not apply."""
+    """One grader's reading of one trajectory. `score` is `None` when the grader does not apply.
+
+    `verdict` is the grader's own, by its rule and the score; `status` what the run comes to when this grader decides,
+    requirements beside the score included. `numbers` are the quantities in the grader's formula, by name.
+    """
 
     grader: str
     score: float | None
@@ -94,6 +111,8 @@ class Grade:
     reason: str
     pairings: tuple[CallPairing, ...] = ()
     issues: tuple[Issue, ...] = ()
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    status: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +141,9 @@ class RunResult:
     @property
     def score(self) -> float | None:
         return self.grades[0].score if self.grades else None
+
+
+def disagree(grades: Iterable[Grade]) -> bool:
+    """Whether some grader would let the run pass, or warn, and another would fail it."""
+    statuses = {grade.status for grade in grades if grade.verdict not in ("not applicable", "error")}
+    return "failed" in statuses and len(statuses) > 1

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython, all_hold, evaluate
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside, all_hold, evaluate
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.tool_names import same_tool
@@ -24,7 +24,7 @@ def requirement_issues(
     pairings: Sequence[CallPairing] = (),
     *,
     equal: EqualsRule = by_json,
-    call_python: CallPython | None = None,
+    outside: Outside = NOTHING_OUTSIDE,
 ) -> tuple[Issue, ...]:
     """Everything that is wrong apart from the score. Issues with `decides` make the status failed.
 
@@ -32,19 +32,19 @@ def requirement_issues(
     equality for plain values in prohibitions. Raises CheckError when a check cannot be evaluated.
     """
     calls = trajectory.calls
-    forbidden = dict(_forbidden_calls(case.disallowed, calls, equal, call_python))
+    forbidden = dict(_forbidden_calls(case.disallowed, calls, equal, outside))
     return (
         *(issue for issues in forbidden.values() for issue in issues),
         *_forbidden_arguments(case, calls, pairings),
         *_extra_calls(case, calls, pairings, forbidden.keys()),
         *_broken_arguments(calls),
-        *_answer_issues(case, trajectory.final_answer, call_python),
+        *_answer_issues(case, trajectory.final_answer, outside),
         *_limit_issues(limits, trajectory),
     )
 
 
 def _forbidden_calls(
-    disallowed: Sequence[ExpectedCall], calls: Sequence[CallRecord], equal: EqualsRule, call_python: CallPython | None
+    disallowed: Sequence[ExpectedCall], calls: Sequence[CallRecord], equal: EqualsRule, outside: Outside
 ) -> Iterator[tuple[int, list[Issue]]]:
     for index, record in enumerate(calls):
         issues = [
@@ -58,13 +58,13 @@ def _forbidden_calls(
                 decides=True,
             )
             for prohibition in disallowed
-            if _fits(prohibition, record, equal, call_python)
+            if _fits(prohibition, record, equal, outside)
         ]
         if issues:
             yield index, issues
 
 
-def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, call_python: CallPython | None) -> bool:
+def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outside: Outside) -> bool:
     """Whether a call is one that a prohibition means: the tool, and all its checks on what the model really wrote."""
     if not same_tool(prohibition.tool, record.tool):
         return False
@@ -75,7 +75,7 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, call
     if not prohibition.args:
         return not record.arguments
     try:
-        return all_hold(prohibition.args, record.arguments, equal=equal, call_python=call_python)
+        return all_hold(prohibition.args, record.arguments, equal=equal, outside=outside)
     except CheckError as error:
         raise CheckError(f"disallowed {prohibition.tool}: {error}") from error
 
@@ -126,23 +126,23 @@ def _broken_arguments(calls: Sequence[CallRecord]) -> Iterator[Issue]:
             )
 
 
-def _answer_issues(case: Case, answer: str, call_python: CallPython | None) -> Iterator[Issue]:
+def _answer_issues(case: Case, answer: str, outside: Outside) -> Iterator[Issue]:
     folded = answer.casefold()
     for keyword in case.response_contains:
         if keyword.casefold() not in folded:
             yield _answer_issue(f"containing {describe_value(keyword)}", answer, "not in the final answer")
     if case.response is not None:
-        verdict_note = _answer_check(case.response, answer, call_python)
+        verdict_note = _answer_check(case.response, answer, outside)
         if verdict_note is not None:
             yield _answer_issue(describe(case.response), answer, verdict_note)
 
 
-def _answer_check(check: Check, answer: str, call_python: CallPython | None) -> str | None:
+def _answer_check(check: Check, answer: str, outside: Outside) -> str | None:
     """Why the final answer does not meet its check; `None` when it does. A plain text is compared trimmed."""
     if isinstance(check, Equals) and check.plain and isinstance(check.equals, str):
         return None if check.equals.strip() == answer.strip() else "not the expected text"
     try:
-        verdict = evaluate(check, answer, bool(answer), call_python=call_python)
+        verdict = evaluate(check, answer, bool(answer), outside=outside)
     except CheckError as error:
         raise CheckError(f"response: {error}") from error
     return None if verdict.holds else verdict.note

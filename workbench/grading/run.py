@@ -1,40 +1,76 @@
-"""From a finished run to its grades and its status."""
+"""From a finished run to its grades, one of each grader, and its status."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from workbench.checks.evaluate import CallPython
+from workbench.checks.equality import EqualsRule
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
 from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics
-from workbench.grading.errors import GradingError
+from workbench.grading.errors import GradingError, JudgementNeededError
 from workbench.grading.grade import Grade, Issue, Status
 from workbench.grading.requirements import requirement_issues
-from workbench.suite.model import Case, Suite
-from workbench.suite.settings import settings_of
+from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.settings import CaseSettings, settings_of
 from workbench.trajectory.trajectory import Trajectory
 
 
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """How one published system grades a run, and its rule of equality for plain values.
+
+    `grade` raises CheckError and GradingError as `grade_run` does.
+    """
+
+    grade: Callable[[Case, CaseSettings, Trajectory, Outside], Grade]
+    equal: EqualsRule
+
+
+GRADERS: dict[GraderName, Grader] = {
+    "critics": Grader(lambda case, of, run, outside: grade_critics(case, of.grading, run, outside=outside), by_casting),
+}
+"""Every grader, in the order in which they are shown."""
+
+
 def grade_run(
-    suite: Suite, case: Case, trajectory: Trajectory, *, call_python: CallPython | None = None
+    suite: Suite, case: Case, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
 ) -> tuple[tuple[Grade, ...], Status]:
     """Grade a run that ended without trouble of the infrastructure; the first grade is the one that decides.
 
-    The issues of requirements beside the score stand among that grade's issues. Those that decide make the status
+    The issues of requirements beside the score stand among each grade's issues. Those that decide make the status
     failed, whatever the score; it stays the grader's own. A case to which the grader does not apply passes or fails by
-    its requirements alone.
+    its requirements alone. A grader that does not decide and cannot grade the case has the verdict `error`.
 
     Raises CheckError when a check cannot be evaluated and GradingError when the case asks for what cannot be graded;
-    either ends the run with status `error`.
+    either ends the run with status `error`. Raises JudgementNeededError, of whatever grader, when a judge is to be
+    asked first.
     """
     settings = settings_of(suite, case)
-    if settings.grading.by != "critics":
-        raise GradingError(f"grading.by: the grader {settings.grading.by!r} is not available yet; use 'critics'")
-    grade = grade_critics(case, settings.grading, trajectory, call_python=call_python)
-    demands = requirement_issues(
-        case, settings.limits, trajectory, grade.pairings, equal=by_casting, call_python=call_python
-    )
-    return (replace(grade, issues=_merged(grade.issues, demands)),), _status(grade, demands)
+    deciding = settings.grading.by
+    first = graded_by(deciding, case, settings, trajectory, outside)
+    assert first.status is not None
+    others = (_attempted(name, case, settings, trajectory, outside) for name in GRADERS if name != deciding)
+    return (first, *others), first.status
+
+
+def graded_by(name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, outside: Outside) -> Grade:
+    """The grade of one grader, with the issues of the requirements and the status; raises as `grade_run` does."""
+    grader = GRADERS[name]
+    grade = grader.grade(case, settings, trajectory, outside)
+    demands = requirement_issues(case, settings.limits, trajectory, grade.pairings, equal=grader.equal, outside=outside)
+    return replace(grade, issues=_merged(grade.issues, demands), status=_status(grade, demands))
+
+
+def _attempted(name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, outside: Outside) -> Grade:
+    try:
+        return graded_by(name, case, settings, trajectory, outside)
+    except JudgementNeededError:
+        raise
+    except (CheckError, GradingError) as error:
+        return Grade(name, None, "error", str(error), status="error")
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:

@@ -128,6 +128,10 @@ class PairingReport(ReportModel):
     call: int | None
     same_tool: bool
     arguments: tuple[ArgumentReport, ...]
+    credit: Finite = Field(description="what the line adds to the sum that the score is made from")
+    outcome: str = Field(description="what became of the line under the grader's rule")
+    prohibition: int | None = Field(description="index of the disallowed call that the line is about")
+    parts: dict[str, Finite] = Field(description="what the credit is made of")
 
 
 class IssueReport(ReportModel):
@@ -145,7 +149,7 @@ class IssueReport(ReportModel):
 
 
 class GradeReport(ReportModel):
-    """One grader's reading of the run; the first one decides the status."""
+    """One grader's reading of the run; the first one decides the status, the others are computed as well."""
 
     grader: str
     score: Finite | None
@@ -153,6 +157,8 @@ class GradeReport(ReportModel):
     reason: str
     pairings: tuple[PairingReport, ...]
     issues: tuple[IssueReport, ...]
+    numbers: dict[str, Finite] = Field(description="the quantities in the grader's formula")
+    status: Status | None = Field(description="what the run comes to when this grader decides")
 
 
 class RunReport(ReportModel):

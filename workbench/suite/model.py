@@ -252,12 +252,16 @@ class Case(Frozen):
         return raw
 
     def expected_calls(self) -> Iterator[ExpectedCall]:
-        """Expected calls in order, groups flattened in place: the ordered list, then the unordered one."""
+        """Expected calls in order, groups flattened in place: the ordered list, then the unordered one; of a chain,
+        those of its steps."""
+        for step in self.steps:
+            if step.tool is not None:
+                yield ExpectedCall(tool=step.tool, args=step.args, forbidden_args=step.forbidden_args)
         for _, call in self.placed_expected_calls():
             yield call
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
-        """The expected calls with their places in the case."""
+        """The expected calls outside of steps, with their places in the case."""
         for index, item in enumerate(self.ordered):
             if isinstance(item, AnyOrder):
                 yield from _placed(item.any_order, ("ordered", index, "any_order"))

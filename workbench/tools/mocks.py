@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import all_hold
+from workbench.checks.evaluate import Outside, all_hold
 from workbench.suite.checks import PythonCheck
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer
@@ -75,7 +75,7 @@ class Mocks:
         when = mock.when or {}
         try:
             if any(isinstance(check, PythonCheck) for check in when.values()):
-                return await in_thread(lambda: all_hold(when, call.arguments, call_python=self._functions.answer))
+                return await in_thread(lambda: all_hold(when, call.arguments, outside=Outside(self._functions.answer)))
             return all_hold(when, call.arguments)
         except CheckError as error:
             raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error

@@ -333,6 +333,6 @@ def _outcome_text(item: OutcomeItem) -> str:
     result = item.result
     if result is None:
         return ""
-    issues = [issue_text(issue) for grade in result.grades for issue in grade.issues]
+    issues = [issue_text(issue) for issue in (result.grade.issues if result.grade is not None else ())]
     head = f"{result.case_name} [{result.model}]: {result.status}"
     return "\n".join([head, *([result.error] if result.error else []), *issues])
