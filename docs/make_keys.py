@@ -15,6 +15,9 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
     ("In the form of a case", "form"),
     ("In the TOML of a case", "toml"),
     ("On the screen of tools", "tools"),
+    ("On the screen of grades", "grades"),
+    ("On the screen of failures", "failures"),
+    ("On the screen of the audit", "audit"),
     ("Moving", "move"),
 )
 

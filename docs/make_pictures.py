@@ -81,6 +81,19 @@ async def _tools(app: Workbench, pilot: Pilot[int]) -> None:
     await pilot.press("t", "down")
 
 
+async def _grades(app: Workbench, pilot: Pilot[int]) -> None:
+    """A run about which the graders disagree, and how one of them came to its score."""
+    await _everything_run(app, pilot)
+    await _named(app, pilot, "Weather in Tokyo, exact units")
+    await pilot.press("g", "n", "enter")
+
+
+async def _failures(app: Workbench, pilot: Pilot[int]) -> None:
+    """Why runs failed, by cause."""
+    await _everything_run(app, pilot)
+    await pilot.press("home", "f", "down", "down", "down")
+
+
 async def _named(app: Workbench, pilot: Pilot[int], name: str) -> None:
     row = next(row for row in app.main.suites.rows if row.case is not None and row.case.name == name)
     app.main.select(row.key.path, row.key.part)
@@ -113,6 +126,8 @@ ALL_PICTURES = (
     Picture("toml", (120, 32), _toml),
     Picture("accept", (120, 36), _accept),
     Picture("tools", (120, 36), _tools),
+    Picture("grades", (120, 36), _grades),
+    Picture("failures", (120, 36), _failures),
 )
 
 

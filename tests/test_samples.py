@@ -28,8 +28,29 @@ NOT_PASSED = {
     ("weather", "weather-with-ambiguous-location"): ("failed", 0.75),
     ("slack", "message-in-the-model-s-own-words"): ("warned", 0.83),
     ("office", "hr-assistant"): ("failed", 0.5),
+    ("letter_count", "banana"): ("failed", 0.0),
+    ("letter_count", "mississippi"): ("failed", 0.0),
+    ("letter_count", "hello"): ("failed", 0.0),
+    ("weather_agent", "T003_no_tool_needed"): ("failed", 0.5),
+    ("office_decisions", "hr-assistant"): ("failed", 0.67),
+    ("office_decisions", "weather-in-tokyo-exact-units"): ("warned", 0.83),
+    ("office_decisions", "weather-in-tokyo-any-units"): ("warned", 0.83),
+    ("tasks", "events-today"): ("failed", 0.0),
+    ("tasks", "list-then-add"): ("failed", 0.5),
+    ("tasks", "list-and-add-any-order"): ("failed", 0.5),
+    ("tasks", "own-weights"): ("failed", 0.5),
+    ("smart_home", "a-bit-cold"): ("failed", 0.0),
+    ("smart_home", "dim-a-little"): ("failed", 0.0),
+    ("smart_home", "movie-night"): ("failed", 0.0),
+    ("smart_home", "lock-up"): ("failed", 0.33),
+    ("smart_home", "bedtime-routine"): ("failed", 0.0),
+    ("smart_home", "never-that-bright"): ("failed", 0.5),
+    ("smart_home", "let-me-in"): ("failed", 0.0),
+    ("library", "something-cheerful"): ("skipped", 0.0),
+    ("library", "search-then-details"): ("failed", 0.5),
+    ("library", "at-most-three"): ("failed", 0.0),
 }
-"""What the baseline gets wrong, and how wrong."""
+"""What the baseline gets wrong, and how wrong; and the case that is skipped for want of a judge."""
 
 Results = dict[tuple[str, str], RunResult]
 
@@ -56,7 +77,19 @@ def suite(name: str) -> Suite:
 
 
 def test_there_are_the_samples_that_the_documentation_names() -> None:
-    assert [file.stem for file in FILES] == ["critic_gallery", "office", "slack", "weather"]
+    assert [file.stem for file in FILES] == [
+        "critic_gallery",
+        "generic_tool",
+        "letter_count",
+        "library",
+        "office",
+        "office_decisions",
+        "slack",
+        "smart_home",
+        "tasks",
+        "weather",
+        "weather_agent",
+    ]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -67,7 +100,20 @@ def test_a_sample_loads_without_a_problem_and_explains_itself(file: Path) -> Non
     assert loaded.suite is not None and loaded.suite.description
 
 
-@pytest.mark.parametrize("name", ["weather", "slack", "critic_gallery"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "weather",
+        "slack",
+        "critic_gallery",
+        "generic_tool",
+        "office_decisions",
+        "tasks",
+        "letter_count",
+        "smart_home",
+        "library",
+    ],
+)
 def test_samples_with_tools_written_out_start_nothing_and_expect_only_these(name: str) -> None:
     sample = suite(name)
     tools = {tool.name for tool in sample.tools}
@@ -137,3 +183,8 @@ def test_the_error_of_a_tool_reaches_the_answer(results: Results) -> None:
     trajectory = results["office", "divide-by-zero"].trajectory
     assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
     assert trajectory.final_answer.startswith("calculate failed: ")
+
+
+def test_a_mock_that_computes_answers_from_the_arguments(results: Results) -> None:
+    (call,) = results["letter_count", "bookkeeper"].trajectory.calls
+    assert call.result is not None and (call.result.source, call.result.content) == ("suite mock", "3")

@@ -50,8 +50,5 @@ args = { city = "Bergen" }
 UNBUILT = """
 [[cases]]
 name = "Later"
-user = "What is the weather in Oslo?"
-grading = { by = "decision" }
-[[cases.ordered]]
-tool = "get_weather"
+steps = [{ user = "What is the weather in Oslo?", tool = "get_weather" }]
 """

@@ -82,11 +82,40 @@ def test_demands_decide_instead_of_statuses(program: Program, gate: str, options
     assert "demanded: " in done.stdout
 
 
+def test_aggregates_are_told_and_their_gates_decide(program: Program) -> None:
+    gated = "[[aggregates]]\nname = 'Strict'\nof = 'trajectory'\nstatistics = ['mean']\nabove = { mean = LIMIT }\n"
+    suite = WEATHER.replace("[[tools]]", f"{gated}\n[[tools]]", 1) + WRONG
+    program.write("weather.toml", suite.replace("LIMIT", "0.4"))
+    done = program.run("run", "weather.toml")
+    assert done.returncode == 0, done.stdout
+    assert "Strict of Weather: trajectory, 2 runs: mean 0.500\n  mean 0.500, above 0.4 demanded: met\n" in done.stdout
+    program.write("weather.toml", suite.replace("LIMIT", "0.5"))
+    done = program.run("run", "weather.toml", "--format", "json")
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    jsonschema.validate(report, SCHEMA)
+    [aggregate] = report["aggregates"]
+    assert (aggregate["name"], aggregate["count"], aggregate["statistics"]) == ("Strict", 2, {"mean": 0.5})
+    assert aggregate["gates"] == [
+        {"statistic": "mean", "threshold": 0.5, "strictly": True, "reached": 0.5, "met": False}
+    ]
+
+
+def test_failures_stand_by_cause_below_the_totals_and_in_the_json_report(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    said = program.run("run", "weather.toml").stdout.partition("Failures by cause: 1 of 2 graded runs\n")[2]
+    assert said.splitlines()[0] == "  wrong argument        1 run  get_weather.city 1×"
+    assert "→ describe the values of get_weather.city" in said
+    assert "→" not in program.run("run", "weather.toml", "--quiet").stdout.partition("Failures by cause")[2]
+    (cause,) = json.loads(program.run("run", "weather.toml", "--format", "json").stdout)["failures"]["causes"]
+    assert (cause["cause"], cause["runs"], cause["main"]) == ("wrong argument", [1], [1])
+
+
 def test_an_infrastructure_error_wins_over_a_failed_case(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG + UNBUILT)
     done = program.run("run", "weather.toml")
     assert done.returncode == 3
-    assert 'grading.by = "decision"' in done.stdout
+    assert "this version cannot run steps yet" in done.stdout
     assert "1 in error" in done.stdout
 
 

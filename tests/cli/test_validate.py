@@ -32,7 +32,7 @@ def test_parts_not_yet_built_are_warnings(program: Program) -> None:
     program.write("weather.toml", WEATHER + UNBUILT)
     done = program.run("validate", "weather.toml")
     assert done.returncode == 0
-    assert "warning: cases[1].grading.by" in done.stderr
+    assert "warning: cases[1].steps" in done.stderr
     assert "1 warning" in done.stdout
 
 
@@ -49,3 +49,47 @@ def test_nothing_to_validate_is_a_usage_error(program: Program) -> None:
     done = program.run("validate", ".")
     assert done.returncode == 2
     assert "no suite at ." in done.stderr
+
+
+AUDITED = """\
+format = 1
+name = "Audited"
+
+[[tools]]
+name = "look"
+[tools.parameters]
+type = "object"
+[tools.parameters.properties.where]
+enum = ["here", "there"]
+
+[[cases]]
+name = "Too little"
+user = "Look here"
+disallowed = [{ tool = "look", args = { where = "there" } }]
+
+[[cases]]
+name = "Refused"
+user = "Look up"
+ordered = [{ tool = "look", args = { where = "up" } }]
+"""
+
+
+def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: Program) -> None:
+    program.write("audited.toml", AUDITED)
+    done = program.run("validate", "--audit", "audited.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, *rest, total = done.stdout.splitlines()
+    assert first.startswith("audited.toml:11: weak case: too-little: an agent that neither calls nor says anything")
+    assert second.startswith('audited.toml:19: refused value: refused: the schema of "look" refuses it')
+    assert rest == [
+        "Audited: covered are 1 of 1 tools, 1 of 1 parameters and 0 of 2 enum values",
+        '  no case covers these values: look.where = "here"; look.where = "there"',
+    ]
+    assert total == "1 sound suite with 2 cases, none broken, no warnings, 2 audit findings"
+
+
+def test_an_audit_looks_at_the_tools_that_servers_listed_last_and_starts_none(program: Program) -> None:
+    program.write("asks.toml", AUDITED.replace("[[tools]]", '[[servers]]\nname = "s"\ncommand = ["s"]\n\n[[tools]]', 1))
+    done = program.run("validate", "--audit", "asks.toml")
+    assert "the tools of the server 's' are not known" in done.stdout
+    assert done.returncode == 0

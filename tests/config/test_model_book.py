@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.model_book import ModelBook, ModelOptions
-from workbench.config.models import ConfigError, ModelSpec, Price, UnknownModelError
+from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, UnknownModelError
 
 LOCAL = '[models.local]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\n'
 ANYWHERE = Path("anywhere")
@@ -249,3 +249,36 @@ def test_everything_wrong_with_the_options_is_said_at_once() -> None:
         ModelOptions(frozenset(), "ftp://h", "sk-hidden", {"stream": True})
     assert [problem.split()[0] for problem in raised.value.problems] == ["--base-url", "--api-key-env", "--param"]
     assert "hidden" not in str(raised.value)
+
+
+# Who judges
+
+
+def test_the_command_line_chooses_the_judge_before_the_suites_settings_and_these_before_the_users(
+    tmp_path: Path,
+) -> None:
+    project = settings(tmp_path / "project", 'judge = "local"\n' + LOCAL)
+    users = settings(tmp_path / "config", 'judge = "openai:gpt"\n')
+    assert book(users).judge(ANYWHERE) == JudgeChoice("openai:gpt")
+    assert book(users).judge(project) == JudgeChoice("local", by_suite=True)
+    assert book(users, judge="anthropic:x").judge(project) == JudgeChoice("anthropic:x")
+    assert book().judge(ANYWHERE) is None
+
+
+def test_a_judge_that_there_is_not_is_a_problem_of_the_settings(tmp_path: Path) -> None:
+    project = settings(tmp_path, 'judge = "locale"\n' + LOCAL)
+    [problem] = book().problems(project)
+    assert problem.startswith("the judge 'locale': there is no model 'locale': did you mean 'local'?")
+
+
+@pytest.mark.parametrize("name", ["offline", "replay:runs", ""])
+def test_what_is_no_language_model_cannot_be_chosen_as_the_judge(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--judge must "):
+        book(judge=name)
+    project = settings(tmp_path, f'judge = "{name}"\n')
+    assert [problem.partition(":1: ")[2][:11] for problem in book().problems(project)] == ["judge must "]
+
+
+def test_a_judge_below_a_table_is_told_where_it_belongs(tmp_path: Path) -> None:
+    [problem] = book().problems(settings(tmp_path, LOCAL + 'judge = "local"\n'))
+    assert "above the first [table]" in problem

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.config.model_book import ModelBook, described
 from workbench.config.models import DEFAULT_SILENCE_S, PROVIDERS, SET_BY_PROGRAM, ModelSpec
-from workbench.config.settings_file import SETTINGS, read_models
+from workbench.config.settings_file import SETTINGS, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -19,7 +19,7 @@ RECIPES = re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", PAGE, re.MULTILINE | re.D
 def models_of(text: str, folder: Path) -> tuple[ModelSpec, ...]:
     file = folder / "workbench.toml"
     file.write_text(text, encoding="utf-8")
-    return tuple(read_models(file, "project").values())
+    return tuple(read_settings(file, "project").models.values())
 
 
 @pytest.mark.parametrize("block", BLOCKS)

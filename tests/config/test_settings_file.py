@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.models import ConfigError
-from workbench.config.settings_file import read_models
+from workbench.config.settings_file import read_settings
 
 MODEL = '[models.m]\nprovider = "openai"\n'
 
@@ -16,7 +16,7 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
     file = folder / "workbench.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as raised:
-        read_models(file, "project")
+        read_settings(file, "project")
     assert all(problem.startswith(f"{file}:") for problem in raised.value.problems)
     return tuple(problem.removeprefix(f"{file}:") for problem in raised.value.problems)
 
@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> Non
 def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "workbench.toml").write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="is not UTF-8"):
-        read_models(tmp_path / "workbench.toml", "user")
+        read_settings(tmp_path / "workbench.toml", "user")
 
 
 def test_all_problems_are_told_each_with_its_line(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from workbench.suite.settings import settings_of
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.errors import ServerError
-from workbench.tools.mocks import PlannedAnswer, Run
+from workbench.tools.mocks import AskJudge, PlannedAnswer, Run
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (
     Event,
@@ -55,7 +55,9 @@ class Office(Toolbox):
         super().__init__([READS, SENDS, POSTS], mocks=None, servers={}, call_python=python)  # type: ignore[arg-type]
         self._answers = answer
 
-    async def plan(self, call: ToolCall, step_mock: JsonValue = None) -> PlannedAnswer:
+    async def plan(
+        self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
+    ) -> PlannedAnswer:
         return PlannedAnswer("server", self._answers, "office")
 
 

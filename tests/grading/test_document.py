@@ -1,4 +1,7 @@
-"""The examples in docs/graders/critics.md are what really happens."""
+"""The examples in the graders' pages (docs/graders) are what really happens.
+
+An example is a part of a suite, the calls that a model made (or those with its final answer), and the score and status.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,59 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories import trajectory_of
-from workbench.grading.run import grade_run
+from workbench.grading.run import GRADERS, grade_run
 from workbench.suite.model import Suite
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "graders" / "critics.md").read_text(encoding="utf-8")
+PAGES = Path(__file__).parents[2] / "docs" / "graders"
 EXAMPLE = re.compile(r"```toml\n(.+?)```\n\n```json\n(.+?)```\n\nScore ([\d.]+): (\w+)\.", re.DOTALL)
+Example = tuple[str, str, str, str]
 
-EXAMPLES = EXAMPLE.findall(DOCUMENT)
+TEXTS: dict[str, str] = {grader: (PAGES / f"{grader}.md").read_text(encoding="utf-8") for grader in GRADERS}
+EXAMPLES: dict[str, list[Example]] = {grader: EXAMPLE.findall(text) for grader, text in TEXTS.items()}
 
 
-def graded(suite: str, calls: str) -> tuple[float | None, str]:
-    document = Suite.model_validate({"format": 1, "name": "example", **tomllib.loads(suite)})
-    made = ((call["tool"], call["arguments"]) for call in json.loads(calls))
-    (grade,), status = grade_run(document, document.cases[0], trajectory_of(*made))
+def graded(grader: str, suite: str, said: str) -> tuple[float | None, str]:
+    document = Suite.model_validate({"format": 1, "name": "example", "grading": {"by": grader}, **tomllib.loads(suite)})
+    run = json.loads(said)
+    if isinstance(run, list):
+        run = {"calls": run, "answer": ""}
+    made = ((call["tool"], call["arguments"]) for call in run["calls"])
+    (grade, *_), status = grade_run(document, document.cases[0], trajectory_of(*made, answer=run["answer"]))
     return grade.score, status
 
 
-@pytest.mark.parametrize(("suite", "calls", "score", "status"), EXAMPLES)
-def test_an_example_is_true(suite: str, calls: str, score: str, status: str) -> None:
-    got, verdict = graded(suite, calls)
+@pytest.mark.parametrize(
+    ("grader", "example"), [(grader, example) for grader, examples in EXAMPLES.items() for example in examples]
+)
+def test_an_example_is_true(grader: str, example: Example) -> None:
+    suite, said, score, status = example
+    got, verdict = graded(grader, suite, said)
     assert got == pytest.approx(float(score), abs=0.5e-3)
     assert verdict == status
 
 
-def test_no_example_is_left_out() -> None:
-    assert len(EXAMPLES) == DOCUMENT.count("```toml") == DOCUMENT.count("```json")
+@pytest.mark.parametrize("grader", TEXTS)
+def test_no_example_is_left_out(grader: str) -> None:
+    text = TEXTS[grader]
+    assert len(EXAMPLES[grader]) == text.count("```toml") == text.count("```json") > 0
 
 
-def test_the_last_example_without_the_option_scores_what_the_text_says() -> None:
-    suite, calls, *_ = EXAMPLES[-1]
+def test_the_last_example_of_critics_without_the_option_scores_what_the_text_says() -> None:
+    suite, calls, *_ = EXAMPLES["critics"][-1]
     without = suite.replace("arcade_compatible = true\n", "")
     assert without != suite
-    assert graded(without, calls)[0] == 0.5
-    assert "the same run scores 0.5" in DOCUMENT
+    assert graded("critics", without, calls)[0] == 0.5
+    assert "the same run scores 0.5" in TEXTS["critics"]
+
+
+OVERVIEW = (PAGES / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_overview_s_run_scores_under_each_grader_what_the_table_says() -> None:
+    (suite,), (said,) = (re.findall(rf"```{form}\n(.+?)```", OVERVIEW, re.DOTALL) for form in ("toml", "json"))
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| (\w+) \|", OVERVIEW, re.MULTILINE)
+    assert [name for name, *_ in rows] == list(GRADERS)
+    for grader, score, status in rows:
+        got, verdict = graded(grader, suite, said)
+        assert got == pytest.approx(float(score), abs=0.5e-3), grader
+        assert verdict == status, grader

@@ -17,7 +17,7 @@ from workbench.trajectory.messages import JsonValue
 def graded(case: Case, *calls: CallSpec, answer: str = "", **suite: Any) -> tuple[Grade, Status]:
     document = Suite.model_validate({"format": 1, "name": "suite", "cases": [case], **suite})
     grades, status = grade_run(document, case, trajectory_of(*calls, answer=answer))
-    (grade,) = grades
+    grade = grades[0]
     return grade, status
 
 
@@ -97,7 +97,7 @@ def test_python_checks_are_asked_in_arguments_prohibitions_and_answers() -> None
         return True
 
     trajectory = trajectory_of(("f", {"n": 1}), ("g", {"n": 2}), answer="done")
-    (grade,), _ = grade_run(document, case, trajectory, outside=Outside(fine))
+    (grade, *_), _ = grade_run(document, case, trajectory, outside=Outside(fine))
     assert set(map(repr, asked)) == {"1", "2", "'done'"}
     assert "forbidden call" in {issue.kind for issue in grade.issues}
 

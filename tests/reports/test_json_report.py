@@ -11,13 +11,16 @@ import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.grading.cases import call, case_of
 from tests.results import result
+from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
 from workbench.reports.json_report import Report, report_of
 from workbench.suite.model import Gate
 from workbench.trajectory.json_text import json_text
 
+CASE = case_of(call("t", {"city": "Oslo"}))
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"
 
 
@@ -26,6 +29,7 @@ def written(results: list[RunResult]) -> dict[str, Any]:
     report = report_of(
         results,
         quality,
+        failures_of((result, CASE) for result in results),
         program_version="1.2.3",
         started_at="2026-01-01T00:00:00+00:00",
         interrupted=False,

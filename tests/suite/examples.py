@@ -50,6 +50,18 @@ wrong_penalty = 0.2
 min_score = 0.85
 min_pass_rate = 1
 
+[[aggregates]]
+name = "Strict"
+of = "trajectory.all_pass"
+tags = ["demo"]
+statistics = ["mean", "variance"]
+at_least = { mean = 0.5, minimum = 0 }
+
+[[aggregates]]
+name = "Strict"
+[aggregates.above]
+mean = 0.9
+
 [[servers]]
 name = "home"
 command = ["python", "home.py", "--port", "0"]

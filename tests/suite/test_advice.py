@@ -46,6 +46,8 @@ CALL = 'ordered = [{ tool = "set_lights" }]\n'
          "cases[0].ordered[0].args.x.datetime", "cannot be read as a moment"),
         (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { datetime = '2026-W22-3' } } }] #!",
          "cases[0].ordered[0].args.x.datetime", "cannot be read as a moment"),
+        ("[[aggregates]]\nname = 'a'\ntags = ['slow'] #!\n" + TOOL + CASE + "tags = ['slwo']", "aggregates[0].tags[0]",
+         'no case has the tag "slow"'),
         (TOOL, "", "no cases"),
     ],
 )  # fmt: skip

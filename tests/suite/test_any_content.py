@@ -37,7 +37,7 @@ def assert_sound(file: SuiteFile) -> None:
     if file.suite is not None:
         needs_trust(file.suite, file.path)
         for index, case in enumerate(file.suite.cases):
-            unbuilt_parts(file.suite, case)
+            unbuilt_parts(case)
             first, last = file.case_lines(index)
             assert 1 <= first <= last <= last_line
 
@@ -95,6 +95,8 @@ KEYS = st.sampled_from(
         "critics",
         "accuracy",
         "gate",
+        "aggregates",
+        "above",
         "user",
         "ordered",
         "any_order",

@@ -165,6 +165,19 @@ def test_an_argument_may_have_a_refused_name_when_it_is_an_explicit_check() -> N
         ('name = "x"\nlimits = { timeout_s = nan } #!', "limits.timeout_s", "`nan`", ""),
         ('name = "x"\n[[limits]] #!', "limits", "a table, not a list", "`[limits]`"),
         ('name = "x"\ngate = { min_score = 2 } #!', "gate.min_score", "at most 1", ""),
+        ('name = "x"\n[aggregates] #!\nname = "a"', "aggregates", "a list, not a table", "`[[aggregates]]`"),
+        ('name = "x"\n[[aggregates]] #!', "aggregates[0].name", "an aggregate needs it", ""),
+        ('name = "x"\n[[aggregates]]\nname = "a"\nof = "trajectory.allpass" #!', "aggregates[0].of",
+         'no "trajectory.allpass"', "`trajectory.all_pass`"),
+        ('name = "x"\n[[aggregates]]\nname = "a"\nof = "speed" #!', "aggregates[0].of", 'no "speed"', '"latency_ms"'),
+        ('name = "x"\n[[aggregates]]\nname = "a"\nstatistics = ["mean", "avg"] #!', "aggregates[0].statistics[1]",
+         'not the text "avg"', ""),
+        ('name = "x"\n[[aggregates]]\nname = "a"\nabove = { medium = 0.9 } #!', "aggregates[0].above.medium",
+         "unknown key `medium` in the gates of an aggregate", "`median`"),
+        ('name = "x"\n[[aggregates]]\nname = "a"\nat_least = { mean = "0.9" } #!', "aggregates[0].at_least.mean",
+         "must be a number", ""),
+        ('name = "x"\n[[aggregates]]\nname = "a"\nat_least = { mean = inf } #!', "aggregates[0].at_least.mean",
+         "infinite", ""),
         ('name = "x"\ngrading.by = "critic" #!', "grading.by", '`dimensions`, not the text "critic"', "`critics`"),
         ('name = "x"\ngrading.fail_threshold = -0.1 #!', "grading.fail_threshold", "at least 0", ""),
         ('name = "x"\n[grading.critics]\ntool_selection_weight = inf #!',
@@ -443,7 +456,7 @@ def test_no_message_speaks_the_language_of_the_validator() -> None:
 
 
 def test_warnings_of_sound_cases_are_not_hidden_by_the_error_of_another() -> None:
-    text = HEAD + "[[cases]]\nname = 'broken'\n" + CASE + "response = { judged = 'polite' }\n"
+    text = HEAD + "[[cases]]\nname = 'broken'\n" + CASE + "response = { judged = 'polite', model = 'offline' }\n"
     file = parsed(text)
     assert [problem.where for problem in file.errors] == ["cases[0]"]
-    assert [(problem.where, problem.line) for problem in file.warnings] == [("cases[1].response.judged", 8)]
+    assert [(problem.where, problem.line) for problem in file.warnings] == [("cases[1].response.model", 8)]

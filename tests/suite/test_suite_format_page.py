@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from tests.suite.examples import HEAD, parsed
 from workbench.suite.checks import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.suite.model import (
+    Aggregate,
     Annotations,
     Case,
     ExpectedCall,
@@ -77,6 +78,7 @@ def test_every_limit_and_grading_option_has_its_row() -> None:
     ("title", "table"),
     [
         ("The suite", Suite),
+        ("Aggregates", Aggregate),
         ("Servers", Server),
         ("Tools written out", Tool),
         ("Tools written out", Annotations),

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.checks.evaluate import CheckVerdict
+from workbench.suite.checks import Judged
 from workbench.suite.model import Mock
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import PythonReferenceError, ToolsError, UntrustedError
@@ -210,6 +212,24 @@ async def test_a_condition_that_cannot_be_evaluated_says_so(folder: Path) -> Non
     run = mocks(mock(when={"city": {"python": "mocks:fail"}}, result="snow"), folder=folder)
     with pytest.raises(ToolsError, match=r"the condition of a mock for 'get_weather' cannot be evaluated: .*who knows"):
         await run.plan(a_call(city="Oslo"))
+
+
+async def test_a_judge_is_asked_about_a_condition_only_when_all_else_of_it_holds() -> None:
+    asked: list[JsonValue] = []
+
+    async def judge(check: Judged, value: JsonValue) -> CheckVerdict:
+        asked.append(value)
+        return CheckVerdict(1.0, True) if value == "Oslo" else CheckVerdict(0.0, False)
+
+    run = mocks(mock(when={"city": {"judged": "is cold"}, "days": 3}, result="snow"))
+    assert (await run.plan(a_call(city="Oslo", days=2), judge)) is None
+    assert (await run.plan(a_call(days=3), judge)) is None
+    assert asked == []
+    assert (await run.plan(a_call(city="Rome", days=3), judge)) is None
+    assert (await run.plan(a_call(city="Oslo", days=3), judge)) is not None
+    assert asked == ["Rome", "Oslo"]
+    with pytest.raises(ToolsError, match=r"judged: is cold' needs a judge"):
+        await run.plan(a_call(city="Oslo", days=3))
 
 
 async def test_a_condition_that_asks_python_does_not_hold_up_the_others(tmp_path: Path) -> None:

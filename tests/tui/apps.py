@@ -185,7 +185,16 @@ class ScriptedSession:
         grades, status = grade_run(planned.suite, planned.case, trajectory)
         path, case = str(planned.file.path), planned.case
         done = RunResult(
-            planned.run_id, path, case.id, case.name, planned.model, planned.repeat, status, trajectory, grades
+            planned.run_id,
+            path,
+            case.id,
+            case.name,
+            planned.model,
+            planned.repeat,
+            status,
+            trajectory,
+            grades,
+            grading=planned.settings.grading,
         )
         self.listener(RunDone(done))
         return done

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.analysis.totals import GRADED, totals_of
+from workbench.analysis.aggregates import SLACK, AggregateResult
+from workbench.analysis.totals import totals_of
 from workbench.grading.grade import RunResult
+from workbench.grading.repeats import CaseResult, case_results, path_of_suite
 from workbench.suite.model import Gate
 
 GateMeasure = Literal["mean score", "pass rate"]
@@ -25,34 +27,49 @@ class GateResult:
 
     @property
     def met(self) -> bool:
-        return self.reached is not None and self.reached >= self.minimum - 1e-9
+        return self.reached is not None and self.reached >= self.minimum - SLACK
 
 
 @dataclass(frozen=True)
 class Quality:
-    """The verdict on a batch, and the demands behind it."""
+    """The verdict on a batch, the demands behind it, what each case with each model came to, and what the suites
+    aggregate."""
 
     met: bool
     gates: tuple[GateResult, ...]
+    cases: tuple[CaseResult, ...] = ()
+    aggregates: tuple[AggregateResult, ...] = ()
 
 
-def quality_of(results: Iterable[RunResult], gates: Mapping[str, Gate], min_score: float | None = None) -> Quality:
-    """Judge a batch. `gates` holds the gate of each suite by its path; `min_score` (0..1) overrides them all.
+def quality_of(
+    results: Iterable[RunResult],
+    gates: Mapping[str, Gate],
+    min_score: float | None = None,
+    *,
+    suite_of: Callable[[RunResult], str] = path_of_suite,
+    aggregates: tuple[AggregateResult, ...] = (),
+) -> Quality:
+    """Judge a batch. `gates` holds the gate of each suite by its path; `min_score` (0..1) overrides them all; cases are
+    of the same suite where `suite_of` answers the same. The gates of `aggregates` count among those of their suites.
 
-    A suite without a gate is good enough when every case passed or warned in the last of its repeats.
+    A suite without a gate is good enough when no case failed, by the rule for its repeats.
     """
     results = tuple(results)
+    cases = tuple(case_results(results, suite_of))
     if min_score is not None:
         gate = GateResult(None, "mean score", min_score, totals_of(results).mean_score)
-        return Quality(gate.met, (gate,))
+        return Quality(gate.met, (gate,), cases, aggregates)
+    with_failures = {case.runs[0].suite for case in cases if case.status == "failed"}
     checked: list[GateResult] = []
     met = True
     for suite in dict.fromkeys(result.suite for result in results):
         runs = [result for result in results if result.suite == suite]
         demands = _demands(suite, gates.get(suite, Gate()), runs)
         checked += demands
-        met = met and (all(demand.met for demand in demands) if demands else _no_case_failed(runs))
-    return Quality(met, tuple(checked))
+        gated = [demand.met for demand in demands]
+        gated += [gate.met for each in aggregates if each.suite == suite for gate in each.gates]
+        met = met and (all(gated) if gated else suite not in with_failures)
+    return Quality(met, tuple(checked), cases, aggregates)
 
 
 def _demands(suite: str, gate: Gate, runs: list[RunResult]) -> list[GateResult]:
@@ -63,12 +80,3 @@ def _demands(suite: str, gate: Gate, runs: list[RunResult]) -> list[GateResult]:
     if gate.min_pass_rate is not None:
         demands.append(GateResult(suite, "pass rate", gate.min_pass_rate, totals.pass_rate))
     return demands
-
-
-def _no_case_failed(runs: list[RunResult]) -> bool:
-    last = {(run.case_id, run.model): run.status for run in sorted(runs, key=_repeat) if run.status in GRADED}
-    return "failed" not in last.values()
-
-
-def _repeat(run: RunResult) -> int:
-    return run.repeat

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
 from workbench.trajectory.messages import Usage
-
-GRADED: frozenset[Status] = frozenset({"passed", "warned", "failed"})
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,8 @@ class Totals:
     """US dollars, of the runs whose cost is known."""
     runs_of_unknown_cost: int = 0
     """Runs that asked a model and are not in the cost."""
+    judging: JudgeUse = NOBODY_ASKED
+    """What asking judges took, which is in none of the above."""
 
     @property
     def graded(self) -> int:
@@ -79,6 +80,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
         executions=sum(call.server is not None for result in results for call in result.trajectory.calls),
         cost_usd=math.fsum(costs) if costs else None,
         runs_of_unknown_cost=sum(result.cost_usd is None and bool(result.trajectory.rounds) for result in results),
+        judging=sum((result.judging for result in results), NOBODY_ASKED),
     )
 
 

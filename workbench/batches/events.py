@@ -56,11 +56,20 @@ def without_secrets(listener: BatchListener, secrets: Secrets) -> BatchListener:
     """The listener, told results whose grades and errors hold no secret; a run's events hold none already."""
 
     def tell(event: BatchEvent) -> None:
-        if isinstance(event, RunDone) and secrets.values:
-            result = event.result
-            event = RunDone(
-                replace(result, grades=secrets.redacted(result.grades), error=secrets.redacted(result.error))
-            )
+        if isinstance(event, RunDone):
+            event = RunDone(result_without_secrets(event.result, secrets))
         listener(event)
 
     return tell
+
+
+def result_without_secrets(result: RunResult, secrets: Secrets) -> RunResult:
+    """A result whose grades, judgements and error hold no secret."""
+    if not secrets.values:
+        return result
+    return replace(
+        result,
+        grades=secrets.redacted(result.grades),
+        judgements=secrets.redacted(result.judgements),
+        error=secrets.redacted(result.error),
+    )

@@ -228,6 +228,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         trajectory=recording.trajectory,
         grades=outcome.grades,
         error=outcome.error,
+        judgements=outcome.judgements,
     )
 
 

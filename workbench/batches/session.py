@@ -9,12 +9,15 @@ import asyncio
 import concurrent.futures
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from workbench.batches.batch import Batch
 from workbench.batches.events import BatchListener, ExecutionAsked, without_secrets
+from workbench.batches.judgement_cache import JudgementCache
+from workbench.batches.judging import Asking, RunJudge
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
@@ -23,13 +26,14 @@ from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
 from workbench.batches.specs import Specs
 from workbench.batches.trusting import needs_asking
 from workbench.config.defaults import DEFAULT_CONCURRENCY
-from workbench.config.models import ConfigError
+from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.thread import EngineThread
 from workbench.providers.model import Model, ModelError, Noted
 from workbench.providers.registry import BuiltInModels, Endpoints
+from workbench.suite.judged import judged_checks
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
@@ -44,7 +48,7 @@ class Session:
 
     `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. `own_pace` plays
     recordings as fast as they were made. With `asks`, real executions that nothing covers are asked about by the event
-    `ExecutionAsked`; without it they are refused.
+    `ExecutionAsked`; without it they are refused. With `judge_anew`, judges are asked about what they judged before.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class Session:
         pace_ms: float = 0,
         own_pace: bool = False,
         asks: bool = False,
+        judge_anew: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
     ) -> None:
         self._listener = listener
@@ -65,6 +70,7 @@ class Session:
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
         self._endpoints = Endpoints(program.secrets)
+        self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
         self._servers = ServerPool(program)
@@ -89,6 +95,7 @@ class Session:
         name = f"batch-{next(self._batch_numbers)}"
         specs = Specs(self._program.models, self._program.environment)
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
+        judge_of = self._judges(runs, specs, trusted, concurrency)
         listener = self._listener if record is None else record.before(self._listener, runs)
         surroundings = Surroundings(
             without_secrets(listener, self._program.secrets),
@@ -101,6 +108,7 @@ class Session:
             self._program.secrets,
             self._retries,
             specs.price_of,
+            judge_of,
         )
         batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
         self._engine.submit(self._run(batch))
@@ -196,9 +204,38 @@ class Session:
             folder = planned.file.path.parent if planned.model_of_suite else Path()
             model = built_in.open(planned.model, folder, planned.case.id)
             return Noted(model, unread.problems) if unread is not None else model
+        return self._open_endpoint(planned, spec, environment, trusted, concurrency)
+
+    def _open_endpoint(
+        self,
+        planned: PlannedRun,
+        spec: ModelSpec,
+        environment: Mapping[str, str],
+        trusted: Callable[[Path], bool],
+        concurrency: int,
+    ) -> Model:
         if needs_asking(spec) and not trusted(planned.file.path):
             raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
         return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment)
+
+    def _judges(
+        self, runs: Sequence[PlannedRun], specs: Specs, trusted: Callable[[Path], bool], concurrency: int
+    ) -> Callable[[PlannedRun], RunJudge]:
+        """Who judges for each run of a batch: known from now on, as its models are."""
+        for run in runs:
+            for check in judged_checks(run.suite, run.case):
+                with suppress(ConfigError):  # the run will say what is wrong
+                    specs.judge_of(run, check)
+        under_way: dict[tuple[str, str, str], asyncio.Lock] = {}
+
+        def judge_of(planned: PlannedRun) -> RunJudge:
+            def open_model(spec: ModelSpec) -> Model:
+                return self._open_endpoint(planned, spec, specs.environment_of(planned), trusted, concurrency)
+
+            asking = Asking(open_model, self._program.secrets, self._retries, under_way=under_way)
+            return RunJudge(lambda check: specs.judge_of(planned, check), self._judgements, asking)
+
+        return judge_of
 
 
 def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
+from workbench.batches.judging import RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython, Outside
@@ -21,7 +22,7 @@ from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.grading.errors import GradingError
+from workbench.grading.errors import GradingError, JudgementNeededError
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run
 from workbench.providers.model import Model, ModelError
@@ -64,7 +65,8 @@ class Surroundings:
     """What all runs of a batch share: models, servers, trust, and who listens.
 
     `open_model` raises ModelError, `ask` asks a person about a real execution, `audit` is where executions are written
-    down: without it there are none. `price_of` is what the model of a run costs, if that is known.
+    down: without it there are none. `price_of` is what the model of a run costs, if that is known; `judge_of` is who
+    judges for it.
     """
 
     listener: BatchListener
@@ -77,6 +79,7 @@ class Surroundings:
     secrets: Secrets = NO_SECRETS
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
+    judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
 
 
 async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
@@ -102,6 +105,7 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         return result_of(planned, "stopped", fail(request, "stopped", None, recorder))
     except (ModelError, ToolsError, RunRefusedError) as error:
         return result_of(planned, "error", fail(request, "error", str(error), recorder), error=str(error))
+    judge = surroundings.judge_of(planned)
     trajectory = await run_case(
         request,
         model,
@@ -110,8 +114,9 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         permission=_permission(planned, surroundings),
         audit=_audit(planned, surroundings),
         retries=surroundings.retries,
+        judge=judge.judge if judge is not None else None,
     )
-    return await graded(planned, trajectory, tools.call_python)
+    return await graded(planned, trajectory, tools.call_python, judge)
 
 
 class RunRefusedError(Exception):
@@ -119,7 +124,7 @@ class RunRefusedError(Exception):
 
 
 def _refuse_unbuilt(planned: PlannedRun) -> None:
-    parts = unbuilt_parts(planned.suite, planned.case)
+    parts = unbuilt_parts(planned.case)
     if parts:
         raise RunRefusedError(f"this version cannot run {', '.join(parts)} yet")
 
@@ -145,20 +150,35 @@ async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbo
     return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, trusted=trusted)
 
 
-async def graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallPython) -> RunResult:
-    """What a run came to: its grades, or why it has none."""
+async def graded(
+    planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None = None
+) -> RunResult:
+    """What a run came to: its grades, or why it has none. What grading wants to have judged, the judge is asked, and
+    nothing else."""
+    result = await _graded(planned, trajectory, call_python, judge)
+    return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
+
+
+async def _graded(
+    planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None
+) -> RunResult:
     finish = trajectory.finish
     if finish is None or finish.reason in ("error", "timed out"):
         return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
     if finish.reason == "stopped":
         return result_of(planned, "stopped", trajectory)
 
+    outside = Outside(call_python, judge.known if judge is not None else None)
+
     def grade() -> tuple[tuple[Grade, ...], Status]:
-        return grade_run(planned.suite, planned.case, trajectory, outside=Outside(call_python))
+        return grade_run(planned.suite, planned.case, trajectory, outside=outside)
+
+    async def grade_in_time() -> tuple[tuple[Grade, ...], Status]:
+        async with asyncio.timeout(GRADING_TIMEOUT_S):
+            return grade() if _is_quick(planned.case, trajectory) else await in_thread(grade)
 
     try:
-        async with asyncio.timeout(GRADING_TIMEOUT_S):
-            grades, status = grade() if _is_quick(planned.case, trajectory) else await in_thread(grade)
+        grades, status = await (grade_in_time() if judge is None else _judged(grade_in_time, judge))
     except asyncio.CancelledError:
         return result_of(planned, "stopped", trajectory)
     except TimeoutError:
@@ -171,6 +191,17 @@ async def graded(planned: PlannedRun, trajectory: Trajectory, call_python: CallP
         unexpected = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
         return result_of(planned, "error", trajectory, error=unexpected)
     return result_of(planned, status, trajectory, grades)
+
+
+async def _judged(
+    grade: Callable[[], Awaitable[tuple[tuple[Grade, ...], Status]]], judge: RunJudge
+) -> tuple[tuple[Grade, ...], Status]:
+    """Grade, and whenever grading comes to a value that is not judged yet, ask and begin again."""
+    while True:
+        try:
+            return await grade()
+        except JudgementNeededError as needed:
+            await judge.ask(needed.check, needed.value)
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
@@ -199,4 +230,5 @@ def result_of(
         trajectory=trajectory,
         grades=grades,
         error=error,
+        grading=planned.settings.grading,
     )

@@ -3,14 +3,15 @@ on disk sends no other run elsewhere than where the user was told."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
-from workbench.config.models import ConfigError, ModelSpec, Price
+from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
 from workbench.providers.built_in import is_built_in
+from workbench.suite.checks import Judged
 
 
 class Specs:
@@ -21,6 +22,7 @@ class Specs:
         self._environment = environment
         self._environments: dict[Path, Mapping[str, str]] = {}
         self._found: dict[tuple[str, Path, bool], ModelSpec | ConfigError] = {}
+        self._judges: dict[Path, JudgeChoice | None] = {}
 
     def environment_of(self, run: PlannedRun) -> Mapping[str, str]:
         """The variables for the suite of a run; raises ConfigError when they cannot be read."""
@@ -34,10 +36,26 @@ class Specs:
         known."""
         if is_built_in(run.model):
             return None
-        asked = (run.model, run.file.path.parent, run.model_of_suite)
+        return self._resolved(run.model, run.file.path.parent, run.model_of_suite)
+
+    def judge_of(self, run: PlannedRun, check: Judged) -> ModelSpec:
+        """How the model that judges is reached: the one that the check names, else the one that is chosen. Raises
+        ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
+        folder = run.file.path.parent
+        return judge_of(
+            check, lambda: self._judge_in(folder), lambda name, by_suite: self._resolved(name, folder, by_suite)
+        )
+
+    def _judge_in(self, folder: Path) -> JudgeChoice | None:
+        if folder not in self._judges:
+            self._judges[folder] = self._models.judge(folder)
+        return self._judges[folder]
+
+    def _resolved(self, name: str, folder: Path, by_suite: bool) -> ModelSpec:
+        asked = (name, folder, by_suite)
         if asked not in self._found:
             try:
-                self._found[asked] = self._models.resolve(asked[0], asked[1], by_suite=asked[2])
+                self._found[asked] = self._models.resolve(name, folder, by_suite=by_suite)
             except ConfigError as error:
                 self._found[asked] = error
         found = self._found[asked]
@@ -52,3 +70,23 @@ class Specs:
         except ConfigError:
             return None
         return spec.price if spec is not None else None
+
+
+NO_JUDGE = (
+    'no judge is chosen: give --judge MODEL, write judge = "MODEL" into a workbench.toml, or name a model in the check'
+)
+
+
+def judge_of(
+    check: Judged, choose: Callable[[], JudgeChoice | None], resolve: Callable[[str, bool], ModelSpec]
+) -> ModelSpec:
+    """The model that judges a check: its own, else the chosen one. `resolve` finds a model by its name and whether it
+    is the suite's, or its settings', word. Raises ConfigError as `Specs.judge_of` does."""
+    chosen = choose() if check.model is None else JudgeChoice(check.model, by_suite=True)
+    if chosen is None:
+        raise ConfigError(NO_JUDGE)
+    try:
+        checked_judge(chosen.name)
+    except ValueError as error:
+        raise ConfigError(f"the judge {error}") from None
+    return resolve(chosen.name, chosen.by_suite)

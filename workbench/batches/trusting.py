@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
+from workbench.batches.specs import judge_of
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.providers.built_in import is_built_in
+from workbench.suite.checks import Judged
+from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Suite
+from workbench.suite.model import Case, Suite
 from workbench.suite.trust import ModelNeed, Needs, needs_trust
 from workbench.tools.listings import Listings
 
@@ -31,13 +34,44 @@ def needs_of(file: SuiteFile, models: ModelBook) -> Needs:
         of_project = ()
     named = (spec_of(name, folder, models, by_suite=True) for name in models_named_by(file.suite))
     asked = {_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
+    asked |= judges_asked(file, file.suite.cases, models)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 
 
 def models_asked(runs: Iterable[PlannedRun], models: ModelBook) -> frozenset[ModelNeed]:
-    """The models among a suite's needs that runs of it would ask."""
+    """The models among a suite's needs that runs of it would ask, those that judge too."""
+    runs = tuple(runs)
     specs = (spec_of(run.model, run.file.path.parent, models, by_suite=run.model_of_suite) for run in runs)
-    return frozenset(_need(spec) for spec in specs if spec is not None and needs_asking(spec))
+    cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
+    for run in runs:
+        cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
+    judges = (judges_asked(file, by_id.values(), models) for file, by_id in cases.values())
+    return frozenset(_need(spec) for spec in specs if spec is not None and needs_asking(spec)).union(*judges)
+
+
+def judges_asked(
+    file: SuiteFile, cases: Iterable[Case], models: ModelBook, *, mocks: bool = True
+) -> frozenset[ModelNeed]:
+    """The models among the needs of a sound suite that checks of some of its cases, and of mocks, would have judge."""
+    assert file.suite is not None
+    folder = file.path.parent
+    checks = (check for case in cases for check in judged_checks(file.suite, case, mocks=mocks))
+    found = set()
+    for check in {check.model: check for check in checks}.values():
+        try:
+            spec = judge_for(check, folder, models)
+        except ConfigError:
+            continue  # it cannot be asked
+        if needs_asking(spec):
+            found.add(_need(spec))
+    return frozenset(found)
+
+
+def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
+    """How the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of` does."""
+    return judge_of(
+        check, lambda: models.judge(folder), lambda name, by_suite: models.resolve(name, folder, by_suite=by_suite)
+    )
 
 
 def must_ask(needs: Needs, runs: Iterable[PlannedRun], models: ModelBook) -> bool:

@@ -8,6 +8,7 @@ import unicodedata
 
 from pydantic import JsonValue
 
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import (
     Check,
     Contains,
@@ -34,7 +35,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 def describe(check: Check) -> str:
     """What a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
-    return cut(_describe(check))
+    return _description(check)
 
 
 def _describe(check: Check) -> str:
@@ -69,6 +70,9 @@ def _describe(check: Check) -> str:
             return f"judged: {' '.join(criteria.split())}"
         case PythonCheck(python=reference):
             return f"python {reference}"
+
+
+_description: ByIdentity[Check, str] = ByIdentity(lambda check: cut(_describe(check)))
 
 
 def describe_value(value: JsonValue) -> str:

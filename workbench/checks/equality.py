@@ -36,3 +36,8 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 def by_json(check: Equals, value: JsonValue) -> bool:
     """The rule of mocks, breakpoints and answers."""
     return json_equal(check.equals, value)
+
+
+def by_python(check: Equals, value: JsonValue) -> bool:
+    """Python's `==`, deep: 5 = 5.0, and true = 1."""
+    return check.equals == value

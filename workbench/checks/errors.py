@@ -8,3 +8,7 @@ class CheckError(Exception):
 
     That says nothing about the model, so it ends a run with status `error`. The message names the check.
     """
+
+
+class FunctionRaisedError(CheckError):
+    """The function of a `python` check raised, or answered neither True nor False."""

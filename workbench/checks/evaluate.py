@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
-from workbench.checks.errors import CheckError
+from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.moments import moment_credit, seconds_between
 from workbench.checks.numbers import closeness, is_close
 from workbench.checks.similarity import as_text, similarity
@@ -58,12 +58,21 @@ Judge = Callable[[Judged, JsonValue], CheckVerdict]
 """Says what a language model found of a value. Raises CheckError where there is no such finding."""
 
 
+Said = dict[tuple[int, int], tuple[Check, JsonValue, CheckVerdict]]
+"""By the ids of check and value, which are kept with the verdict: while they are, no other object has their ids."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What some checks ask that stands outside of them; `None` where there is nothing to be asked."""
+    """What some checks ask that stands outside of them; `None` where there is nothing to be asked.
+
+    With `said`, what a check said of a value is kept there, so that it is found out once for all who share it. Plain
+    values are not: each asks them by a rule of its own.
+    """
 
     call_python: CallPython | None = None
     judge: Judge | None = None
+    said: Said | None = None
 
 
 NOTHING_OUTSIDE = Outside()
@@ -91,18 +100,34 @@ def evaluate(
     """
     if not given:
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
-    try:
-        if isinstance(check, Equals):
+    if isinstance(check, Equals):
+        try:
             return _HOLDS if equal(check, value) else _NOT_EQUAL
+        except (OverflowError, RecursionError, ValueError) as error:
+            return _not_comparable(error)
+    if outside.said is None:
+        return _evaluated(check, value, outside)
+    place = (id(check), id(value))
+    known = outside.said.get(place)
+    if known is None:
+        known = outside.said[place] = (check, value, _evaluated(check, value, outside))
+    return known[2]
+
+
+def _evaluated(check: Check, value: JsonValue, outside: Outside) -> CheckVerdict:
+    try:
         if isinstance(check, PythonCheck):
             return _evaluate_python(check, value, outside.call_python)
         if isinstance(check, Judged):
             return _evaluate_judged(check, value, outside.judge)
         return _EVALUATORS[type(check)](check, value)
-    except OverflowError:
-        return CheckVerdict(0.0, False, "too large to compare", measured=False)
-    except (RecursionError, ValueError):
-        return CheckVerdict(0.0, False, "too deep or too long to compare", measured=False)
+    except (OverflowError, RecursionError, ValueError) as error:
+        return _not_comparable(error)
+
+
+def _not_comparable(error: Exception) -> CheckVerdict:
+    what = "too large" if isinstance(error, OverflowError) else "too deep or too long"
+    return CheckVerdict(0.0, False, f"{what} to compare", measured=False)
 
 
 def all_hold(
@@ -135,11 +160,13 @@ def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPyth
         raise CheckError(f"the check {describe(check)!r} needs a Python function, and none may be called here")
     try:
         holds = call_python(check.python, value)
+    except CheckError as error:
+        raise CheckError(f"the check {describe(check)!r} cannot be asked: {error}") from error
     except Exception as error:
-        raise CheckError(f"the check {describe(check)!r} raised {type(error).__name__}: {error}") from error
+        raise FunctionRaisedError(f"the check {describe(check)!r} raised {type(error).__name__}: {error}") from error
     if not isinstance(holds, bool):
         # "no" is true in Python: guessing what was meant would make a wrong verdict out of a mistake.
-        raise CheckError(f"the check {describe(check)!r} must answer True or False, not {holds!r}")
+        raise FunctionRaisedError(f"the check {describe(check)!r} must answer True or False, not {holds!r}")
     return _HOLDS if holds else CheckVerdict(0.0, False, "the function says no")
 
 

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TextIO
 
 from workbench import __version__
+from workbench.analysis.aggregates import aggregates_of
+from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import Execution
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.cli.judges import judge_is_known, judge_problems
 from workbench.cli.live import Live, Show, run_live
 from workbench.cli.model_options import program_for
 from workbench.cli.recordings import can_record, recording_lines, recordings_of
@@ -29,6 +32,7 @@ from workbench.grading.grade import RunResult
 from workbench.providers.built_in import is_built_in
 from workbench.providers.model import ModelError
 from workbench.providers.registry import BuiltInModels
+from workbench.reports.failures import failure_lines
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import Amount, text_report
@@ -49,6 +53,10 @@ def run_and_report(options: argparse.Namespace) -> int:
     if program is None or planned is None:
         return USAGE
     files, runs = planned
+    if not options.quiet:
+        cases_to_run = {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
+        for problem in judge_problems(cases_to_run, program.models):
+            complain(problem, program.secrets)
     trusted = trusted_for(runs, program, all_of_them=options.trust)
     if trusted is None or not _writable(options.output) or not can_record(options):
         return USAGE
@@ -65,19 +73,24 @@ def run_and_report(options: argparse.Namespace) -> int:
         lines=lines if options.format == "jsonl" else None,
         record=record,
         own_pace=options.pace == "recorded",
+        judge_anew=options.no_judge_cache,
     )
-    gates = {str(file.path): file.suite.gate for file in files if file.suite is not None}
-    quality = quality_of(live.results, gates, options.min_score)
+    suites = {str(file.path): file.suite for file in files if file.suite is not None}
+    gates = {path: suite.gate for path, suite in suites.items()}
+    quality = quality_of(live.results, gates, options.min_score, aggregates=aggregates_of(live.results, suites))
     code = _exit_code(live, quality)
     recorded = record is None or record.problem is None
     if record is not None and record.problem is not None:
         complain(record.problem, program.secrets)
     if options.format == "jsonl":
         return code if recorded else USAGE
+    cases = {planned.run_id: planned.case for planned in runs}
+    failures = failures_of((result, cases[result.run_id]) for result in live.results)
     if options.format == "json":
         report = report_of(
             live.results,
             quality,
+            failures,
             program_version=__version__,
             started_at=started_at,
             interrupted=live.interrupted_by is not None,
@@ -85,7 +98,7 @@ def run_and_report(options: argparse.Namespace) -> int:
         )
         text = json_text(report.model_dump(mode="json"), indent=2) + "\n"
     else:
-        text = _text(options, live.results, quality, files)
+        text = _text(options, live.results, quality, failures, files)
     written = _write(program.secrets.redact(text), options.output)
     return code if written and recorded else USAGE
 
@@ -109,14 +122,15 @@ def _plan(options: argparse.Namespace, program: Program) -> tuple[tuple[SuiteFil
     if any(file.suite is None for file in files):
         complain("nothing was run: put these suites right first")
         return None
-    runs = plan_runs(files, models=options.model, case_ids=options.case, tags=options.tag)
+    runs = plan_runs(files, models=options.model, case_ids=options.case, tags=options.tag, repeats=options.repeats)
     suites = [file.suite for file in files if file.suite is not None]
     ids = {case.id for suite in suites for case in suite.cases}
     tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
     # A case that was renamed must not drop out of a check unnoticed, so every word has to mean something.
     if _all_known("case", options.case, ids) and _all_known("tag", options.tag, tags):
         if runs:
-            return (files, runs) if _all_resolved(options.model, files, program) else None
+            known = _all_resolved(options.model, files, program) and judge_is_known(options.judge, files, program)
+            return (files, runs) if known else None
         complain("no case selected: no case fits all of the options" if ids else "no case selected: there is none")
     return None
 
@@ -175,18 +189,23 @@ def _exit_code(live: Live, quality: Quality) -> int:
 
 
 def _text(
-    options: argparse.Namespace, results: Sequence[RunResult], quality: Quality, files: Sequence[SuiteFile]
+    options: argparse.Namespace,
+    results: Sequence[RunResult],
+    quality: Quality,
+    failures: Failures,
+    files: Sequence[SuiteFile],
 ) -> str:
     to_file = options.output is not None
+    paint = Paint(False) if to_file else paint_for(sys.stdout, os.environ)
     lines = text_report(
         results,
         quality,
         suite_names=_names(files),
         width=PLAIN_WIDTH if to_file else report_width(sys.stdout),
-        paint=Paint(False) if to_file else paint_for(sys.stdout, os.environ),
+        paint=paint,
         amount=report_amount(options),
     )
-    return "\n".join(lines) + "\n"
+    return "\n".join((*lines, *failure_lines(failures, paint, with_advice=not options.quiet))) + "\n"
 
 
 def report_amount(options: argparse.Namespace) -> Amount:

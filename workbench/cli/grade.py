@@ -5,6 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from workbench.cli.judges import add_judge_option
+
+GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
+"""Every grader by name. They are not asked themselves: `--help` answers at once."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -16,6 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="grade by the cases of this suite as they are now, not by those in the recordings",
     )
+    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, whatever the cases say")
+    add_judge_option(parser, "have this model judge what was not judged before; without it no model is asked")
     parser.add_argument(
         "--trust", action="store_true", help="let checks call the Python functions that they name, for this once"
     )

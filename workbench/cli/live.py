@@ -82,19 +82,20 @@ def run_live(
     lines: RecordingLines | None = None,
     record: Recordings | None = None,
     own_pace: bool = False,
+    judge_anew: bool = False,
 ) -> Live:
     """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
     standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `own_pace` plays
-    recordings as fast as they were made.
+    recordings as fast as they were made, `judge_anew` asks judges about what they judged before.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
-    session = Session(events.put, program, own_pace=own_pace)
+    session = Session(events.put, program, own_pace=own_pace, judge_anew=judge_anew)
     printer = _Printer(runs, suite_names, show) if lines is None else EventStream(runs, lines, show.stream)
     try:
         with redirect_stdout(sys.stderr), closing(session):

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from workbench import __version__
 from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
+from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options, program_for
 
 COMMANDS = {
@@ -90,6 +91,7 @@ def _open_app(words: list[str]) -> int:
     )
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
     add_model_options(parser)
+    add_judge_option(parser, "model that judges where a check names none")
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--theme", metavar="NAME", help="begin with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")

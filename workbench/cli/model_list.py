@@ -21,6 +21,7 @@ from workbench.providers.built_in import built_in_models, is_built_in
 from workbench.providers.registry import CheckResult, Endpoints
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.visible import one_line
+from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import find_suites
 from workbench.suite.trust import ModelNeed
@@ -114,13 +115,16 @@ def _find(paths: Sequence[Path], program: Program) -> _Found:
         try:
             for spec in program.models.named(folder):
                 _listed(spec, folder, found, program)
+            if judge := program.models.judge(folder):
+                _listed(program.models.resolve(judge.name, folder, by_suite=judge.by_suite), folder, found, program)
         except ConfigError as error:
             found.problems |= dict.fromkeys(error.problems)
     for file in found.files:
         if file.suite is None:
             found.problems[f"{file.path} has problems and was passed over: see 'workbench validate'"] = None
             continue
-        for name in models_named_by(file.suite):
+        judges = (check.model for case in file.suite.cases for check in judged_checks(file.suite, case) if check.model)
+        for name in dict.fromkeys((*models_named_by(file.suite), *judges)):
             if is_built_in(name):
                 continue
             try:

@@ -57,7 +57,11 @@ def program_for(options: argparse.Namespace) -> Program | None:
         return None
     try:
         said = ModelOptions(
-            frozenset(options.model), options.base_url, options.api_key_env, dict(map(_param, options.param))
+            frozenset(options.model),
+            options.base_url,
+            options.api_key_env,
+            dict(map(_param, options.param)),
+            getattr(options, "judge", None),
         )
     except ConfigError as error:
         for problem in error.problems:

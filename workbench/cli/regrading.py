@@ -12,23 +12,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench import __version__
-from workbench.analysis.quality import Quality
+from workbench.analysis.failures import Failures, failures_of
+from workbench.analysis.quality import Quality, quality_of
 from workbench.batches.recordings import result_of_recording, suite_of_recording
-from workbench.batches.regrading import case_in, grading_needs_trust, regrade
+from workbench.batches.regrading import case_in, decided_by, grading_needs_trust, regrade
+from workbench.batches.rejudging import RegradingJudges
+from workbench.batches.trusting import judges_asked
 from workbench.cli.batch import report_amount, report_width
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
+from workbench.cli.judges import judge_is_known
 from workbench.cli.suites import complain, say_problems
 from workbench.cli.trust import trusted_suites
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
-from workbench.config.program import program_in
+from workbench.config.model_book import ModelOptions
+from workbench.config.models import ConfigError
+from workbench.config.program import Program, program_in
 from workbench.grading.grade import RunResult
+from workbench.reports.failures import failure_lines
 from workbench.reports.json_report import report_of
 from workbench.reports.moves import Regraded, move_lines, regrade_report
 from workbench.reports.paint import paint_for
 from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.model import Case
+from workbench.suite.model import Case, GraderName
+from workbench.suite.trust import ModelNeed
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
@@ -46,10 +54,14 @@ class _ToGrade:
 def regrade_and_report(options: argparse.Namespace) -> int:
     """Grade and report; returns an exit code."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    program = program_in(user_folders(), os.environ)
+    try:
+        program = program_in(user_folders(), os.environ, ModelOptions(judge=options.judge))
+    except ConfigError as error:
+        complain(f"nothing was graded: {error}")
+        return USAGE
     log_to(program.folders.log, program.secrets)
     try:
-        opened, problems = _opened(options.recordings, options.suite)
+        opened, problems = _opened(options.recordings, options.suite, options.by)
     except RecordingError as error:
         complain(f"nothing was graded: {error}", program.secrets)
         return USAGE
@@ -57,27 +69,55 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         complain(problem if opened else f"nothing was graded: {problem}", program.secrets)
     if not opened:
         return USAGE
-    asking = {each.file.path: each.file for each in opened if grading_needs_trust(each.file, each.case)}
-    trusted = trusted_suites(asking.values(), program, all_of_them=options.trust)
+    if not judge_is_known(options.judge, (each.file for each in opened), program):
+        return USAGE
+    trusted = _trusted(opened, program, options)
     if trusted is None:
         return USAGE
+    judges = RegradingJudges(program, options.judge)
     with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
-        results = [regrade(e.recording, e.file, e.case, trusted=e.file.path in trusted) for e in opened]
+        results = [regrade(e.recording, e.file, e.case, trusted=e.file.path in trusted, judges=judges) for e in opened]
     regraded = [
         Regraded(str(each.recording.path), each.recorded if each.recording.complete else None, after)
         for each, after in zip(opened, results, strict=True)
     ]
-    code = USAGE if problems else _exit_code(results)
-    quality = Quality(met=all(result.status != "failed" for result in results), gates=())
+    quality = quality_of(results, {}, suite_of=_recorded_suite)
+    code = USAGE if problems else _exit_code(results, quality)
+    failures = failures_of((result, each.case) for result, each in zip(results, opened, strict=True))
     if options.format == "json":
         report = report_of(
-            results, quality, program_version=__version__, started_at=started_at, interrupted=False, exit_code=code
+            results,
+            quality,
+            failures,
+            program_version=__version__,
+            started_at=started_at,
+            interrupted=False,
+            exit_code=code,
         )
         text = json_text(regrade_report(report, regraded).model_dump(mode="json"), indent=2)
     else:
-        text = "\n".join(_text(options, opened, results, quality, regraded))
+        text = "\n".join(_text(options, opened, results, quality, failures, regraded))
     sys.stdout.write(program.secrets.redact(f"{text}\n"))
     return code
+
+
+def _trusted(opened: Sequence[_ToGrade], program: Program, options: argparse.Namespace) -> frozenset[Path] | None:
+    """The suites whose functions may be called and whose judges may be asked; `None` as `trusted_suites` has it."""
+    judges: dict[Path, frozenset[ModelNeed]] = {}
+    for each in opened if options.judge is not None else ():
+        asked = judges_asked(each.file, [each.case], program.models, mocks=False)
+        judges[each.file.path] = judges.get(each.file.path, frozenset()) | asked
+    asking = {
+        each.file.path: each.file
+        for each in opened
+        if grading_needs_trust(each.file, each.case) or judges.get(each.file.path)
+    }
+    return trusted_suites(
+        asking.values(),
+        program,
+        all_of_them=options.trust,
+        asked=(lambda file: judges[file.path]) if options.judge is not None else None,
+    )
 
 
 def _files(path: Path) -> list[Path]:
@@ -91,9 +131,18 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _opened(paths: Sequence[Path], suite: Path | None) -> tuple[list[_ToGrade], list[str]]:
+def _recorded_suite(run: RunResult) -> str:
+    """The hash of the suite that was recorded: each recording has a path of its own."""
+    start = run.trajectory.start
+    return start.suite_hash if start is not None else run.suite
+
+
+def _opened(
+    paths: Sequence[Path], suite: Path | None, by: GraderName | None
+) -> tuple[list[_ToGrade], list[str]]:
     """The recordings at the paths, each once, with what they are graded by, and why others cannot be graded; raises
-    RecordingError when none can be, since the suite cannot be used."""
+    RecordingError when none can be, since the suite cannot be used. `by` is the grader to decide, instead of the
+    case's."""
     now = _sound(load_suite(suite)) if suite is not None else None
     opened: list[_ToGrade] = []
     problems: list[str] = []
@@ -108,7 +157,8 @@ def _opened(paths: Sequence[Path], suite: Path | None) -> tuple[list[_ToGrade], 
             recording = read_recording(path)
             recorded = result_of_recording(recording)
             file = now or _sound(suite_of_recording(recording))
-            opened.append(_ToGrade(recording, recorded, file, case_in(file, recording)))
+            case = case_in(file, recording)
+            opened.append(_ToGrade(recording, recorded, file, decided_by(case, by) if by is not None else case))
         except RecordingError as error:
             problems.append(str(error))
     return opened, problems
@@ -121,11 +171,10 @@ def _sound(file: SuiteFile) -> SuiteFile:
     return file
 
 
-def _exit_code(results: Sequence[RunResult]) -> int:
-    statuses = {result.status for result in results}
-    if "error" in statuses:
+def _exit_code(results: Sequence[RunResult], quality: Quality) -> int:
+    if any(result.status == "error" for result in results):
         return INFRASTRUCTURE
-    return QUALITY_MISSED if "failed" in statuses else OK
+    return OK if quality.met else QUALITY_MISSED
 
 
 def _text(
@@ -133,10 +182,11 @@ def _text(
     opened: Sequence[_ToGrade],
     results: Sequence[RunResult],
     quality: Quality,
+    failures: Failures,
     regraded: Sequence[Regraded],
 ) -> list[str]:
     paint = paint_for(sys.stdout, os.environ)
     names = {str(each.file.path): each.file.suite.name for each in opened if each.file.suite is not None}
     width, amount = report_width(sys.stdout), report_amount(options)
     lines = text_report(results, quality, suite_names=names, width=width, paint=paint, amount=amount)
-    return [*lines, *move_lines(regraded, paint)]
+    return [*lines, *failure_lines(failures, paint, with_advice=not options.quiet), *move_lines(regraded, paint)]

@@ -6,6 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
+from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 
@@ -18,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tag", action="append", default=[], metavar="T", help="only cases with this tag; may be repeated"
+    )
+    parser.add_argument(
+        "--repeats", type=_positive, metavar="N", help="run every case so many times, whatever the suites say"
     )
     parser.add_argument(
         "--concurrency",
@@ -39,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--execute-all", action="store_true", help="really execute all tools, those that change something too"
+    )
+    add_judge_option(parser, "model that judges where a check names none, instead of the one in workbench.toml")
+    parser.add_argument(
+        "--no-judge-cache", action="store_true", help="ask judges anew about values that they have judged before"
     )
     parser.add_argument(
         "--trust", action="store_true", help="let the suites start and import what they name, for this run"

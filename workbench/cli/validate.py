@@ -1,22 +1,34 @@
-"""`workbench validate`: check suite files, and the settings beside them, without running anything."""
+"""`workbench validate`: check suite files, and the settings beside them, without running anything.
+
+With `--audit`, also whether the cases can find anything out, and whether they can be passed at all.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.cli.exit_codes import OK, USAGE
+
+if TYPE_CHECKING:
+    from workbench.suite.loading import SuiteFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="also say which cases ask too little, what in them can never be met, and which tools no case covers",
+    )
 
 
 def execute(options: argparse.Namespace) -> int:
-    """0 when no suite and no `workbench.toml` has an error, else 2. Warnings are said and change nothing."""
+    """0 when no suite and no `workbench.toml` has an error, else 2. Warnings and what an audit finds change nothing."""
     # Imported here, so that `--help` answers at once.
     from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
     from workbench.reports.values import counted
@@ -30,12 +42,46 @@ def execute(options: argparse.Namespace) -> int:
     settings = _settings_problems([*map(Path, options.paths), *(file.path for file in files)])
     for said in settings:
         complain(said)
+    unjudged = () if settings else _unjudged(files)
+    for said in unjudged:
+        complain(said)
     broken = sum(1 for file in files if file.suite is None)
-    warnings = sum(len(file.warnings) for file in files)
+    warnings = sum(len(file.warnings) for file in files) + len(unjudged)
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)
     sound = f"{counted(len(files) - broken, 'sound suite')} with {counted(cases, 'case')}"
-    sys.stdout.write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}\n")
+    audited = list(_audited(files)) if options.audit else []
+    found = f", {counted(sum(number for number, _ in audited), 'audit finding')}" if options.audit else ""
+    for _, lines in audited:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}{found}\n")
     return USAGE if broken or settings else OK
+
+
+def _audited(files: Iterable[SuiteFile]) -> Iterator[tuple[int, list[str]]]:
+    """How much was found in each sound suite, and how that is said. Tools of servers are those they listed last."""
+    from workbench.analysis.audit.audit import audit_suite
+    from workbench.config.folders import user_folders
+    from workbench.reports.audit import audit_lines, unsaid
+    from workbench.reports.paint import paint_for
+    from workbench.tools.listings import Listings
+
+    listings = Listings(user_folders().listings)
+    paint = paint_for(sys.stdout, os.environ)
+    for file in files:
+        if file.suite is not None:
+            audit = audit_suite(file.suite, listings.of(file.suite, file.path))
+            found = unsaid(file, audit.findings)
+            yield len(found), list(audit_lines(file, found, audit.coverage, paint))
+
+
+def _unjudged(files: Iterable[SuiteFile]) -> tuple[str, ...]:
+    """Why checks of the sound suites would not be judged."""
+    from workbench.cli.judges import judge_problems
+    from workbench.config.folders import user_folders
+    from workbench.config.program import program_in
+
+    sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]
+    return tuple(judge_problems(sound, program_in(user_folders(), os.environ).models))
 
 
 def _settings_problems(paths: Iterable[Path]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ class Folders:
     """The user's folders. Nothing is created before it is needed."""
 
     state: Path
-    """What the program remembers: trust, drafts, listings of tools, the audit log."""
+    """What the program remembers: trust, drafts, listings of tools, the audit log, judgements."""
     log: Path
     """Logs, among them each MCP server's standard error."""
     config: Path
@@ -44,6 +44,11 @@ class Folders:
     def audit_log(self) -> Path:
         """Every real execution of a tool, one JSON line each."""
         return self.state / "executions.jsonl"
+
+    @property
+    def judgements(self) -> Path:
+        """What judges said of which values, one JSON line each."""
+        return self.state / "judgements.jsonl"
 
     @property
     def server_logs(self) -> Path:

@@ -15,11 +15,14 @@ from workbench.config.models import (
     OWN_URLS,
     PROVIDERS,
     ConfigError,
+    FileSettings,
+    JudgeChoice,
     ModelSpec,
     Origin,
     Provider,
     UnknownModelError,
     checked_base_url,
+    checked_judge,
     checked_key_variable,
     checked_params,
     usual_key_variable,
@@ -41,12 +44,14 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What the command line says about the models that it names: for them, and nothing a suite names."""
+    """What the command line says about the models that it names: for them, and nothing a suite names. `judge` is the
+    model that judges where a check names none."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
     api_key_env: str | None = None
     params: Mapping[str, JsonValue] = field(default_factory=dict)
+    judge: str | None = None
 
     def __post_init__(self) -> None:
         """Raises ConfigError with everything that is wrong."""
@@ -54,6 +59,7 @@ class ModelOptions:
             *_wrong("--base-url", checked_base_url, self.base_url),
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
             *_wrong("--param", checked_params, self.params),
+            *_wrong("--judge", checked_judge, self.judge),
         ]
         if problems:
             raise ConfigError(*problems)
@@ -82,7 +88,7 @@ class ModelBook:
         self._user_file = config_folder / SETTINGS_NAME
         self._home = home
         self._options = options
-        self._files: dict[Path, tuple[tuple[int, int], Mapping[str, ModelSpec]]] = {}
+        self._files: dict[Path, tuple[tuple[int, int], FileSettings]] = {}
 
     def resolve(self, name: str, folder: Path, *, by_suite: bool) -> ModelSpec:
         """How the model is reached for the suites in a folder. `by_suite`: the name stands in a suite, not on the
@@ -108,6 +114,16 @@ class ModelBook:
         """The models of the `workbench.toml` beside the suites of a folder; raises ConfigError as `named` does."""
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
+    def judge(self, folder: Path) -> JudgeChoice | None:
+        """The model that judges for the suites in a folder where a check names none: that of the command line, else of
+        the `workbench.toml` beside the suites, else of the user's own. Raises ConfigError as `named` does."""
+        if self._options.judge is not None:
+            return JudgeChoice(self._options.judge)
+        project, users = self._settings(folder)
+        if project is not None and project.judge is not None:
+            return JudgeChoice(project.judge, by_suite=True)
+        return JudgeChoice(users.judge) if users.judge is not None else None
+
     def problems(self, folder: Path) -> tuple[str, ...]:
         """Everything that is wrong with the `workbench.toml` beside the suites of a folder and with the user's own."""
         project = project_file(folder, self._home)
@@ -117,17 +133,31 @@ class ModelBook:
                 self._read(file, "project" if file == project else "user")
             except ConfigError as error:
                 found += error.problems
+        if not found and (judge := self.judge(folder)) is not None:
+            try:
+                self.resolve(judge.name, folder, by_suite=judge.by_suite)
+            except ConfigError as error:
+                found += (f"the judge {judge.name!r}: {problem}" for problem in error.problems)
         return tuple(found)
 
     def _named(self, folder: Path) -> Mapping[str, ModelSpec]:
-        project = project_file(folder, self._home)
-        users = self._read(self._user_file, "user") if self._user_file.is_file() else {}
-        if project is None or project == self._user_file.resolve():
-            return users
-        return {**(own := self._read(project, "project")), **{name: users[name] for name in users if name not in own}}
+        project, users = self._settings(folder)
+        if project is None:
+            return users.models
+        own = project.models
+        return {**own, **{name: spec for name, spec in users.models.items() if name not in own}}
 
-    def _read(self, file: Path, origin: Origin) -> Mapping[str, ModelSpec]:
-        from workbench.config.settings_file import read_models
+    def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
+        """What the `workbench.toml` beside the suites of a folder says, where there is one beside the user's, and what
+        that says."""
+        project = project_file(folder, self._home)
+        users = self._read(self._user_file, "user") if self._user_file.is_file() else FileSettings({})
+        if project is None or project == self._user_file.resolve():
+            return None, users
+        return self._read(project, "project"), users
+
+    def _read(self, file: Path, origin: Origin) -> FileSettings:
+        from workbench.config.settings_file import read_settings
 
         try:
             status = file.stat()
@@ -136,7 +166,7 @@ class ModelBook:
         stamp = (status.st_mtime_ns, status.st_size)
         known = self._files.get(file)
         if known is None or known[0] != stamp:
-            known = self._files[file] = (stamp, read_models(file, origin))
+            known = self._files[file] = (stamp, read_settings(file, origin))
         return known[1]
 
 

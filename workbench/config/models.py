@@ -78,6 +78,23 @@ class ModelSpec:
         return f"{self.model} at {self.base_url} with {key}"
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeChoice:
+    """The model that judges where a check names none. `by_suite`: a `workbench.toml` beside the suites says so, not the
+    person."""
+
+    name: str
+    by_suite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """What a `workbench.toml` says: models by name and in its order, and the name of the model that judges."""
+
+    models: Mapping[str, ModelSpec]
+    judge: str | None = None
+
+
 class ConfigError(Exception):
     """Settings that cannot be used; each of `problems` names the file, the place in it and the way out."""
 
@@ -151,3 +168,12 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     except ValueError:
         raise ValueError("must hold only values that JSON has: nan and inf are none") from None
     return params
+
+
+def checked_judge(name: str) -> str:
+    """The name of a model that judges; raises ValueError for one that is built in and so no language model."""
+    if not name:
+        raise ValueError("must name a model: write one as for --model, such as openai:gpt-4o-mini")
+    if name == "offline" or name.startswith("replay:"):
+        raise ValueError(f"must be a language model, and {name} is none: it cannot judge")
+    return name

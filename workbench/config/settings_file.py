@@ -1,11 +1,10 @@
-"""Reads a `workbench.toml`: the models it names, or everything that is wrong with it."""
+"""Reads a `workbench.toml`: the models it names and which of them judges, or everything that is wrong with it."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -26,11 +25,13 @@ from workbench.config.models import (
     OWN_URLS,
     PROVIDERS,
     ConfigError,
+    FileSettings,
     ModelSpec,
     Origin,
     Price,
     Provider,
     checked_base_url,
+    checked_judge,
     checked_key_variable,
     checked_params,
     usual_key_variable,
@@ -82,10 +83,11 @@ def _checked_name(name: str) -> str:
 
 class _Settings(_Strict):
     models: dict[Annotated[str, AfterValidator(_checked_name)], _Model] = {}
+    judge: Annotated[str, AfterValidator(checked_judge)] | None = None
 
 
-def read_models(file: Path, origin: Origin) -> Mapping[str, ModelSpec]:
-    """The models that a `workbench.toml` names, by name and in its order. Raises ConfigError with all its problems."""
+def read_settings(file: Path, origin: Origin) -> FileSettings:
+    """Read a `workbench.toml`. Raises ConfigError with all its problems."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
         settings = _Settings.model_validate(tomllib.loads(text))
@@ -102,7 +104,8 @@ def read_models(file: Path, origin: Origin) -> Mapping[str, ModelSpec]:
         raise ConfigError(f"{file}:{line}: is no TOML: {said}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: is no TOML: {error}") from error
-    return {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
+    specs = {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
+    return FileSettings(specs, settings.judge)
 
 
 def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
@@ -146,6 +149,7 @@ def _said(found: ErrorDetails, place: tuple[str, ...]) -> str:
 
 _WANTED = {
     "models": "write each model as a table [models.NAME]",
+    "judge": "give the name of a model as a text",
     "provider": f"give one of {', '.join(map(repr, PROVIDERS))}",
     "base_url": "give an address as a text",
     "model": "give the model's name at its endpoint as a text",
@@ -165,6 +169,8 @@ _WANTED = {
 def _unknown(place: tuple[str, ...]) -> str:
     if place == ("format",):
         return "makes this a suite: give the suite's file another name"
+    if place[-1] == "judge":
+        return "is no setting of a model: write judge = … above the first [table] of the file"
     if place[-1] in ("api_key", "key", "token"):
         return "is no setting: put the key into a variable, in the environment or in .env, and name it in api_key_env"
     table: type[BaseModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.checks.evaluate import CheckVerdict
 from workbench.engine.permission import ExecutionQuestion, ExecutionRefusedError, Permission
 from workbench.engine.progress import ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.engine.time_limit import TimeLimit
+from workbench.suite.checks import Judged
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.audit import Allowed, AuditError, AuditLog, Caller, Outcome
 from workbench.tools.errors import ToolsError
-from workbench.tools.mocks import PlannedAnswer
+from workbench.tools.mocks import AskJudge, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import ExecutionStarted, Paused, ResultReceived, Resumed
-from workbench.trajectory.messages import ToolCall, ToolDefinition
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,20 @@ class Executor:
     """Answers calls one after the other. A tool is asked about once in a run; without an `audit` none is executed."""
 
     def __init__(
-        self, tools: Toolbox, recorder: Recorder, permission: Permission, limit: TimeLimit, audit: Audit | None
+        self,
+        tools: Toolbox,
+        recorder: Recorder,
+        permission: Permission,
+        limit: TimeLimit,
+        audit: Audit | None,
+        judge: AskJudge | None = None,
     ) -> None:
         self._tools = tools
         self._recorder = recorder
         self._permission = permission
         self._limit = limit
         self._audit = audit
+        self._judge = judge
         self._allowed: set[str] = set()
         self.definitions = tools.definitions
         self._definitions = {definition.name: definition for definition in tools.definitions}
@@ -47,7 +56,7 @@ class Executor:
         Raises ToolsError when its server cannot answer, ExecutionRefusedError when it must not be executed, AuditError
         when that cannot be written down.
         """
-        planned = await self._tools.plan(call)
+        planned = await self._tools.plan(call, judge=self._judged if self._judge is not None else None)
         if planned.source == "server" and planned.server is not None:
             answer, latency_ms = await self._execute(call, planned, planned.server)
         else:
@@ -55,6 +64,12 @@ class Executor:
             answer = await planned.run()
             latency_ms = self._recorder.ms_since(began)
         self._recorder.emit(ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms))
+
+    async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
+        """What a judge says, who has a time limit of their own."""
+        assert self._judge is not None
+        async with self._limit.suspended():
+            return await self._judge(check, value)
 
     async def _execute(self, call: ToolCall, planned: PlannedAnswer, server: str) -> tuple[ToolAnswer, float]:
         """The server's answer, and after how many milliseconds it came."""

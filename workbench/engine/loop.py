@@ -21,6 +21,7 @@ from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.tools.errors import ToolsError
+from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.messages import Message, ToolDefinition
@@ -48,8 +49,10 @@ async def run_case(
     permission: Permission = READ_ONLY,
     audit: Audit | None = None,
     retries: RetryPolicy = DEFAULT_RETRIES,
+    judge: AskJudge | None = None,
 ) -> Trajectory:
-    """Make one run and return its trajectory. Without an `audit` no tool is really executed.
+    """Make one run and return its trajectory. Without an `audit` no tool is really executed. `judge` is asked where a
+    mock's condition is judged.
 
     Cancelling the task that awaits this stops the run: it then ends with the reason `stopped`. Infrastructure errors
     end it with `error` or `timed out`; none is raised.
@@ -58,7 +61,7 @@ async def run_case(
     start(request, tools.definitions, recorder, seed=model.seed, notices=(*model.notices, *tools.notices))
     try:
         async with TimeLimit(limits.timeout_s) as limit:
-            executor = Executor(tools, recorder, permission, limit, audit)
+            executor = Executor(tools, recorder, permission, limit, audit, judge)
             finish = await _converse(request, model, executor, recorder, retries, limit)
     except TimeoutError:
         finish = RunFinished(

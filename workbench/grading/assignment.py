@@ -20,6 +20,26 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     return at_once if at_once is not None else _hungarian(gains)
 
 
+def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
+    """The best pairing where it can be seen at once, else `None`.
+
+    That is where every line of the shorter side gains most with a partner of its own, by more than `margin` more than
+    with any other.
+    """
+    if not gains or not gains[0]:
+        return []
+    if len(gains) > len(gains[0]):
+        turned = clear_pairing(list(zip(*gains, strict=True)), margin)
+        return None if turned is None else [(row, column) for column, row in turned]
+    columns = []
+    for row in gains:
+        most = max(row)
+        if len(row) > 1 and sorted(row)[-2] >= most - margin:
+            return None
+        columns.append(row.index(most))
+    return list(enumerate(columns)) if len(set(columns)) == len(columns) else None
+
+
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
     """The pairing in which every row has its largest gain, which no other can exceed, if there is one."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]

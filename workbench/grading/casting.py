@@ -14,7 +14,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
     number its text; a text what Python writes for the value; null only null. Containers are compared by value.
     """
     expected = check.equals
-    if not check.cast or expected is None or value is None:
+    if type(expected) is type(value) or not check.cast or expected is None or value is None:
         return expected == value
     if isinstance(expected, bool):
         return _as_boolean(value) is expected

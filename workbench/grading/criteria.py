@@ -7,13 +7,15 @@ it every name that some call of the case writes has a critic in all of them, as 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.checks.numbers import as_number
 from workbench.checks.similarity import as_text
 from workbench.grading.errors import GradingError
 from workbench.grading.tool_names import ToolRegistry
+from workbench.grading.weights import resolve_weights
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.messages import JsonValue
@@ -32,26 +34,49 @@ class Critic:
     judged: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CallCritics:
+    """The critics of an expected call and their weights in force; `optional` when some may be left out."""
+
+    critics: tuple[Critic, ...]
+    weights: tuple[float, ...]
+    optional: bool
+
+    def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
+        """Those that judge a call with these arguments: without optional ones that were left out."""
+        if not self.optional:
+            return self
+        return _weighted([c for c in self.critics if c.argument in arguments or not c.check.optional])
+
+
+def _weighted(critics: Iterable[Critic]) -> CallCritics:
+    critics = tuple(critics)
+    weights = resolve_weights([critic.check.weight for critic in critics])
+    return CallCritics(critics, tuple(weights), any(critic.check.optional for critic in critics))
+
+
 def critics_of(
     calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool
-) -> list[tuple[Critic, ...]]:
+) -> list[CallCritics]:
     """The critics of each expected call; none for a call whose arguments do not matter (`args` absent).
 
     Arguments that the tool's schema fills in are recorded without judging. Raises GradingError when, with
     `arcade_compatible`, one argument name has different checks or weights within the case.
     """
     if arcade_compatible:
-        return _by_name_over_the_case(calls, registry)
-    return [_as_written(call, registry) for call in calls]
+        return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
+    return [_with_defaults(call, defaults) if (defaults := registry.defaults(call.tool)) else _as_written(call) for call in calls]
 
 
-def _as_written(call: ExpectedCall, registry: ToolRegistry) -> tuple[Critic, ...]:
+def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> CallCritics:
     if call.args is None:
-        return ()
-    defaults = registry.defaults(call.tool)
+        return _weighted(())
     critics = [_critic(name, check, defaults.get(name)) for name, check in call.args.items()]
     critics += [_recorder(name, default) for name, default in defaults.items() if name not in call.args]
-    return tuple(critics)
+    return _weighted(critics)
+
+
+_as_written: ByIdentity[ExpectedCall, CallCritics] = ByIdentity(lambda call: _with_defaults(call, {}))
 
 
 def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry) -> list[tuple[Critic, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.checks.errors import CheckError
 from workbench.suite.checks import Judged
 from workbench.trajectory.messages import JsonValue
 
@@ -11,8 +10,11 @@ class GradingError(Exception):
     """A case cannot be graded as its suite asks. The message names the key and what to write instead."""
 
 
-class JudgementNeededError(CheckError):
-    """A judge must be asked of a value before the run can be graded; raised by an `Outside.judge` that can be."""
+class JudgementNeededError(Exception):
+    """A judge must be asked of a value before the run can be graded; raised by an `Outside.judge` that can be.
+
+    It is no CheckError, so that whoever adds words to one lets it pass.
+    """
 
     def __init__(self, check: Judged, value: JsonValue) -> None:
         super().__init__(f"a judge has not been asked yet: {check.judged}")

@@ -16,18 +16,27 @@ def findings(
     calls: Sequence[CallRecord],
     pairings: Sequence[CallPairing],
     *,
-    quantity_matters: bool,
+    quantity_matters: bool = False,
+    extras_matter: bool = False,
+    closed: bool = False,
 ) -> tuple[Issue, ...]:
     """The issues of a grade, each placed on the call, the expected call and the argument that it is about.
 
-    `quantity_matters`: a number of calls other than expected is an issue, and so is every extra call.
+    `quantity_matters`: a number of calls other than expected is an issue, and so is every extra call. `extras_matter`:
+    every extra call is, whatever their number. `closed`: so is every argument that its expected call does not list.
     """
-    return tuple(_findings(expected, calls, pairings, quantity_matters))
+    return tuple(_findings(expected, calls, pairings, quantity_matters, extras_matter, closed))
 
 
 def _findings(
-    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], quantity: bool
+    expected: Sequence[ExpectedCall],
+    calls: Sequence[CallRecord],
+    pairings: Sequence[CallPairing],
+    quantity: bool,
+    extras: bool,
+    closed: bool,
 ) -> Iterator[Issue]:
+    expected_elsewhere, called_elsewhere = _out_of_place(expected, calls, pairings)
     if quantity and len(expected) != len(calls):
         yield Issue(
             "quantity",
@@ -37,26 +46,42 @@ def _findings(
         )
     for pairing in pairings:
         if pairing.expected_call is None:
-            if quantity and pairing.call is not None:
-                yield extra_call(calls, pairing.call, "more calls than expected")
+            if pairing.call is not None and (quantity or extras):
+                why = "more calls than expected" if quantity else "no expected call accounts for it"
+                yield extra_call(calls, pairing.call, why)
         elif pairing.call is None:
-            yield _missing_call(expected[pairing.expected_call], pairing.expected_call)
+            yield missing_call(expected[pairing.expected_call], pairing.expected_call)
         elif not pairing.same_tool:
+            wanted, record = expected[pairing.expected_call], calls[pairing.call]
+            misplaced = wanted.tool in called_elsewhere and record.tool in expected_elsewhere
             yield Issue(
-                "wrong tool",
-                "another tool was expected",
-                tool=calls[pairing.call].tool,
+                "wrong order" if misplaced else "wrong tool",
+                "another tool was expected here, and this one elsewhere" if misplaced else "another tool was expected",
+                tool=record.tool,
                 call=pairing.call,
                 expected_call=pairing.expected_call,
-                expected=describe_expected(expected[pairing.expected_call]),
-                got=describe_call(calls[pairing.call]),
+                expected=describe_expected(wanted),
+                got=describe_call(record),
             )
         else:
-            yield from _argument_issues(expected[pairing.expected_call], calls[pairing.call], pairing)
+            yield from _argument_issues(expected[pairing.expected_call], calls[pairing.call], pairing, closed)
 
 
-def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:
+def _out_of_place(
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
+) -> tuple[set[str], set[str]]:
+    """The tools that were expected, and those that were called, in lines that do not bring both together."""
+    lines = [pairing for pairing in pairings if not pairing.same_tool and pairing.prohibition is None]
+    return (
+        {expected[line.expected_call].tool for line in lines if line.expected_call is not None},
+        {calls[line.call].tool for line in lines if line.call is not None},
+    )
+
+
+def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
     for verdict in pairing.arguments:
+        if verdict.given and verdict.argument in expected.forbidden_args:
+            continue  # an issue under every grader, so one of the requirements
         if verdict.holds is False:
             shown = verdict.given or verdict.got is not None
             yield Issue(
@@ -80,11 +105,13 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
                 expected=verdict.expected,
                 got=describe_value(verdict.got),
             )
-    if expected.args == {} and record.arguments:
+    if expected.args is not None and (closed or not expected.args):
         for name, value in record.arguments.items():
+            if name in expected.args or name in expected.forbidden_args:
+                continue
             yield Issue(
                 "unexpected argument",
-                "no arguments are expected",
+                "the expected call does not list it" if expected.args else "no arguments are expected",
                 tool=record.tool,
                 call=pairing.call,
                 expected_call=pairing.expected_call,
@@ -93,7 +120,8 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
             )
 
 
-def _missing_call(expected: ExpectedCall, index: int) -> Issue:
+def missing_call(expected: ExpectedCall, index: int) -> Issue:
+    """An expected call, by its index, for which none was made."""
     return Issue(
         "missing call",
         "no call was made for it",

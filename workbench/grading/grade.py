@@ -6,11 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse
+from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped"]
 """Of a run. `error` is what the infrastructure did, never the model; a stopped run is not graded."""
+
+GRADED: frozenset[Status] = frozenset({"passed", "warned", "failed"})
+"""The statuses that are a word on the model."""
 
 Verdict = Literal["passed", "warned", "failed", "not applicable", "error"]
 """Of a grade. `error`: a check could not be evaluated, or the grader refuses the case; no word on the model."""
@@ -115,11 +120,16 @@ class Grade:
     status: Status | None = None
 
 
+_DEFAULTS = Grading()
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """One run and what was made of it. `repeat` counts from 0; `grades` is empty for a run that was not graded, and the
     first one decides the status. `error` names what the infrastructure did, or why the case was skipped. `cost_usd` is
-    what the model's answers cost in US dollars, `None` where that is not known."""
+    what the model's answers cost in US dollars, `None` where that is not known. `grading` is what was graded by, and
+    what the case's repeats are put together by. `judgements` are those that were used, in grading and in the conditions
+    of mocks; `judging` is what asking for them took, apart from the run's own tokens, cost and latency."""
 
     run_id: str
     suite: str
@@ -132,6 +142,9 @@ class RunResult:
     grades: tuple[Grade, ...] = ()
     error: str | None = None
     cost_usd: float | None = None
+    grading: Grading = _DEFAULTS
+    judgements: tuple[Judgement, ...] = ()
+    judging: JudgeUse = NOBODY_ASKED
 
     @property
     def grade(self) -> Grade | None:

@@ -25,19 +25,38 @@ def requirement_issues(
     *,
     equal: EqualsRule = by_json,
     outside: Outside = NOTHING_OUTSIDE,
+    scored: Container[str] = (),
+    of_any_grader: Sequence[Issue] | None = None,
 ) -> tuple[Issue, ...]:
     """Everything that is wrong apart from the score. Issues with `decides` make the status failed.
 
     `pairings` are those of the grader that decides: they say which calls are accounted for. `equal` is its rule of
-    equality for plain values in prohibitions. Raises CheckError when a check cannot be evaluated.
+    equality for plain values in prohibitions. `scored` names keys of the case that are part of its score
+    (`response_contains`, `forbidden_args`): what breaks them is an issue and decides nothing by itself. With
+    `disallowed` or `extra_calls` among them, the grader has named the calls that break those by itself.
+    `of_any_grader` are the issues that are the same under every grader, where they are known. Raises CheckError when a
+    check cannot be evaluated.
     """
-    calls = trajectory.calls
-    forbidden = dict(_forbidden_calls(case.disallowed, calls, equal, outside))
+    issues: list[Issue] = []
+    forbidden: set[int | None] = set()
+    if case.disallowed and "disallowed" not in scored:
+        issues += _forbidden_calls(case.disallowed, trajectory.calls, equal, outside)
+        forbidden = {issue.call for issue in issues}
+    issues += _forbidden_arguments(case, trajectory, pairings, decides="forbidden_args" not in scored)
+    if "extra_calls" not in scored:
+        issues += _extra_calls(case, trajectory, pairings, forbidden)
+    if case.response_contains:
+        issues += _keyword_issues(case, trajectory.final_answer, decides="response_contains" not in scored)
+    issues += issues_of_any_grader(case, limits, trajectory, outside) if of_any_grader is None else of_any_grader
+    return tuple(issues)
+
+
+def issues_of_any_grader(
+    case: Case, limits: Limits, trajectory: Trajectory, outside: Outside = NOTHING_OUTSIDE
+) -> tuple[Issue, ...]:
+    """The issues apart from the score that are the same under every grader. Raises CheckError."""
     return (
-        *(issue for issues in forbidden.values() for issue in issues),
-        *_forbidden_arguments(case, calls, pairings),
-        *_extra_calls(case, calls, pairings, forbidden.keys()),
-        *_broken_arguments(calls),
+        *_broken_arguments(trajectory.calls),
         *_answer_issues(case, trajectory.final_answer, outside),
         *_limit_issues(limits, trajectory),
     )
@@ -45,23 +64,24 @@ def requirement_issues(
 
 def _forbidden_calls(
     disallowed: Sequence[ExpectedCall], calls: Sequence[CallRecord], equal: EqualsRule, outside: Outside
-) -> Iterator[tuple[int, list[Issue]]]:
+) -> Iterator[Issue]:
     for index, record in enumerate(calls):
-        issues = [
-            Issue(
-                "forbidden call",
-                "this call must not be made",
-                tool=record.tool,
-                call=index,
-                expected=f"no {describe_expected(prohibition)}",
-                got=describe_call(record),
-                decides=True,
-            )
-            for prohibition in disallowed
-            if _fits(prohibition, record, equal, outside)
-        ]
-        if issues:
-            yield index, issues
+        for prohibition in disallowed:
+            if _fits(prohibition, record, equal, outside):
+                yield forbidden_call(prohibition, record, index)
+
+
+def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
+    """A call, by its index, that a prohibition means."""
+    return Issue(
+        "forbidden call",
+        "this call must not be made",
+        tool=record.tool,
+        call=index,
+        expected=f"no {describe_expected(prohibition)}",
+        got=describe_call(record),
+        decides=True,
+    )
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outside: Outside) -> bool:
@@ -80,8 +100,19 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outs
         raise CheckError(f"disallowed {prohibition.tool}: {error}") from error
 
 
-def _forbidden_arguments(case: Case, calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
+def missing_keywords(case: Case, answer: str) -> list[str]:
+    """The keywords of `response_contains` that the final answer does not hold, upper and lower case alike."""
+    folded = answer.casefold()
+    return [keyword for keyword in case.response_contains if keyword.casefold() not in folded]
+
+
+def _forbidden_arguments(
+    case: Case, trajectory: Trajectory, pairings: Sequence[CallPairing], *, decides: bool
+) -> Iterator[Issue]:
     expected = tuple(case.expected_calls())
+    if not any([call.forbidden_args for call in expected]):
+        return
+    calls = trajectory.calls
     for pairing in pairings:
         if pairing.expected_call is None or pairing.call is None or not pairing.same_tool:
             continue
@@ -96,21 +127,29 @@ def _forbidden_arguments(case: Case, calls: Sequence[CallRecord], pairings: Sequ
                     expected_call=pairing.expected_call,
                     argument=name,
                     got=describe_value(record.arguments[name]),
-                    decides=True,
+                    decides=decides,
                 )
 
 
 def _extra_calls(
-    case: Case, calls: Sequence[CallRecord], pairings: Sequence[CallPairing], forbidden: Container[int]
+    case: Case, trajectory: Trajectory, pairings: Sequence[CallPairing], forbidden: Container[int | None]
 ) -> Iterator[Issue]:
     """Calls that no expectation accounts for, where those are wrong; a forbidden call is not also an extra one."""
-    if not case.expect_no_calls and case.extra_calls != "forbid":
+    why = why_unexpected(case)
+    if why is None:
         return
-    why = "no calls are expected" if case.expect_no_calls else "extra calls are forbidden"
+    calls = trajectory.calls
     accounted = {pairing.call for pairing in pairings if pairing.expected_call is not None and pairing.same_tool}
     for index in range(len(calls)):
         if index not in accounted and index not in forbidden:
             yield extra_call(calls, index, why, decides=True)
+
+
+def why_unexpected(case: Case) -> str | None:
+    """Why calls that no expectation accounts for are wrong; `None` where they are not."""
+    if case.expect_no_calls:
+        return "no calls are expected"
+    return "extra calls are forbidden" if case.extra_calls == "forbid" else None
 
 
 def _broken_arguments(calls: Sequence[CallRecord]) -> Iterator[Issue]:
@@ -126,11 +165,12 @@ def _broken_arguments(calls: Sequence[CallRecord]) -> Iterator[Issue]:
             )
 
 
+def _keyword_issues(case: Case, answer: str, *, decides: bool) -> Iterator[Issue]:
+    for keyword in missing_keywords(case, answer):
+        yield _answer_issue(f"containing {describe_value(keyword)}", answer, "not in the final answer", decides=decides)
+
+
 def _answer_issues(case: Case, answer: str, outside: Outside) -> Iterator[Issue]:
-    folded = answer.casefold()
-    for keyword in case.response_contains:
-        if keyword.casefold() not in folded:
-            yield _answer_issue(f"containing {describe_value(keyword)}", answer, "not in the final answer")
     if case.response is not None:
         verdict_note = _answer_check(case.response, answer, outside)
         if verdict_note is not None:
@@ -148,9 +188,9 @@ def _answer_check(check: Check, answer: str, outside: Outside) -> str | None:
     return None if verdict.holds else verdict.note
 
 
-def _answer_issue(expected: str, answer: str, why: str) -> Issue:
+def _answer_issue(expected: str, answer: str, why: str, *, decides: bool = True) -> Issue:
     got = describe_value(answer) if answer else "no final answer"
-    return Issue("response", why, expected=expected, got=got, decides=True)
+    return Issue("response", why, expected=expected, got=got, decides=decides)
 
 
 def _limit_issues(limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:

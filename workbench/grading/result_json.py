@@ -8,23 +8,26 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.judgements import Judgement
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import reader_of
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run, without its trajectory; `error` and `grades` as in `RunResult`."""
+    """What became of a run, without its trajectory; `error`, `grades` and `judgements` as in `RunResult`. Older results
+    have no judgements."""
 
     status: Status
     error: str | None
     score: float | None
     grades: tuple[Grade, ...]
+    judgements: tuple[Judgement, ...] = ()
 
 
 def outcome_of(result: RunResult) -> Outcome:
     """What became of a run."""
-    return Outcome(result.status, result.error, result.score, result.grades)
+    return Outcome(result.status, result.error, result.score, result.grades, result.judgements)
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 
+@lru_cache(maxsize=1024)
 def normalised_name(name: str) -> str:
     """A tool's name without the differences that providers introduce: `-` and `_` become `.`, all in lower case."""
     return name.replace("-", ".").replace("_", ".").lower()

@@ -6,30 +6,21 @@ changed or taken away.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
+from workbench.analysis.failures import Failures
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import totals_of
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
+from workbench.reports.aggregates import AggregateReport, aggregate_report
+from workbench.reports.cases import CaseReport, case_report
+from workbench.reports.failures import FailuresReport, failures_report
+from workbench.reports.published import PublishedSummary, published_summaries
+from workbench.reports.report_model import Finite, ReportModel
 from workbench.trajectory.trajectory import CallRecord, Round
-
-
-def _bounded(score: object) -> object:
-    return max(min(score, sys.float_info.max), -sys.float_info.max) if isinstance(score, float) else score
-
-
-Finite = Annotated[float, BeforeValidator(_bounded)]
-"""A score; with `arcade_compatible` one can be infinitely bad, which JSON cannot say."""
-
-
-class ReportModel(BaseModel):
-    """Immutable, and exactly what the schema says; made from the program's own data classes where the names agree."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
 
 class LatencyReport(ReportModel):
@@ -50,6 +41,24 @@ class UsageReport(ReportModel):
     reasoning_tokens: int = Field(description="of the output tokens, those spent on reasoning")
 
 
+class JudgeUseReport(ReportModel):
+    """What asking judges took; it is part of no other number."""
+
+    asked: int = Field(description="judgements that were asked of a model; those that were known are not among them")
+    usage: UsageReport | None
+    cost_usd: float | None = Field(description="US dollars; null when not known")
+
+
+class JudgementReport(ReportModel):
+    """What a judge found of one value."""
+
+    model: str
+    criteria: str
+    value: str = Field(description="the value as JSON, as the judge saw it")
+    holds: bool
+    rationale: str
+
+
 class TotalsReport(ReportModel):
     """Counts by status and what they add up to. Errors, skipped and stopped runs are in no mean and no rate."""
 
@@ -68,6 +77,7 @@ class TotalsReport(ReportModel):
     executions: int = Field(description="calls that were really executed on a server")
     cost_usd: float | None = Field(description="US dollars, of the runs whose cost is known; null when none is")
     runs_of_unknown_cost: int = Field(description="runs that asked a model and are not in `cost_usd`")
+    judging: JudgeUseReport
 
 
 class GateReport(ReportModel):
@@ -180,6 +190,8 @@ class RunReport(ReportModel):
     cost_usd: float | None = Field(description="US dollars; null when price or tokens are not known")
     rounds: tuple[RoundReport, ...]
     grades: tuple[GradeReport, ...]
+    judgements: tuple[JudgementReport, ...] = Field(description="those that were used, in grading and by mocks")
+    judging: JudgeUseReport
 
 
 class Report(ReportModel):
@@ -193,12 +205,19 @@ class Report(ReportModel):
     exit_code: int
     totals: TotalsReport
     gates: tuple[GateReport, ...]
+    aggregates: tuple[AggregateReport, ...]
     runs: tuple[RunReport, ...]
+    cases: tuple[CaseReport, ...] = Field(description="what each case with each model came to")
+    failures: FailuresReport
+    published: tuple[PublishedSummary, ...] = Field(
+        description="each suite as the published system behind its deciding grader reports it"
+    )
 
 
 def report_of(
     results: Sequence[RunResult],
     quality: Quality,
+    failures: Failures,
     *,
     program_version: str,
     started_at: str,
@@ -213,7 +232,11 @@ def report_of(
         exit_code=exit_code,
         totals=TotalsReport.model_validate(totals_of(results)),
         gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
+        aggregates=tuple(map(aggregate_report, quality.aggregates)),
         runs=tuple(_run(result) for result in results),
+        cases=tuple(case_report(case) for case in quality.cases),
+        failures=failures_report(failures),
+        published=published_summaries(results),
     )
 
 
@@ -236,6 +259,8 @@ def _run(result: RunResult) -> RunReport:
         cost_usd=result.cost_usd,
         rounds=tuple(_round(round_) for round_ in trajectory.rounds),
         grades=tuple(GradeReport.model_validate(grade) for grade in result.grades),
+        judgements=tuple(JudgementReport.model_validate(judgement) for judgement in result.judgements),
+        judging=JudgeUseReport.model_validate(result.judging),
     )
 
 

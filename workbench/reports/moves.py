@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from workbench.grading.grade import RunResult, Status
-from workbench.reports.json_report import Finite, Report, ReportModel
+from workbench.reports.json_report import Report
+from workbench.reports.move_kinds import Move, graded_text, moves_said
 from workbench.reports.paint import Paint
-from workbench.reports.values import score_text
+from workbench.reports.report_model import Finite, ReportModel
 from workbench.reports.visible import one_line
 
 
@@ -21,23 +22,24 @@ class Regraded:
     after: RunResult
 
     @property
+    def move(self) -> Move:
+        """From the recorded grade to that of now."""
+        return Move(self.before, self.after)
+
+    @property
     def moved(self) -> bool:
         """Whether status or score are other ones."""
-        return self.before is None or (self.before.status, self.before.score) != (self.after.status, self.after.score)
+        return self.move.moved
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """A line for each recording whose status or score is another one now, or one that says that there is none."""
+    """A line for each recording whose status or score is another one now, and how many moved from where to where; or
+    one that says that there is none."""
     moved = [each for each in regraded if each.moved]
     for each in moved:
-        before = _said(each.before) if each.before is not None else "not graded"
-        yield f"{one_line(each.recording)}: {before} → {paint(_said(each.after), each.after.status)}"
-    if not moved:
-        yield "nothing moved against the recorded grades"
-
-
-def _said(result: RunResult) -> str:
-    return f"{result.status} {score_text(result.score)}" if result.grades else result.status
+        after = paint(graded_text(each.after), each.after.status)
+        yield f"{one_line(each.recording)}: {graded_text(each.before)} → {after}"
+    yield moves_said(each.move for each in moved) or "nothing moved against the recorded grades"
 
 
 class VerdictReport(ReportModel):

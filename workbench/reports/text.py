@@ -11,9 +11,14 @@ from rich.cells import cell_len
 
 from workbench.analysis.quality import GateResult, Quality
 from workbench.analysis.totals import Totals, totals_of
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import RunResult, disagree
+from workbench.grading.repeats import CaseResult
+from workbench.reports.aggregates import aggregate_lines
+from workbench.reports.cases import DISAGREE, deciders_line, grades_line, repeats_lines
 from workbench.reports.issues import issue_text
+from workbench.reports.judgements import judgement_text, judging_text
 from workbench.reports.paint import Paint, Tone
+from workbench.reports.published import published_lines
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, counted, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
@@ -42,20 +47,24 @@ def text_report(
 ) -> Iterator[str]:
     """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
 
-    `little` leaves out what passed; `much` shows the issues of passed runs too.
+    `little` leaves out what passed; `much` shows the issues of passed runs too, and what each grader says.
     """
     shown = [result for result in results if amount != "little" or result.status not in ("passed", "skipped")]
     if shown:
-        yield from _table(shown, suite_names, width, paint, issues_of_passed=amount == "much")
+        yield from _table(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
         yield ""
     yield from _notice_lines(results, paint)
     yield from (_gate_line(gate, suite_names, paint) for gate in quality.gates)
+    yield from aggregate_lines(quality.aggregates, suite_names, paint)
     models = dict.fromkeys(result.model for result in results)
     if len(models) > 1:
         for model in models:
             mine = totals_of(result for result in results if result.model == model)
             yield from totals_lines(mine, paint, title=one_line(model))
     yield from totals_lines(totals_of(results), paint, title="all" if len(models) > 1 else "")
+    if any(result.grades for result in results):
+        yield deciders_line(results, paint)
+    yield from published_lines(results, suite_names, paint, with_details=amount == "much")
     if any(result.model == BASELINE and result.grades for result in results):
         yield paint(f"  {BASELINE} is a baseline, no language model", "quiet")
 
@@ -97,6 +106,8 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         unknown = totals.runs_of_unknown_cost
         without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
         yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
+    if totals.judging.asked:
+        yield paint(f"  judging: {judging_text(totals.judging)}", "quiet")
     effort = [(totals.retries, "requests made again"), (totals.executions, "calls really executed")]
     if said := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(said)}", "quiet")
@@ -110,7 +121,13 @@ def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
 
 
 def _table(
-    results: list[RunResult], suite_names: Mapping[str, str], width: int, paint: Paint, *, issues_of_passed: bool
+    results: list[RunResult],
+    cases: Sequence[CaseResult],
+    suite_names: Mapping[str, str],
+    width: int,
+    paint: Paint,
+    *,
+    in_full: bool,
 ) -> Iterator[str]:
     model_width = min(max(cell_len(one_line(result.model)) for result in results), MODEL_WIDTH_MAX, width // 4)
     model_width = max(model_width, len("model"))
@@ -123,16 +140,29 @@ def _table(
         + (f"  {'cost':>{COST_WIDTH}}" if with_cost else ""),
         "quiet",
     )
+    ending = _ends_of_repeats(results, cases)
     for result in results:
         title = fit(run_title(result, suite_names), title_width)
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
+        differing = DISAGREE if disagree(result.grades) else " "
         latency = milliseconds(result.trajectory.model_latency_ms) if _answered(result) else "–"
         sign = paint(STATUS_SIGNS[result.status], result.status)
         calls = len(result.trajectory.calls)
         cost = _cost(result) if with_cost else ""
-        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}  {latency:>9}  {calls:>5}{cost}"
-        yield from _details(result, paint, issues_of_passed)
+        yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
+        if in_full and result.grades:
+            yield grades_line(result.grades)
+        yield from _details(result, paint, in_full)
+        if id(result) in ending:
+            yield from repeats_lines(ending[id(result)], paint, with_arguments=in_full)
+
+
+def _ends_of_repeats(results: Sequence[RunResult], cases: Sequence[CaseResult]) -> dict[int, CaseResult]:
+    """By the id of the last one shown of several runs of a case, the case."""
+    case_of = {id(run): case for case in cases if len(case.runs) > 1 for run in case.runs}
+    last = {id(case): run for run in results if (case := case_of.get(id(run))) is not None}
+    return {id(run): case_of[id(run)] for run in last.values()}
 
 
 def _answered(result: RunResult) -> bool:
@@ -144,15 +174,17 @@ def _cost(result: RunResult) -> str:
     return f"  {said:>{COST_WIDTH}}"
 
 
-def _details(result: RunResult, paint: Paint, issues_of_passed: bool) -> Iterator[str]:
+def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
     if result.error is not None:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
-    if result.status == "passed" and not issues_of_passed:
+    if result.status == "passed" and not in_full:
         return
     for grade in result.grades[:1]:
         for issue in grade.issues:
             # Never cut to the width: in a log the end of the line is what someone looks for.
             yield f"    {shortened(issue_text(issue), ISSUE_WIDTH_MAX)}"
+    for judgement in result.judgements if in_full else ():
+        yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
 
 
 def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:

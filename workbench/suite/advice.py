@@ -1,16 +1,16 @@
 """What reads well and still will not do what it says: settings that contradict each other, unknown tools, dates that
-are none, parts not yet built, and checks that `arcade_compatible` cannot express."""
+are none, judges that are none, parts not yet built, and checks that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.suite.checks import Check, Checks, DateTime, Near, critic_of
+from workbench.suite.checks import Check, Checks, DateTime, Judged, Near, critic_of
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
 from workbench.suite.model import Case, ExpectedCall, Mock, Suite
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
-from workbench.suite.unbuilt import UnbuiltPart, unbuilt_in_case, unbuilt_in_suite
+from workbench.suite.unbuilt import unbuilt_parts
 
 _DEFAULT_GRADING = Grading()
 
@@ -22,22 +22,13 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
     yield from _thresholds(suite, None, ())
     known = None if suite.servers else {_comparable(tool.name): tool.name for tool in suite.tools}
     yield from _mock_advice(suite.mocks, ("mocks",), known)
-    reported: set[UnbuiltPart] = set()
-    for part in unbuilt_in_suite(suite):
-        yield _unbuilt(part, part.place)
+    yield from _aggregate_advice(suite)
     for index, case in zip(case_indices, suite.cases, strict=True):
         place: Place = ("cases", index)
-        for part in unbuilt_in_case(suite, case):
-            if part not in reported:
-                yield _unbuilt(part, part.place if part.of_suite else (*place, *part.place))
-            if part.of_suite:
-                reported.add(part)
+        for part in unbuilt_parts(case):
+            said = "a case that needs it ends as an error in this version"
+            yield warning((*place, part), f"`{part}` is not built yet", said)
         yield from _case_advice(suite, case, place, known)
-
-
-def _unbuilt(part: UnbuiltPart, place: Place) -> Finding:
-    what = f'"{part.value}"' if part.value else f"`{part.place[-1]}`"
-    return warning(place, f"{what} is not built yet", "a case that needs it ends as an error in this version")
 
 
 def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
@@ -52,9 +43,9 @@ def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] |
     for at, call in case.written_calls():
         if call.tool is not None:
             yield from _unknown_tool(call.tool, (*place, *at, "tool"), known)
-        yield from _dates(call.args, (*place, *at, "args"))
+        yield from _checks_advice(call.args, (*place, *at, "args"))
     if case.response is not None:
-        yield from _date(case.response, (*place, "response"))
+        yield from _check_advice(case.response, (*place, "response"))
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
 
@@ -115,10 +106,28 @@ def _contradictions(
                 yield warning((*at, "forbidden_args", index), message)
 
 
+def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
+    for place, tag in unknown_tags(suite):
+        known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)}
+        hint = did_you_mean(tag, known) or "an aggregate over no run has no value, and meets no gate"
+        yield warning(place, f"no case has the tag {quoted(tag)}", hint)
+
+
+def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
+    """The tags of aggregates that no case has, with their places."""
+    wanted = [
+        (("aggregates", index, "tags", number), tag)
+        for index, aggregate in enumerate(suite.aggregates)
+        for number, tag in enumerate(aggregate.tags)
+    ]
+    known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)} if wanted else frozenset()
+    yield from (each for each in wanted if each[1] not in known)
+
+
 def _mock_advice(mocks: Sequence[Mock], place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
     for index, mock in enumerate(mocks):
         yield from _unknown_tool(mock.tool, (*place, index, "tool"), known)
-        yield from _dates(mock.when, (*place, index, "when"))
+        yield from _checks_advice(mock.when, (*place, index, "when"))
 
 
 def _unknown_tool(name: str, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
@@ -133,15 +142,18 @@ def _comparable(name: str) -> str:
     return name.replace("-", "_").replace(".", "_").lower()
 
 
-def _dates(checks: Checks | None, place: Place) -> Iterator[Finding]:
+def _checks_advice(checks: Checks | None, place: Place) -> Iterator[Finding]:
     for name, check in (checks or {}).items():
-        yield from _date(check, (*place, name))
+        yield from _check_advice(check, (*place, name))
 
 
-def _date(check: Check, place: Place) -> Iterator[Finding]:
+def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
     if isinstance(check, DateTime) and not _is_moment(check.datetime):
         message = f"{quoted(check.datetime)} cannot be read as a moment: the check never holds"
         yield warning((*place, "datetime"), message, "write it as 2026-05-27T07:30:00")
+    if isinstance(check, Judged) and check.model and (check.model == "offline" or check.model.startswith("replay:")):
+        message = f"{quoted(check.model)} cannot judge: it is no language model"
+        yield warning((*place, "model"), message, "name a language model, or leave `model` out and choose a judge")
 
 
 def _is_moment(text: str) -> bool:

@@ -23,18 +23,21 @@ from pydantic import (
     model_validator,
 )
 
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Checks, PythonReference, Unit
 from workbench.suite.places import Place
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 RepeatRule = Literal["last", "mean", "majority"]
 Transport = Literal["http", "sse"]
+Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance"]
 
 _Item = TypeVar("_Item")
 Items = Annotated[tuple[_Item, ...], Strict(False)]
 """A TOML array, kept as a tuple."""
 
 NonEmpty = Annotated[str, Field(min_length=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Frozen(BaseModel):
@@ -65,9 +68,9 @@ class AccuracyTable(Frozen):
     """Options of the `accuracy` grader as written."""
 
     mode: Literal["exact", "flexible"] | None = None
-    name_only: float | None = None
-    extra_penalty: float | None = None
-    wrong_penalty: float | None = None
+    name_only: Finite | None = None
+    extra_penalty: Finite | None = None
+    wrong_penalty: Finite | None = None
 
 
 class GradingTable(Frozen):
@@ -86,6 +89,32 @@ class Gate(Frozen):
 
     min_score: Unit | None = None
     min_pass_rate: Unit | None = None
+
+
+class StatisticsTable(Frozen):
+    """A number for some statistics; `None` means "not written here"."""
+
+    mean: float | None = None
+    median: float | None = None
+    mode: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    spread: float | None = None
+    variance: float | None = None
+
+
+class Aggregate(Frozen):
+    """One line of a named group: statistics over the suite's runs, and what some of them must reach.
+
+    `of` is one of `workbench.suite.aggregates.MEASURES`; with `tags` only runs of cases that have one of them count.
+    """
+
+    name: NonEmpty
+    of: NonEmpty = "score"
+    tags: Items[str] = ()
+    statistics: Items[Statistic] = ("mean", "median", "mode", "minimum", "maximum", "spread")
+    at_least: StatisticsTable = StatisticsTable()
+    above: StatisticsTable = StatisticsTable()
 
 
 class Server(Frozen):
@@ -253,12 +282,8 @@ class Case(Frozen):
 
     def expected_calls(self) -> Iterator[ExpectedCall]:
         """Expected calls in order, groups flattened in place: the ordered list, then the unordered one; of a chain,
-        those of its steps."""
-        for step in self.steps:
-            if step.tool is not None:
-                yield ExpectedCall(tool=step.tool, args=step.args, forbidden_args=step.forbidden_args)
-        for _, call in self.placed_expected_calls():
-            yield call
+        those of its steps. The same case yields the same objects."""
+        return iter(_expected_calls(self))
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
         """The expected calls outside of steps, with their places in the case."""
@@ -289,6 +314,20 @@ class Case(Frozen):
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
 
+def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
+    return (
+        *(
+            ExpectedCall(tool=step.tool, args=step.args, forbidden_args=step.forbidden_args)
+            for step in case.steps
+            if step.tool is not None
+        ),
+        *(call for _, call in case.placed_expected_calls()),
+    )
+
+
+_expected_calls: ByIdentity[Case, tuple[ExpectedCall, ...]] = ByIdentity(_all_expected_calls)
+
+
 class Suite(Frozen):
     """A whole suite file."""
 
@@ -302,6 +341,7 @@ class Suite(Frozen):
     limits: LimitsTable = LimitsTable()
     grading: GradingTable = GradingTable()
     gate: Gate = Gate()
+    aggregates: Items[Aggregate] = ()
     servers: Items[Server] = ()
     tools: Items[Tool] = ()
     mocks: Items[Mock] = ()

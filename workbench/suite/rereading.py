@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import accumulate
 
+from workbench.suite.advice import unknown_tags
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, derived_id
 from workbench.suite.problems import Problem
@@ -54,6 +55,10 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
         cases = list(alone or ())
         of_now = [file.suite.cases[old] if old is not None else cases.pop(0) for old in kept.cases]
         suite = file.suite.model_copy(update={"cases": tuple(of_now)})
+        if list(unknown_tags(suite)) != list(unknown_tags(file.suite)):
+            return None
+    elif now.header.get("aggregates"):
+        return None
     digest = sha256(now.text.encode("utf-8", errors="surrogatepass")).hexdigest()
     return SuiteFile(file.path, now.text, digest, suite, tuple(problems))
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from workbench.suite.aggregates import MEASURES
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, check_names_in
 from workbench.suite.findings import Finding, code, described, did_you_mean, quoted, table, tables, warning
 from workbench.suite.places import Place
@@ -37,6 +38,11 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     for index, tool in tables(raw.get("tools")):
         yield from _tool_rules(tool, ("tools", index))
     yield from mock_rules(raw.get("mocks"), ("mocks",))
+    for index, aggregate in tables(raw.get("aggregates")):
+        of = aggregate.get("of", "score")
+        if isinstance(of, str) and of not in MEASURES:
+            hint = did_you_mean(of, MEASURES) or 'write "score", "latency_ms", a grader, or one of its numbers'
+            yield Finding(("aggregates", index, "of"), f"there is no {quoted(of)} to aggregate", hint)
 
 
 def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:

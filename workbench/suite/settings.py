@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import Case, Frozen, GraderName, RepeatRule, Suite
 
 
@@ -63,7 +65,11 @@ _Target = TypeVar("_Target", bound=BaseModel)
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
-    """Merge a case's settings into its suite's."""
+    """Merge a case's settings into its suite's; for the same two objects the answer is the same object."""
+    return _settings_under(suite)(case)
+
+
+def _merged_settings(suite: Suite, case: Case) -> CaseSettings:
     return CaseSettings(
         system=case.system if case.system is not None else suite.system,
         models=case.models if case.models is not None else suite.models,
@@ -71,6 +77,11 @@ def settings_of(suite: Suite, case: Case) -> CaseSettings:
         limits=_merged(Limits, suite.limits, case.limits),
         grading=_merged(Grading, suite.grading, case.grading),
     )
+
+
+_settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
+    lambda suite: ByIdentity(partial(_merged_settings, suite)), most=8
+)
 
 
 def _merged(target: type[_Target], *layers: BaseModel) -> _Target:

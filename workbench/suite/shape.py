@@ -17,6 +17,7 @@ from workbench.suite.checks import CHECK_CLASSES, NAMED_WEIGHTS
 from workbench.suite.findings import Finding, code, described, did_you_mean
 from workbench.suite.model import (
     AccuracyTable,
+    Aggregate,
     Annotations,
     Case,
     CriticsTable,
@@ -28,6 +29,7 @@ from workbench.suite.model import (
     LimitsTable,
     Mock,
     Server,
+    StatisticsTable,
     Step,
     Suite,
     Tool,
@@ -46,6 +48,9 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
     **_GRADING,
     ("gate",): ("the gate", Gate),
+    ("aggregates",): ("an aggregate", Aggregate),
+    ("aggregates", "at_least"): ("the gates of an aggregate", StatisticsTable),
+    ("aggregates", "above"): ("the gates of an aggregate", StatisticsTable),
     ("servers",): ("a server", Server),
     ("tools",): ("a tool", Tool),
     ("tools", "annotations"): ("annotations", Annotations),
@@ -66,6 +71,7 @@ ARRAYS_OF_TABLES = frozenset(
         ("servers",),
         ("tools",),
         ("mocks",),
+        ("aggregates",),
         ("cases",),
         ("cases", "mocks"),
         ("cases", "messages"),

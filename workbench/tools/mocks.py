@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside, all_hold
-from workbench.suite.checks import PythonCheck
+from workbench.checks.evaluate import CheckVerdict, Outside, all_hold
+from workbench.suite.checks import Judged, PythonCheck
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
+
+AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
+"""Has a language model judge a value; raises CheckError where that is impossible."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
@@ -60,25 +63,37 @@ class Mocks:
         self._sleep = sleep
         self._answered: Counter[int] = Counter()
 
-    async def plan(self, call: ToolCall) -> PlannedAnswer | None:
+    async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
         """The answer of the first mock whose tool and condition fit, `None` when no mock fits.
 
-        Every plan counts as one call for a mock with `results`. Raises ToolsError when a condition cannot be evaluated.
+        Every plan counts as one call for a mock with `results`. The judge is asked only where all else of a condition
+        holds. Raises ToolsError when a condition cannot be evaluated.
         """
         for index, (mock, source) in enumerate(self._mocks):
-            if mock.tool == call.tool and await self._holds(mock, call):
+            if mock.tool == call.tool and await self._holds(mock, call, judge):
                 self._answered[index] += 1
                 return PlannedAnswer(source, self._answer(mock, call, self._answered[index]))
         return None
 
-    async def _holds(self, mock: Mock, call: ToolCall) -> bool:
-        when = mock.when or {}
+    async def _holds(self, mock: Mock, call: ToolCall, judge: AskJudge | None) -> bool:
+        when, arguments = mock.when or {}, call.arguments
+        # Left among the others, a judged check says that it needs a judge, or that its argument was not given.
+        asked = {
+            name: check
+            for name, check in when.items()
+            if judge is not None and isinstance(check, Judged) and name in arguments
+        }
+        others = {name: check for name, check in when.items() if name not in asked}
         try:
-            if any(isinstance(check, PythonCheck) for check in when.values()):
-                return await in_thread(lambda: all_hold(when, call.arguments, outside=Outside(self._functions.answer)))
-            return all_hold(when, call.arguments)
+            if any(isinstance(check, PythonCheck) for check in others.values()):
+                holds = await in_thread(lambda: all_hold(others, arguments, outside=Outside(self._functions.answer)))
+            else:
+                holds = all_hold(others, arguments)
+            for name, check in asked.items():
+                holds = holds and judge is not None and (await judge(check, arguments[name])).holds
         except CheckError as error:
             raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error
+        return holds
 
     def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Run:
         async def answer(on_progress: OnProgress | None = None) -> ToolAnswer:

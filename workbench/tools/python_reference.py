@@ -20,7 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from workbench.tools.errors import PythonReferenceError, UntrustedError
+from workbench.checks.errors import CheckError
+from workbench.tools.errors import PythonReferenceError, ToolsError, UntrustedError
 from workbench.trajectory.messages import JsonValue
 
 _Result = TypeVar("_Result")
@@ -72,9 +73,13 @@ class PythonFunctions:
         return value
 
     def answer(self, reference: str, value: JsonValue) -> object:
-        """What the function of a `python` check answers. Raises what `function` and the function itself raise."""
+        """What the function of a `python` check answers. Raises what the function raises, and CheckError without one."""
         try:
-            return self.function(reference)(copy.deepcopy(value))
+            function = self.function(reference)
+        except ToolsError as error:
+            raise CheckError(str(error)) from error
+        try:
+            return function(copy.deepcopy(value))
         except SystemExit as error:
             raise PythonReferenceError(f"{reference} tried to end the program") from error
 

@@ -8,7 +8,7 @@ from workbench.checks.evaluate import CallPython
 from workbench.suite.model import Case
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
-from workbench.tools.mocks import Mocks, PlannedAnswer, default_answer, mock_answer
+from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
 from workbench.tools.servers import McpServer
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition
 
@@ -35,9 +35,12 @@ class Toolbox:
         self._mocks = mocks
         self._servers = servers
 
-    async def plan(self, call: ToolCall, step_mock: JsonValue = None) -> PlannedAnswer:
+    async def plan(
+        self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
+    ) -> PlannedAnswer:
         """Who will answer a call, asked once per call: the step's mock, the case's mocks, the suite's, the server, the
         default answer, in this order. A tool that is not on offer and broken arguments are answered by a tool error.
+        `judge` is asked where a mock's condition is judged.
         """
         if step_mock is not None:
             return _ready("step mock", mock_answer(step_mock, call.arguments))
@@ -45,7 +48,7 @@ class Toolbox:
             return _ready("default", ToolAnswer(f"There is no tool named {call.tool}.", is_error=True))
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
-        mocked = await self._mocks.plan(call)
+        mocked = await self._mocks.plan(call, judge)
         if mocked is not None:
             return mocked
         if call.tool in self._servers:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 from workbench.checks.errors import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
-from workbench.grading.grade import CallPairing
-from workbench.grading.run import grade_run
-from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case
+from workbench.grading.grade import CallPairing, RunResult
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.accept import AcceptScreen
 from workbench.tui.state.accept import AcceptError, Proposal, accept_call, accept_missing, accept_run
+from workbench.tui.state.asked import graded_alike, read_now
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.items import CallItem, MissingItem, ResultItem
 from workbench.tui.state.open_suite import OpenSuite
@@ -53,12 +52,12 @@ def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: R
     result = run.result
     if result is None or result.status in BROKEN_OFF:
         raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
-    read = _read(suite, outline)
+    read = read_now(suite, outline)
     if read is None:
         raise AcceptError("this case has errors: correct them first")
-    file, case = read
-    unchanged = run.is_of(suite, outline)
-    pairings = result.grade.pairings if unchanged and result.grade is not None else _pairings(file, case, run)
+    _, now, case = read
+    unchanged = graded_alike(run.planned, now, case)
+    pairings = result.grade.pairings if unchanged and result.grade is not None else _pairings(now, case, result)
     table = suite.document.table(outline.index)
     item, before = screen.run_pane.run_list.item_and_before
     call = before if isinstance(item, ResultItem) else item
@@ -87,35 +86,25 @@ def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRe
         screen.announce("The case says all of that already")
 
 
-def _read(suite: OpenSuite, outline: CaseOutline) -> tuple[SuiteFile, Case] | None:
-    """The case as it is edited now, in a suite that can run; `None` when it has errors."""
-    file = suite.runnable((outline.key,))
-    if file is None or file.suite is None:
-        return None
-    case = next((case for case in file.suite.cases if case.id == outline.id), None)
-    return (file, case) if case is not None else None
-
-
-def _pairings(file: SuiteFile, case: Case, run: RunRecord) -> Sequence[CallPairing]:
-    assert file.suite is not None and run.result is not None
+def _pairings(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
     if case.steps:
         return ()
     try:
-        return grade_critics(case, settings_of(file.suite, case).grading, run.result.trajectory).pairings
+        return grade_critics(case, settings_of(suite, case).grading, result.trajectory).pairings
     except (CheckError, GradingError) as error:
         raise AcceptError(f"the case has changed since this run ({error}); r runs it again") from error
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
     """What the run is worth under the case as it is now, in words."""
-    read = _read(suite, outline)
-    if read is None or read[0].suite is None or run.result is None:
+    now, result = read_now(suite, outline), run.result
+    if now is None or result is None:
         return "the case has errors now"
-    try:
-        grades, status = grade_run(read[0].suite, read[1], run.result.trajectory)
-    except (CheckError, GradingError):
-        return "r runs it again"
-    if status == "passed":
+    if not graded_alike(run.planned, now.suite, now.case):
+        return "the run is being graded anew"
+    if result.status == "passed":
         return "the run passes with it"
-    why = next((issue.why for issue in grades[0].issues if issue.decides), grades[0].reason)
-    return f"the run still comes out {status}: {why}"
+    grade = result.grade
+    reason = grade.reason if grade is not None else result.error or ""
+    why = next((issue.why for issue in (grade.issues if grade is not None else ()) if issue.decides), reason)
+    return f"the run still comes out {result.status}: {why}"

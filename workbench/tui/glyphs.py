@@ -30,7 +30,9 @@ class Glyphs:
     bar: str = "━"
     rest: str = "─"
     unsaved: str = "●"
+    disagree: str = "≠"
     thumb: str = "┃"
+    audit: str = "◇"
 
 
 GLYPHS = Glyphs()

@@ -22,6 +22,9 @@ PLACES: tuple[frozenset[Where], ...] = (
     frozenset({"case", "toml", "everywhere", "move"}),
     frozenset({"run", "everywhere", "move"}),
     frozenset({"tools", "move"}),
+    frozenset({"grades", "move"}),
+    frozenset({"failures", "move"}),
+    frozenset({"audit", "move"}),
 )
 """What is bound at the same time; in none of these may a key mean two things."""
 

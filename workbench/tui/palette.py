@@ -7,7 +7,7 @@ from functools import partial
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from workbench.tui.actions import Action, offered_actions
+from workbench.tui.actions import Action, ScreenName, offered_actions
 from workbench.tui.painting import keymap_of
 
 
@@ -25,7 +25,8 @@ class ActionCommands(Provider):
                 yield Hit(score, self._title(action), partial(self._do, action.id), action.title, None)
 
     def _offered(self) -> list[Action]:
-        return offered_actions(on_tools=self.screen is not self.app.screen_stack[0])
+        screen: ScreenName | None = getattr(self.screen, "NAME", None)
+        return offered_actions(screen)
 
     def _title(self, action: Action) -> Content:
         keys = keymap_of(self.screen).names(action)

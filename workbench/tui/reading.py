@@ -36,7 +36,7 @@ class Reader:
             text, role, sign = _outcome(main.workspace, gone, made, said)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
-            main.announce(text, role, sign, gently=gently)
+            main.announce(text + main.and_moved, role, sign, gently=gently)
             if conflicts and self.is_typing:
                 self.put_off({suite.path: _hash_in(main.workspace, suite) for suite in conflicts})
             elif conflicts:

@@ -84,7 +84,7 @@ class Starter:
                 continue
             if file.suite is not None and not planned:
                 lost = lost or file.path
-            elif planned and self._is_trusted(file):
+            elif planned and self.is_trusted(file):
                 trusted.add(file.path)
             elif planned and must_ask(needs_of(file, self._app.program.models), planned, self._app.program.models):
                 answer = await self._asked(file, planned)
@@ -109,7 +109,7 @@ class Starter:
         from workbench.tui.screens.trust import TrustScreen
 
         refusal = self._refusal(file)
-        if refusal is None and not self._is_trusted(file):
+        if refusal is None and not self.is_trusted(file):
             answer = await self._answer(file, TrustScreen(file.path, self._needs(file), refusing="start nothing"))
             refusal = f"Nothing was started: {file.path.name} is not trusted" if answer == "no" else None
         return refusal
@@ -147,7 +147,8 @@ class Starter:
     def _why_none(self, paths: Sequence[Path]) -> str | None:
         return next(filter(None, (trouble(self._app.main.workspace, path) for path in paths)), None)
 
-    def _is_trusted(self, file: SuiteFile) -> bool:
+    def is_trusted(self, file: SuiteFile) -> bool:
+        """Whether a suite may start, import and call what it names, without asking."""
         needs = needs_of(file, self._app.program.models)
         known = (file.path, needs.fingerprint) in self._trusted_once
         return self._trust_all or known or self._store.is_trusted(file.path, needs)

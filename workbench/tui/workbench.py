@@ -42,6 +42,7 @@ from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
 from workbench.tui.questions import Questions
 from workbench.tui.reading import Reader
+from workbench.tui.rescoring import Rescorer
 from workbench.tui.returning import come_back, left_at, models_again
 from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.saving import Saver
@@ -123,6 +124,8 @@ class Workbench(PaintedApp):
         self.reader = Reader(self)
         self._watch = Watch(self)
         self.main.on_change = self.drafting.changed
+        self.rescorer = Rescorer(self, clock)
+        self.main.on_reading = self.rescorer.follow
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -196,6 +199,7 @@ class Workbench(PaintedApp):
             await self.starter.run(cases, repeats)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        self.rescorer.finish(cases)
         self.main.delivered(cases, batches)
         self._questions.look()
 
@@ -222,7 +226,8 @@ class Workbench(PaintedApp):
                 await self._save_new(run)
 
     async def _save_new(self, run: RunRecord) -> None:
-        if run.result is None:
+        planned, result = run.to_save
+        if result is None:
             return
         folder = recordings_folder(run.path, of_samples=self.starter.is_bundled(run.path))
         secrets = self.program.secrets
@@ -230,9 +235,9 @@ class Workbench(PaintedApp):
             file = await asyncio.to_thread(
                 save_recording,
                 folder,
-                run.planned,
+                planned,
                 run.events,
-                run.result,
+                result,
                 started_at=run.started_at,
                 secrets=secrets,
             )

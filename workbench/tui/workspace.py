@@ -6,7 +6,7 @@ import gc
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
@@ -177,7 +177,8 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
         header = recording.header
         planned = PlannedRun(header.run, file, case, header.model, header.repeat)
         known = models is not None and _is_known(header.model, file, models)
-        return file, RecordedRun(planned, recording, result_of_recording(recording), known)
+        result = replace(result_of_recording(recording), grading=planned.settings.grading)
+        return file, RecordedRun(planned, recording, result, known)
     except RecordingError as error:
         return SuiteFile(path, "", "", None, (Problem(path, None, "", str(error)),)), None
 

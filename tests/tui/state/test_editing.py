@@ -25,6 +25,7 @@ HEADS = (
     'format = 1\nname = "S"\nunknown = 3\n',
     'format = 1\nname = "S"\n\n[grading]\nrepeat_rule = "majority"\n',
     'format = 1\nname = "S"\n\n[grading]\nby = "critics"\nfail_threshold = 0.9\nwarn_threshold = 0.5\n',
+    'format = 1\nname = "S"\n\n[[aggregates]]\nname = "Kind ones"\ntags = ["kind", "other"]\n',
 )
 BLOCKS = (
     '[[cases]]\nname = "One"\nuser = "x"\n',
@@ -33,7 +34,7 @@ BLOCKS = (
     '[[cases]]\nname = "Three"\n',
     '[[cases]]\nid = "one"\nname = "Four"\nuser = "x"\nusr = "typo"\n',
     '[[cases]]\nname = "Five"\n[[cases.steps]]\nuser = "x"\ntool = "say"\nargs = { to = 1 }\n[[cases.steps]]\n',
-    '[[cases]]\nname = "Six"\nuser = "x"\nresponse = { judged = "is kind" }\n',
+    '[[cases]]\nname = "Six"\nuser = "x"\ntags = ["kind"]\nresponse = { judged = "is kind" }\n',
 )
 GAPS = ("\n", "\n\n", "\n\n# alone\n\n")
 NOT_BLOCKS = (

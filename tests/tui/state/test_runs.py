@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.results import result
 from tests.trajectory.scripts import events_of
 from workbench.batches.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
@@ -13,7 +15,7 @@ from workbench.grading.grade import RunResult, Status
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, Paused, Resumed
 from workbench.trajectory.messages import ToolCall, ToolDefinition
-from workbench.tui.state.runs import CaseSummary, Counts, RunBook
+from workbench.tui.state.runs import CaseSummary, Counts, RunBook, deciding_run
 
 PATH = Path("a.toml")
 TEXT = """
@@ -61,6 +63,7 @@ def done(run: PlannedRun, status: Status, score: float | None = None) -> RunDone
             status,
             made.trajectory,
             made.grades,
+            grading=run.settings.grading,
         )
     )
 
@@ -83,14 +86,19 @@ def test_a_case_shows_the_worst_of_its_models_and_the_lowest_score() -> None:
     assert book.summary(ONE) == CaseSummary("warned", 0.85, "done")
 
 
-def test_the_last_repeat_speaks_for_its_model() -> None:
+@pytest.mark.parametrize(
+    ("rule", "status", "first_seen"), [("last", "failed", 2), ("mean", "failed", 2), ("majority", "passed", 1)]
+)
+def test_the_rule_for_repeats_speaks_for_a_model(rule: str, status: Status, first_seen: int) -> None:
     book = RunBook(Clock())
-    runs = plan_runs([parse_suite(TEXT.replace('user = "x"', 'user = "x"\nrepeats = 2', 1), PATH)], models=["offline"])
+    repeated = TEXT.replace('user = "x"', f'user = "x"\nrepeats = 3\ngrading.repeat_rule = "{rule}"', 1)
+    runs = plan_runs([parse_suite(repeated, PATH)], models=["offline"])
     book.apply(BatchStarted("b1", runs))
-    first, second, *_ = runs
-    book.apply(done(second, "passed", 1.0))
-    book.apply(done(first, "failed", 0.0))
-    assert book.summary(ONE) == CaseSummary("passed", 1.0, "done")
+    assert deciding_run(book.runs_of(ONE)) == 2
+    for run, ended, score in ((runs[1], "passed", 1.0), (runs[2], "failed", 0.25), (runs[0], "passed", 1.0)):
+        book.apply(done(run, ended, score))  # type: ignore[arg-type]
+    assert book.summary(ONE) == CaseSummary(status, 0.75, "done")
+    assert deciding_run(book.runs_of(ONE)) == first_seen
 
 
 def test_a_new_run_takes_the_place_of_the_one_before() -> None:

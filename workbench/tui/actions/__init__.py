@@ -4,15 +4,44 @@ from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
-from workbench.tui.actions import editing, form, moving, program, run_pane, running, saving, toml, tools, tree, viewing
-from workbench.tui.actions.action import PANE_TITLES, PANES, Action, Shown, Situation, ToolsNow, View, Where, always
+from workbench.tui.actions import (
+    audit,
+    editing,
+    failures,
+    form,
+    grades,
+    moving,
+    program,
+    run_pane,
+    running,
+    saving,
+    toml,
+    tools,
+    tree,
+    viewing,
+)
+from workbench.tui.actions.action import (
+    PANE_TITLES,
+    PANES,
+    SCREEN_TITLES,
+    Action,
+    ScreenName,
+    Shown,
+    Situation,
+    ToolsNow,
+    View,
+    Where,
+    always,
+)
 
 __all__ = [
     "ACTIONS",
     "BY_ID",
     "PANES",
     "PANE_TITLES",
+    "SCREEN_TITLES",
     "Action",
+    "ScreenName",
     "Shown",
     "Situation",
     "ToolsNow",
@@ -32,6 +61,9 @@ ACTIONS: tuple[Action, ...] = (
     *run_pane.ACTIONS,
     *viewing.ACTIONS,
     *tools.ACTIONS,
+    *grades.ACTIONS,
+    *failures.ACTIONS,
+    *audit.ACTIONS,
     *program.ACTIONS,
     *moving.ACTIONS,
 )
@@ -50,11 +82,11 @@ def bindings_for(where: Where) -> list[BindingType]:
     ]
 
 
-def offered_actions(*, on_tools: bool) -> list[Action]:
-    """What the palette offers, on the main screen or on that of the tools."""
-    if not on_tools:
+def offered_actions(screen: ScreenName | None) -> list[Action]:
+    """What the palette offers on a screen; `None` is the main one."""
+    if screen is None:
         return [action for action in ACTIONS if action.listed]
-    own = [action for action in tools.ACTIONS if action.where == "tools"]
+    own = [action for action in ACTIONS if action.where == screen]
     return [*own, *(action for action in program.ACTIONS if action.listed and action.id not in ("help", "quit"))]
 
 
@@ -66,12 +98,9 @@ def _target(action: Action) -> str:
 
 def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
     """The actions that the bar of keys names, the most wanted first, each with whether it can be taken now."""
-    if now.tools is not None:
-        return [
-            (action, action.why_not(now) is None)
-            for action in tools.ACTIONS
-            if action.label and action.where == "tools"
-        ]
+    if now.screen is not None:
+        own = [action for action in ACTIONS if action.label and action.where == now.screen]
+        return [(action, action.why_not(now) is None) for action in own]
     if now.typing == "toml":
         return [(action, True) for action in toml.TYPING]
     if now.typing is not None:
@@ -86,7 +115,11 @@ def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
     ]
     stopping = ("run.stop", "run.stop_all")
     rest = [action for action in common if action.id not in stopping or now.running]
-    wanted = {"save": now.dirty, "accept": now.pane == "run" and now.shown == "a finished run"}
+    wanted = {
+        "save": now.dirty,
+        "accept": now.pane == "run" and now.shown == "a finished run",
+        "grades": now.pane == "run" and now.graded,
+    }
     next_up = [action for action in rest if wanted.get(action.id)]
     others = [action for action in rest[2:] if action not in next_up]
     return [(action, action.why_not(now) is None) for action in (*rest[:2], *next_up, *own, *others)]

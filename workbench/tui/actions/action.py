@@ -12,9 +12,19 @@ from workbench.tui.state.selection import Pane
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
-Where = Pane | Literal["everywhere", "move", "form", "toml", "tools"]
+ScreenName = Literal["tools", "grades", "failures", "audit"]
+"""The screens with keys of their own, beside the main one."""
+
+SCREEN_TITLES: dict[ScreenName, str] = {
+    "tools": "the tools",
+    "grades": "the grades",
+    "failures": "the failures",
+    "audit": "the audit",
+}
+
+Where = Pane | ScreenName | Literal["everywhere", "move", "form", "toml"]
 """Where a key is bound: in one pane, in one of the case pane's views, on the whole screen, in anything that has lines,
-or on the screen of tools."""
+or on another screen."""
 
 
 View = Literal["form", "toml"]
@@ -49,9 +59,13 @@ class Situation:
     """Runs shown for the selected case."""
     failures: bool = False
     """Whether any case, of those that were run, failed, broke off or was stopped."""
+    failed: bool = False
+    """Whether any run came to the verdict that it failed."""
     cases: int = 0
     """Cases that the tree has at all."""
     shown: Shown = "nothing"
+    graded: bool = False
+    """Whether the run shown has grades."""
     broke_off: bool = False
     """Whether the run shown ended before its end, or was not run at all."""
     has_file: bool = False
@@ -80,6 +94,8 @@ class Situation:
     """What is being typed in the case pane, if anything is: keys are letters then."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions at the form's row cannot be taken, by their ids."""
+    screen: ScreenName | None = None
+    """Which screen is shown, when it is not the main one."""
     tools: ToolsNow | None = None
     """Of the tools screen, when that is what is shown."""
 

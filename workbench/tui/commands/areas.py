@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.tui.commands.accepting import AcceptingCommands
+from workbench.tui.commands.audit import AuditCommands
 from workbench.tui.commands.editing import EditingCommands
+from workbench.tui.commands.failures import FailuresCommands
 from workbench.tui.commands.form import FormCommands
+from workbench.tui.commands.grades import GradesCommands
 from workbench.tui.commands.program import ProgramCommands
 from workbench.tui.commands.running import RunningCommands
 from workbench.tui.commands.saving import SavingCommands
@@ -37,6 +40,9 @@ def methods_of(app: Workbench) -> dict[str, Method]:
         TomlCommands(app),
         ViewingCommands(app),
         ToolsCommands(app),
+        GradesCommands(app),
+        FailuresCommands(app),
+        AuditCommands(app),
         ProgramCommands(app),
     )
     return {name: method for area in areas for name, method in area.methods.items()}

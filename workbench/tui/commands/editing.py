@@ -56,7 +56,7 @@ class EditingCommands:
             return
         for suite, change in went:
             screen.follow_change(suite, change.case)
-            screen.announce(f"{what}: {change.said}")
+            screen.announce(f"{what}: {change.said}{screen.and_moved}")
 
     def _read_again(self, screen: MainScreen) -> None:
         self._app.saver.put_off.clear()

@@ -42,7 +42,7 @@ class ToolsCommands:
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.screens.tools import ToolsScreen
 
-        files, place = _below_cursor(screen)
+        files, place = below_cursor(screen)
         # The form names and checks tools as they are known: servers may have listed others meanwhile.
         self._app.push_screen(ToolsScreen(self._app, files, place, self._forms), lambda _: screen.show_selected())
 
@@ -64,7 +64,7 @@ class ToolsCommands:
         copy_text(self._app, *tools.text_to_copy(), tools.announce)
 
 
-def _below_cursor(screen: MainScreen) -> tuple[Sequence[SuiteFile], str]:
+def below_cursor(screen: MainScreen) -> tuple[Sequence[SuiteFile], str]:
     """The suite that the tree's cursor is in, or all those in its folder, and what to call them."""
     row = screen.suites.selected
     if row is not None and row.open is not None:

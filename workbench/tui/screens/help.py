@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.tui.actions import ACTIONS, PANE_TITLES, Action, Situation
+from workbench.tui.actions import ACTIONS, PANE_TITLES, SCREEN_TITLES, Action, Situation, Where
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.keymap import Keymap
 from workbench.tui.painting import keymap_of
@@ -27,6 +27,7 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
     (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
     (GLYPHS.running, "running", "waiting or running"),
     (GLYPHS.missing, "failed", "a call that was expected and never came"),
+    (GLYPHS.disagree, "warned", "graders disagree whether the run fails; g shows why"),
 )
 
 
@@ -52,11 +53,13 @@ class HelpScreen(Dialog[None]):
 
 def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
     """Every action by where it applies, with the reason of those that cannot be taken now."""
-    on_tools = now.tools is not None
-    here = "the tools" if on_tools else PANE_TITLES[now.pane]
-    places = ("tools",) if on_tools else (now.pane, now.view) if now.pane == "case" else (now.pane,)
+    main = now.screen is None
+    here = SCREEN_TITLES[now.screen] if now.screen is not None else PANE_TITLES[now.pane]
+    places: tuple[Where, ...] = (now.screen,) if now.screen is not None else (now.pane,)
+    if main and now.pane == "case":
+        places = (now.pane, now.view)
     own = [a for a in ACTIONS if a.where in places and keymap.keys(a)]
-    everywhere = [a for a in ACTIONS if a.where == "everywhere" and keymap.keys(a) and not on_tools]
+    everywhere = [a for a in ACTIONS if a.where == "everywhere" and keymap.keys(a) and main]
     moving = [action for action in ACTIONS if action.where == "move"]
     lines: list[Line] = []
     for title, actions in ((f"Here, in {here}", own), ("Everywhere", everywhere), ("Moving", moving)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from workbench.tui.actions import BY_ID, PANES, bindings_for
+from workbench.tui.auditing import Auditor
 from workbench.tui.commands import Commands
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.main_bars import MainBars
@@ -94,8 +95,13 @@ class MainScreen(Screen[None]):
         self.desk = Desk()
         self.on_change: Callable[[OpenSuite], None] = lambda suite: None
         """Told of every suite whose document has changed."""
+        self.on_reading: Callable[[Iterable[OpenSuite]], str] = lambda suites: ""
+        """Told of suites that may say something else now; says which grades that moved, in words."""
+        self.moved = ""
+        """Which grades the last change moved."""
         self._resting: Timer | None = None
         self._bars = MainBars(self)
+        self.auditor = Auditor(self, known_tools.listings)
         self._shown: tuple[Pane, ...] = PANES
 
     def compose(self) -> ComposeResult:
@@ -148,6 +154,7 @@ class MainScreen(Screen[None]):
         else:
             self.suites.reload(self.desk.suites, workspace.roots)
         self.workspace = workspace
+        self._follow_grades(self.desk.suites)
         tree.message = tree_message(self.suites.filter)
         tree.move_cursor(self.suites.cursor)
         self.show_selected()
@@ -191,10 +198,24 @@ class MainScreen(Screen[None]):
         """Show a suite whose document is another one now; what was typed is on the disk before it is on the screen."""
         self.on_change(suite)
         tree = self.query_one("#suites", SuiteTree)
-        if self.suites.changed(suite, index) or tree.cursor != self.suites.cursor:
+        is_other = self.suites.changed(suite, index)
+        self._follow_grades((suite,))
+        if is_other or tree.cursor != self.suites.cursor:
             tree.move_cursor(self.suites.cursor)
         tree.repaint()
         self.show_selected()
+        if self.moved:
+            self.announce(self.moved, gently=True)
+
+    def _follow_grades(self, suites: Iterable[OpenSuite]) -> None:
+        self.moved = self.on_reading(suites)
+        if self.moved:
+            self.suites.follow_status(self.book)
+
+    @property
+    def and_moved(self) -> str:
+        """What the last change moved, to be added to what is said of it."""
+        return f"; {self.moved}" if self.moved else ""
 
     def add(self, suite: OpenSuite) -> None:
         """Open one more suite, which need not be on the disk."""
@@ -228,6 +249,7 @@ class MainScreen(Screen[None]):
     def show_selected(self) -> None:
         """Let the other panes show what the tree's cursor stands on."""
         self._stop_resting()
+        self.auditor.look_soon()
         self.chosen_run = deciding_run(self.runs_shown)
         self.case_pane.show(self.suites)
         self.show_run()
@@ -266,6 +288,11 @@ class MainScreen(Screen[None]):
             self._bars.show_status()
         if batches:
             self._bars.tick_while_running()
+
+    def follow_grades(self) -> None:
+        """Grades of many runs are others now: a filter that asks for them finds others."""
+        if self.suites.follow_status(self.book):
+            self.query_one("#suites", SuiteTree).follow_state()
 
     # Panes
 

@@ -23,7 +23,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings
 from workbench.tools.server_status import ServerStatus
-from workbench.tui.actions import BY_ID, Situation, ToolsNow, bindings_for, shown_keys
+from workbench.tui.actions import BY_ID, ScreenName, Situation, ToolsNow, bindings_for, shown_keys
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.screens.help import HelpScreen
@@ -60,7 +60,8 @@ class ToolsScreen(Screen[None]):
     ToolsScreen.one #tool-column { border-left: none; }
     ToolsScreen #tools-filter { height: 1; border: none; padding: 0 1; background: $panel; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("tools")
+    NAME: ClassVar[ScreenName] = "tools"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
     AUTO_FOCUS = "#tools-list"
 
     def __init__(
@@ -136,6 +137,7 @@ class ToolsScreen(Screen[None]):
             self.announce(status.reason, "error", GLYPHS.error)
         if self.is_mounted and self.state.take(key, status, self._now()):
             self._workbench.main.known_tools.forget()
+            self._workbench.main.auditor.forget()
             self.run_worker(self._lint(), group="tools")
         self._show_state()
 
@@ -219,7 +221,7 @@ class ToolsScreen(Screen[None]):
         server = row.shelf.state if row is not None and row.shelf.server is not None and row.kind != "suite" else None
         now = ToolsNow(on_tool=row is not None and row.tool is not None, server=server)
         running = len(self._workbench.main.book.under_way())
-        return Situation(running=running, has_text=row is not None, tools=now)
+        return Situation(screen=self.NAME, running=running, has_text=row is not None, tools=now)
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the registry, or say why it cannot be taken."""

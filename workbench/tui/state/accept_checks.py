@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
-from workbench.grading.critics import judge
+from workbench.grading.critic_pairing import judge
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
 from workbench.suite.moments import read_moment
 from workbench.suite.render import one_line

@@ -106,10 +106,12 @@ class MissingItem:
 
 @dataclass(slots=True)
 class OutcomeItem:
-    """How the run ended and, once it is graded, what it is worth."""
+    """How the run ended and, once it is graded, what it is worth; `former` is what it was when it ran, where it was
+    graded anew since."""
 
     finish: RunFinished | None = None
     result: RunResult | None = None
+    former: RunResult | None = None
     issues: tuple[Issue, ...] = ()
 
 

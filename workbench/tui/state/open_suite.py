@@ -72,6 +72,8 @@ class OpenSuite:
         self._known: list[tuple[SuiteText, SuiteFile]] = []
         """What was read last and, when that cannot run, what could last."""
         self._broken: tuple[SuiteFile, frozenset[int]] | None = None
+        self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None
+        """What was last left of which document to run cases from."""
         self._compared: tuple[Document, SuiteFile, bool] | None = None
         self._said_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
         """Of the file on the disk: the texts of its cases, and which objects their tables are."""
@@ -212,7 +214,9 @@ class OpenSuite:
         wanted = frozenset(
             case.index for case in self.cases if case.key in case_ids and case.index not in document.loose
         )
-        cut = parse_suite(document.only(wanted), self.path) if wanted else None
+        if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
+            self._cut = (document, wanted, parse_suite(document.only(wanted), self.path) if wanted else None)
+        cut = self._cut[2]
         return cut if cut is not None and cut.suite is not None else None
 
     def change(self, document: Document, said: str, group: Hashable | None = None, case: str | None = None) -> bool:

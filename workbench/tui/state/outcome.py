@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult, Status, disagree
 from workbench.reports.issues import issue_text
+from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import tokens_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import FinishReason
@@ -38,6 +39,8 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         return [(Span(f" {GLYPHS.running} grading", "running"),)]
     result = item.result
     lines = [cut_line(_verdict(result), width)]
+    if item.former is not None and Move(item.former, result).moved:
+        lines += _paragraph(f"graded anew; was {graded_text(item.former)} when it ran", "muted", width)
     grade = result.grade
     if result.status == "error":
         lines += _paragraph(result.error or "the run broke off without a word", "error", width)
@@ -68,7 +71,10 @@ def _verdict(result: RunResult) -> Line:
     if grade.score is not None:
         line = (*line, Span(f"  {score(grade.score)}", "strong"))
     named = grade.grader if grade.verdict != "not applicable" else f"{grade.grader} does not apply"
-    return (*line, Span(f"  {named}", "muted"))
+    line = (*line, Span(f"  {named}", "muted"))
+    if disagree(result.grades):
+        line = (*line, Span(f"  {GLYPHS.disagree} graders disagree: g", "warned"))
+    return line
 
 
 def _facts(result: RunResult) -> str:

@@ -6,10 +6,11 @@ never a reason to fail.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import Issue, RunResult
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -34,6 +35,7 @@ from workbench.tui.state.items import (
     CallItem,
     Item,
     MessageItem,
+    MissingItem,
     NoticeItem,
     OutcomeItem,
     ResultItem,
@@ -120,27 +122,38 @@ class RunView:
             case RunFinished() as finish:
                 self._end(finish)
 
-    def grade(self, result: RunResult, expected: Sequence[PlacedCall] = ()) -> None:
+    def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
         """Put the grade where it belongs: verdicts and issues to their calls, missing calls where they were expected.
-        `expected` are the case's expected calls with their places. Only the first grade counts."""
-        if self.graded:
-            return
+        `expected` are the case's expected calls with their places. It takes the place of any grade before it; `former`
+        is then what the run came to when it ran."""
         if self._outcome is None:
             self._outcome = self._append(OutcomeItem())
         if (asked := self._asked()) is not None:
             asked.over = True
+        before = self._take_missing()
         grade = result.grade
         issues = grade.issues if grade is not None else ()
         pairings = grade.pairings if grade is not None else ()
+        outcome = self.items[self._outcome]
+        assert isinstance(outcome, OutcomeItem)
+        touched: set[int] = {id(outcome)}
+        issues_of: defaultdict[int | None, tuple[Issue, ...]] = defaultdict(tuple)
+        for issue in issues:
+            issues_of[issue.call] += (issue,)
+        verdicts_of = {pairing.call: pairing.arguments for pairing in reversed(pairings)}
         for place, index in enumerate(self._order):
             call = self.items[index]
             assert isinstance(call, CallItem)
-            call.issues = tuple(issue for issue in issues if issue.call == place)
-            call.verdicts = next((pairing.arguments for pairing in pairings if pairing.call == place), ())
-        outcome = self.items[self._outcome]
-        assert isinstance(outcome, OutcomeItem)
-        outcome.result = result
+            found, verdicts = issues_of[place], verdicts_of.get(place, ())
+            if (found, verdicts) != (call.issues, call.verdicts):
+                call.issues, call.verdicts = found, verdicts
+                touched.add(id(call))
+        outcome.result, outcome.former = result, former
         placed = missing_calls(pairings, issues, expected, self._order, self._outcome)
+        if placed == before:
+            placed = before  # the very same items: one may be unfolded, or under the cursor
+        else:
+            self._rebuilt = True
         shown = {issue.expected_call for _, item in placed for issue in item.issues}
         outcome.issues = tuple(
             issue
@@ -150,7 +163,20 @@ class RunView:
         )
         for index, item in reversed(placed):
             self._insert(index, item)
-        self.graded = self._rebuilt = True
+        self._changed.update(index for index, item in enumerate(self.items) if id(item) in touched)
+        self._rebuilt = self._rebuilt or not self.graded
+        self.graded = True
+
+    def _take_missing(self) -> list[tuple[int, MissingItem]]:
+        """Take the missing calls out; each with the index of the item before which it stood, without the others."""
+        taken: list[tuple[int, MissingItem]] = []
+        for index in range(len(self.items) - 1, -1, -1):
+            item = self.items[index]
+            if isinstance(item, MissingItem):
+                del self.items[index]
+                taken.append((index, item))
+                self._move_from(index, -1)
+        return [(index - number, item) for number, (index, item) in enumerate(reversed(taken))]
 
     def take_changes(self) -> tuple[bool, list[int]]:
         """Whether items were put in between, and the indices of those that changed since this was last asked."""
@@ -286,13 +312,16 @@ class RunView:
 
     def _insert(self, index: int, item: Item) -> None:
         self.items.insert(index, item)
-        moved = {call: at + 1 if at >= index else at for call, at in self._calls.items()}
-        self._calls = moved
-        self._order = [at + 1 if at >= index else at for at in self._order]
+        self._move_from(index, 1)
+
+    def _move_from(self, index: int, by: int) -> None:
+        """What stood at an index, or below, is elsewhere now."""
+        self._calls = {call: at + by if at >= index else at for call, at in self._calls.items()}
+        self._order = [at + by if at >= index else at for at in self._order]
         if self._round is not None and self._round >= index:
-            self._round += 1
+            self._round += by
         if self._outcome is not None and self._outcome >= index:
-            self._outcome += 1
+            self._outcome += by
 
 
 def _message_item(message: Message, number: int) -> MessageItem:

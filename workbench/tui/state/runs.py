@@ -11,8 +11,10 @@ from typing import Literal
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.engine.permission import ExecutionQuestion
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.grade import RunResult, Status, disagree
+from workbench.grading.repeats import case_result, case_results
 from workbench.trajectory.events import Event, Paused, Resumed
+from workbench.tui.state.asked import graded_alike, read_now, same_question
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_view import RunView
@@ -39,7 +41,8 @@ _WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "ski
 @dataclass
 class RunRecord:
     """One run, from the moment it was planned. `recorded` says that it comes from a recording; `started_at` is the time
-    of day, ISO 8601, of its first event."""
+    of day, ISO 8601, of its first event. `planned` has the case by which `result` is graded, which may say something
+    else than when the run was made."""
 
     planned: PlannedRun
     batch: str = ""
@@ -54,6 +57,8 @@ class RunRecord:
     held: bool = False
     """Whether it waits for a person."""
     saved_in: Path | None = None
+    original: tuple[PlannedRun, RunResult] | None = None
+    """How it was planned and graded when it ran, where it was graded anew since."""
 
     @property
     def run_id(self) -> str:
@@ -80,19 +85,24 @@ class RunRecord:
         return self.planned.repeat
 
     @property
-    def suite_hash(self) -> str:
-        return self.planned.file.hash
+    def made(self) -> PlannedRun:
+        """The run as it was planned and made."""
+        return self.original[0] if self.original is not None else self.planned
 
     def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
-        """Whether the run was made of the case, and under the suite's settings, as they are now."""
-        now = suite.file.suite
-        if now is None or case is None or self.planned.file.suite is None:
-            return suite.file.hash == self.suite_hash
-        if now is self.planned.file.suite:
-            return True
-        rest = {"cases": ()}
-        same_settings = now.model_copy(update=rest) == self.planned.file.suite.model_copy(update=rest)
-        return same_settings and now.cases[case.index] == self.planned.case
+        """Whether the model was asked what the case asks now, and the run is graded by what the case expects now."""
+        now = read_now(suite, case) if case is not None else None
+        if now is None:
+            return suite.file.hash == self.planned.file.hash
+        return same_question(self.made, now.suite, now.case) and graded_alike(self.planned, now.suite, now.case)
+
+    @property
+    def to_save(self) -> tuple[PlannedRun, RunResult | None]:
+        """What a recording holds of it: what it comes to now; where the case asks something else by now, what it came to
+        when it ran."""
+        if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
+            return self.planned, self.result
+        return self.original
 
     def add(self, event: Event) -> None:
         """Take one more event."""
@@ -107,6 +117,16 @@ class RunRecord:
         self.spent = Spend() if self.recorded else spend_of(self.model, result)
         self.view.grade(result, tuple(self.planned.case.placed_expected_calls()))
 
+    def grade_anew(self, planned: PlannedRun, result: RunResult) -> None:
+        """Take another grade: by the case in `planned`, which is that of now."""
+        if self.result is not None and self.original is None:
+            self.original = (self.planned, self.result)
+        elif self.original is not None and planned is self.original[0]:
+            self.original = None
+        self.planned, self.result, self.saved_in = planned, result, None
+        former = self.original[1] if self.original is not None else None
+        self.view.grade(result, tuple(planned.case.placed_expected_calls()), former)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -120,13 +140,15 @@ class Question:
 class CaseSummary:
     """A case at a glance: the worst status and the lowest score among its models, and how far its runs are.
 
-    A model counts with the last of its repeats.
+    A model counts with what its repeats come to by the case's rule.
     """
 
     status: Status | None = None
     score: float | None = None
     stage: Stage | None = None
     held: bool = False
+    disagree: bool = False
+    """Whether one of those runs would fail under one grader, and not under another."""
 
 
 _NEVER_RUN = CaseSummary()
@@ -179,8 +201,8 @@ class RunBook:
         self._last_batch: str | None = None
         self._going: dict[CaseKey, list[RunRecord]] = {}
         self._summaries: dict[CaseKey, CaseSummary] = {}
-        self._totals: tuple[Spend, bool] | None = None
-        """What the latest runs used, and whether any failed; `None` when that is to be added up again."""
+        self._totals: tuple[Spend, frozenset[Status]] | None = None
+        """What the latest runs used, and how any of them ended; `None` when that is to be added up again."""
         self._counted: Tally[CaseKey] = Tally()
         self._uncounted: set[CaseKey] = set()
         self._revisions: dict[Path, int] = {}
@@ -233,6 +255,23 @@ class RunBook:
             self._totals = None
             self._touch(record)
 
+    def finished(self, case: CaseKey) -> list[RunRecord]:
+        """The runs of a case that are over."""
+        return [run for run in self._latest.get(case, {}).values() if run.result is not None]
+
+    def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
+        """Give a run that is over another grade: by the case in `planned`. What is known of other cases stays so, and
+        what is known of this one as far as nothing in it is another."""
+        case = (run.path, run.case_id)
+        before, status = self.summary(case), run.result.status if run.result is not None else None
+        run.grade_anew(planned, result)
+        self._summaries.pop(case, None)
+        if result.status != status:
+            self._totals = None
+            self._uncounted.add(case)
+        if self.summary(case) != before:
+            self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
+
     @property
     def questions(self) -> tuple[Question, ...]:
         """What is asked and not answered yet, the oldest first. A run that goes on or ends asks no more."""
@@ -245,6 +284,10 @@ class RunBook:
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
         """The latest runs of a case, in the order of models and repeats, recorded ones last."""
         return list(self._latest.get(case, {}).values())
+
+    def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
+        """Of the latest runs of a case, those that speak for it: recorded ones only where there are no others."""
+        return _counting(self._latest.get(case, {}))
 
     def summary(self, case: CaseKey) -> CaseSummary:
         """What the tree shows of a case."""
@@ -282,17 +325,22 @@ class RunBook:
     @property
     def any_failed(self) -> bool:
         """Whether the latest run of any case failed, broke off or was stopped."""
+        return not RUN_AGAIN.isdisjoint(self.endings)
+
+    @property
+    def endings(self) -> frozenset[Status]:
+        """How the latest runs of all cases ended."""
         return self._added_up()[1]
 
     def spend(self) -> Spend:
         """What the latest runs of all cases used."""
         return self._added_up()[0]
 
-    def _added_up(self) -> tuple[Spend, bool]:
+    def _added_up(self) -> tuple[Spend, frozenset[Status]]:
         if self._totals is None:
             latest = [run for runs in self._latest.values() for run in runs.values()]
-            failed = any(run.result is not None and run.result.status in RUN_AGAIN for run in latest)
-            self._totals = total(run.spent for run in latest), failed
+            endings = frozenset(run.result.status for run in latest if run.result is not None)
+            self._totals = total(run.spent for run in latest), endings
         return self._totals
 
     def progress(self) -> Progress:
@@ -351,8 +399,12 @@ class RunBook:
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Which of a case's runs to look at first: the last repeat of the first model, which speaks for it."""
-    return max((index for index, run in enumerate(runs) if _is_like(run, runs[0])), default=0)
+    """Which of a case's runs to look at first: of the first model the last repeat that ended as the case did by its
+    rule; the last repeat while there is none."""
+    of_model = [index for index, run in enumerate(runs) if _is_like(run, runs[0])]
+    ended = [(index, result) for index in of_model if (result := runs[index].result) is not None]
+    status = case_result([result for _, result in ended]).status if len(ended) == len(of_model) > 0 else None
+    return max((index for index, result in ended if result.status == status), default=max(of_model, default=0))
 
 
 def _is_like(run: RunRecord, other: RunRecord) -> bool:
@@ -368,14 +420,10 @@ def _counting(runs: Mapping[_Kind, RunRecord]) -> list[RunRecord]:
 def _summarised(runs: list[RunRecord]) -> CaseSummary:
     stages = {run.stage for run in runs}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
-    # The last repeat speaks for its model.
-    last = {run.model: run.result for run in sorted(runs, key=_repeat) if run.result is not None}
-    results = list(last.values())
-    statuses = {result.status for result in results}
+    results = [run.result for run in runs if run.result is not None]
+    models = case_results(results)
+    statuses = {model.status for model in models}
     worst = next((status for status in _WORST_FIRST if status in statuses), None)
-    scores = [result.score for result in results if result.score is not None]
-    return CaseSummary(worst, min(scores, default=None), stage, any(run.held for run in runs))
-
-
-def _repeat(run: RunRecord) -> int:
-    return run.repeat
+    scores = [model.score for model in models if model.score is not None]
+    at_odds = any(disagree(result.grades) for result in results)
+    return CaseSummary(worst, min(scores, default=None), stage, any(run.held for run in runs), at_odds)

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.suite.disk import shown_name
+from workbench.tui.state.audits import AuditBook
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.runs import CaseKey, RunBook
 from workbench.tui.state.tree_filter import Search, with_status
@@ -60,6 +61,8 @@ class TreeState:
         self.rows: list[Row] = []
         self.cursor = 0
         self.filter = ""
+        self.audits = AuditBook()
+        """What is known of cases that ask too little or what cannot be."""
         self._roots = tuple(roots)
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []
@@ -176,6 +179,21 @@ class TreeState:
         row = self.selected
         if text and (row is None or row.case is None):
             self.cursor = self._first_case()
+
+    def follow_status(self, book: RunBook) -> bool:
+        """Find anew what a filter for statuses wants; whether it wants anything else. The selected case stays shown."""
+        if self._of_status is None:
+            return False
+        row = self.selected
+        wanted = with_status(list(self._of_suites.values()), self.filter, book) or frozenset()
+        if row is not None and row.case is not None:
+            wanted |= {(row.key.path, row.case.key)}
+        if wanted == self._of_status:
+            return False
+        self._of_status = wanted
+        self._shown = {}
+        self._rebuild()
+        return True
 
     def select(self, path: Path, case: str | None = None) -> bool:
         """Put the cursor on a case, by its key, or on a suite, opening what hides it; whether there is such a row."""

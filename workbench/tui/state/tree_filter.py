@@ -97,7 +97,8 @@ class Search:
 def with_status(suites: Sequence[SuiteRows], text: str, book: RunBook) -> frozenset[CaseKey] | None:
     """The cases that are as the `status:` words of a filter ask for; `None` when it has none.
 
-    What follows may be the beginning of a status, or of `running`, `never` (run), `unsaved` or `broken`.
+    What follows may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree`
+    (the graders do).
     """
     asked = [word.removeprefix(STATUS) for word in text.casefold().split() if word.startswith(STATUS)]
     if not asked:
@@ -141,4 +142,5 @@ _TESTS: dict[str, _Test] = {
     "never": lambda suite, case, summary: summary.status is None and case.skip is None,
     "unsaved": lambda suite, case, summary: suite.is_changed(case.index),
     "broken": lambda suite, case, summary: case.index in suite.broken_cases,
+    "disagree": lambda suite, case, summary: summary.disagree,
 }

@@ -14,6 +14,7 @@ from workbench.tui.state.words import many, score
 INDENT = 2
 
 _UNSAVED: Line = (Span(f" {GLYPHS.unsaved}", "running"),)
+_AUDIT: Line = (Span(f" {GLYPHS.audit}", "warned"),)
 
 
 def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
@@ -25,7 +26,7 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
             sign, result = _case(row, book.summary((row.key.path, row.key.part)))
             fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
             changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
-            marks = _UNSAVED if changed else EMPTY
+            marks = (*(_UNSAVED if changed else EMPTY), *(_AUDIT if tree.audits.is_marked(row) else EMPTY))
             return _marked((indent, sign, Span(fold, "muted"), Span(f" {name}")), marks, result, width)
         case "step":
             number, _, tool = name.partition(" ")
@@ -89,7 +90,8 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
         skipped = row.case is not None and row.case.skip is not None
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
     sign, role = STATUS_SIGNS[summary.status]
-    return Span(sign, role), _result(summary.status, summary.score, role)
+    at_odds: Line = (Span(f"{GLYPHS.disagree} ", "warned"),) if summary.disagree else EMPTY
+    return Span(sign, role), (*at_odds, *_result(summary.status, summary.score, role))
 
 
 def _result(status: Status, value: float | None, role: Role) -> Line:

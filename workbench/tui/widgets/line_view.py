@@ -65,6 +65,10 @@ class LineView(Widget, can_focus=True):
         """One line, at most `text_width` cells wide."""
         raise NotImplementedError
 
+    def first_of(self, index: int) -> int:
+        """Where the cursor is when it is on a line: on the first of several that belong together."""
+        return index
+
     def moved(self) -> None:
         """The user moved the cursor or the window."""
 
@@ -138,7 +142,7 @@ class LineView(Widget, can_focus=True):
         cursor = self.cursor if self.has_cursor else -1
         there: Ground = "cursor" if self.has_focus else self.RESTING_GROUND
         return [
-            (self.line_at(index), there if index == cursor else self.GROUND, index - top in thumb)
+            (self.line_at(index), there if self.first_of(index) == cursor else self.GROUND, index - top in thumb)
             if index < count
             else (EMPTY, self.GROUND, False)
             for index in range(top, top + height)
@@ -211,7 +215,7 @@ class LineView(Widget, can_focus=True):
             self.repaint()
             self.moved()
         elif self.has_cursor and index < self.line_count():
-            again = index == self.cursor
+            again = self.first_of(index) == self.cursor
             self.move_cursor(index)
             self.moved()
             if again:

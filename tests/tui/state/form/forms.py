@@ -34,6 +34,18 @@ mode = "flexible"
 [gate]
 min_score = 0.85
 
+[[aggregates]]
+name = "Strict"
+of = "trajectory.all_pass"
+tags = ["demo"]
+statistics = ["mean", "variance"]
+at_least = { mean = 0.5, minimum = 0 }
+
+[[aggregates]]
+name = "Strict"
+[aggregates.above]
+mean = 0.9
+
 [[servers]]
 name = "home"
 command = ["python", "smart home.py"]

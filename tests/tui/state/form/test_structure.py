@@ -168,3 +168,9 @@ def test_copies_have_names_of_their_own() -> None:
     assert [tool["name"] for tool in at(edit, "tools")] == ["set_lights", "lock_door", "lock_door_2"]
     edit = made(duplicated(FORMS[0], row_named(FORMS[0], "messages", 1, "tool_calls", 0)))
     assert [call["id"] for call in at(edit, "messages", 1, "tool_calls")] == ["c1", "c1_2"]
+
+
+def test_an_aggregate_is_added_by_its_name() -> None:
+    edit = add(FORMS[None], ("aggregates", 0), "Careful")
+    assert edit.said == "the aggregate Careful added"
+    assert at(edit, "aggregates", 1) == {"name": "Careful"}

@@ -108,6 +108,7 @@ _ITEMS = {
     "steps": "the step",
     "servers": "the server",
     "tools": "the tool",
+    "aggregates": "the aggregate",
 }
 
 

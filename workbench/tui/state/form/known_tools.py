@@ -29,7 +29,7 @@ class KnownTools:
     """Remembers the tools of suites by their headers, so that asking again costs nothing."""
 
     def __init__(self, listings: Listings) -> None:
-        self._listings = listings
+        self.listings = listings
         self._known: dict[Path, tuple[Mapping[str, object], tuple[ToolDefinition, ...]]] = {}
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
@@ -38,7 +38,7 @@ class KnownTools:
         if known is None or known[0] is not header:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()
-            known = self._known[path] = (header, tools_of_suite(header, path, self._listings))
+            known = self._known[path] = (header, tools_of_suite(header, path, self.listings))
         return known[1]
 
     def forget(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.suite.model import Suite
+from workbench.suite.aggregates import MEASURES, STATISTICS
+from workbench.suite.model import Aggregate, Suite
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.tui.state.form.fields import Field, as_it_stands, field_row
@@ -42,6 +43,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     yield from mocks_section(source)
     for key in ("limits", "grading", "gate"):
         yield from settings_rows(source, key, rare=False)
+    yield from section(source, "aggregates", _aggregate_rows, rare=True)
     yield from unknown_rows(table, (), 0, tuple(Suite.model_fields))
 
 
@@ -97,6 +99,26 @@ def _tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
     hints = [Field("title", "text", rare=True), *(Field(hint, "yes_no", "not said", rare=True) for hint in _HINTS)]
     rows = [field_row(annotations, at, hint, indent + 2) for hint in hints]
     yield from [*rows, *unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))]
+
+
+def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[FormRow]:
+    yield _named(place, aggregate)
+    indent = 1 + DETAIL
+    fields = (
+        Field("of", "choice", "score", choices=MEASURES),
+        Field("tags", "names", "all cases"),
+        Field("statistics", "names", ", ".join(Aggregate.model_fields["statistics"].default)),
+    )
+    yield from (field_row(aggregate, place, field, indent) for field in fields)
+    yield from unknown_rows(aggregate, place, indent, tuple(Aggregate.model_fields))
+    for key in ("at_least", "above"):
+        at, written = (*place, key), aggregate.get(key, {})
+        if not isinstance(written, dict):
+            yield as_it_stands(at, indent, written)
+            continue
+        yield FormRow("section", at, indent, key, absent=not written, note="" if written else "none")
+        rows = [field_row(written, at, Field(name, "number", rare=True), indent + 2) for name in STATISTICS]
+        yield from [*rows, *unknown_rows(written, at, indent + 2, STATISTICS)]
 
 
 def _named(place: Place, table: Table) -> FormRow:

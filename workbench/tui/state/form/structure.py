@@ -27,7 +27,8 @@ from workbench.tui.state.form.templates import expected_call, first_value, new_m
 from workbench.tui.state.form.typed import CellError, read_text
 
 CALL_LISTS = ("ordered", "unordered", "disallowed")
-_NAMED = ("servers", "tools")
+_NAMED = {"servers": "server", "tools": "tool", "aggregates": "aggregate"}
+"""Lists whose elements are called by name, and what one of them is."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +270,7 @@ def _result(source: FormSource, place: Place) -> Adding:
 
 
 def _named_item(source: FormSource, place: Place) -> Adding:
-    kind = "tool" if place[0] == "tools" else "server"
+    kind = _NAMED[str(place[0])]
 
     def make(answer: str) -> Edit:
         item: Table = {"name": _name(answer)}

@@ -1,0 +1,28 @@
+"""Runs of one case, graded as the engine grades them, with the case they were graded by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.trajectories import CallSpec, trajectory_of
+from workbench.grading.grade import RunResult
+from workbench.grading.run import grade_run
+from workbench.suite.model import Case, Suite
+from workbench.trajectory.trajectory import Trajectory
+
+GradedRun = tuple[RunResult, Case]
+
+
+def graded(case: Case, trajectory: Trajectory, number: int = 0, **grading: Any) -> GradedRun:
+    """A run of the case, graded by a suite with these settings."""
+    suite = Suite.model_validate({"format": 1, "name": "suite", "cases": [case], "grading": grading})
+    grades, status = grade_run(suite, case, trajectory)
+    return (
+        RunResult(f"run-{number}", "suite.toml", case.id, case.name, "model", number, status, trajectory, grades),
+        case,
+    )
+
+
+def called(case: Case, *calls: CallSpec, answer: str = "Done.", **grading: Any) -> GradedRun:
+    """A run that made these calls and then said something."""
+    return graded(case, trajectory_of(*calls, answer=answer), **grading)

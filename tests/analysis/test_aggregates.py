@@ -1,0 +1,168 @@
+"""Statistics over the runs of suites, and the gates on them. What each statistic is stands in the vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.results import result
+from tests.trajectories import trajectory_of
+from workbench.analysis.aggregates import AggregateResult, aggregates_of, statistic
+from workbench.analysis.quality import quality_of
+from workbench.grading.grade import Grade, RunResult, Status, Verdict
+from workbench.grading.run import GRADERS, grade_run
+from workbench.suite.aggregates import MEASURES, NUMBERS, STATISTICS
+from workbench.suite.model import Gate, GraderName, Statistic, Suite
+
+SUITE = "suite.toml"
+
+
+def suite_of(*aggregates: dict[str, Any], **more: Any) -> Suite:
+    cases = [{"name": name, "user": "go", "tags": [name]} for name in ("a", "b", "c")]
+    return Suite.model_validate(
+        {"format": 1, "name": "suite", "cases": cases, "aggregates": [{"name": "All", **each} for each in aggregates]}
+        | more
+    )
+
+
+def aggregate(runs: list[RunResult], **table: Any) -> AggregateResult:
+    [found] = aggregates_of(runs, {SUITE: suite_of(table)})
+    return found
+
+
+def run(score: float | None, case: str = "a", **numbers: float) -> RunResult:
+    """A run whose deciding grade is of `trajectory`."""
+    verdict: Verdict = "not applicable" if score is None else "passed" if score == 1 else "failed"
+    status: Status = "failed" if verdict == "failed" else "passed"
+    return result(status, score, case=case, grade=Grade("trajectory", score, verdict, "by hand", numbers=numbers))
+
+
+def test_the_deciding_score_is_aggregated_unless_something_else_is_named() -> None:
+    found = aggregate([run(1.0), run(0.5, "b"), run(0.0, "c")])
+    assert (found.name, found.of, found.count) == ("All", "score", 3)
+    assert found.statistics == {
+        "mean": 0.5, "median": 0.5, "mode": 0.0, "minimum": 0.0, "maximum": 1.0, "spread": 0.5,
+    }  # fmt: skip
+
+
+def test_a_grader_its_numbers_and_the_latency_can_be_named() -> None:
+    runs = [run(1.0, matched=3.0), run(0.5, "b", matched=1.0)]
+    wanted = {"statistics": ["mean"]}
+    assert aggregate(runs, of="trajectory", **wanted).statistics == {"mean": 0.75}
+    assert aggregate(runs, of="trajectory.matched", **wanted).statistics == {"mean": 2.0}
+    assert aggregate(runs, of="latency_ms", **wanted).statistics == {"mean": runs[0].trajectory.model_latency_ms}
+    assert aggregate(runs, of="critics", **wanted).count == 0
+
+
+def test_runs_without_a_value_are_left_out() -> None:
+    runs = [run(1.0), run(None, "b"), result("error", case="c", error="no route"), result("skipped"), result("stopped")]
+    assert aggregate(runs).count == 1
+
+
+def test_tags_choose_cases() -> None:
+    runs = [run(1.0), run(0.5, "b"), run(0.0, "c")]
+    assert aggregate(runs, tags=["a", "b"], statistics=["mean"]).statistics == {"mean": 0.75}
+
+
+def test_a_tag_of_the_suite_is_one_of_every_case() -> None:
+    [found] = aggregates_of([run(1.0), run(0.0, "c")], {SUITE: suite_of({"tags": ["every"]}, tags=["every"])})
+    assert found.count == 2
+
+
+def test_every_suite_that_was_run_has_its_own() -> None:
+    suites = {SUITE: suite_of({}), "other.toml": suite_of({}, {}), "idle.toml": suite_of({})}
+    found = aggregates_of([run(1.0), result("passed", 0.9, suite="other.toml")], suites)
+    assert [(each.suite, each.count) for each in found] == [(SUITE, 1), ("other.toml", 1), ("other.toml", 1)]
+
+
+@pytest.mark.parametrize(
+    ("gates", "met"),
+    [
+        ({"at_least": {"mean": 0.75}}, True),
+        ({"above": {"mean": 0.75}}, False),
+        ({"above": {"mean": 0.7}, "at_least": {"minimum": 0.6}}, False),
+        ({"at_least": {"variance": 0.1}}, True),
+    ],
+)
+def test_a_gate_asks_for_a_statistic_whether_it_is_told_or_not(gates: dict[str, Any], met: bool) -> None:
+    assert aggregate([run(1.0), run(0.5, "b")], statistics=["mean"], **gates).met is met
+
+
+def test_a_mean_that_only_rounding_lifts_above_the_threshold_is_not_above_it() -> None:
+    runs = [run(0.1), run(0.1, "b"), run(0.1, "c")]
+    assert not aggregate(runs, above={"mean": 0.1}).met
+    assert aggregate(runs, at_least={"mean": 0.1}).met
+
+
+def test_no_value_meets_no_gate() -> None:
+    found = aggregate([run(None)], at_least={"mean": 0.0, "minimum": -1.0}, above={"spread": 0.0})
+    assert found.statistics["mean"] is None
+    assert [gate.met for gate in found.gates] == [False, False, False]
+
+
+def judged(runs: list[RunResult], *aggregates: dict[str, Any], **more: Any) -> bool:
+    return quality_of(runs, aggregates=aggregates_of(runs, {SUITE: suite_of(*aggregates)}), **{"gates": {}, **more}).met
+
+
+def test_a_gate_decides_for_its_suite_instead_of_the_statuses() -> None:
+    runs = [run(1.0), run(0.5, "b")]
+    assert not judged(runs, {})
+    assert judged(runs, {"at_least": {"mean": 0.7}})
+    assert not judged(runs, {"at_least": {"mean": 0.7}}, gates={SUITE: Gate(min_score=0.9)})
+    assert not judged(runs, {"at_least": {"mean": 0.8}}, gates={SUITE: Gate(min_score=0.7)})
+
+
+def test_the_option_wins_over_it() -> None:
+    assert judged([run(1.0), run(0.5, "b")], {"at_least": {"mean": 0.9}}, min_score=0.7)
+
+
+def test_it_does_not_speak_for_other_suites() -> None:
+    runs = [run(1.0), result("failed", 0.1, suite="other.toml")]
+    assert not judged(runs, {"at_least": {"mean": 0.5}})
+
+
+def test_every_number_that_a_grader_gives_can_be_aggregated() -> None:
+    cases: list[dict[str, Any]] = [
+        {"name": "one", "user": "go", "ordered": [{"tool": "a"}]},
+        {
+            "name": "any order",
+            "user": "go",
+            "unordered": [{"tool": "a"}],
+            "grading": {"accuracy": {"mode": "flexible"}},
+        },
+    ]
+    suite = Suite.model_validate({"format": 1, "name": "suite", "cases": cases})
+    given: dict[str, set[str]] = {grader: set() for grader in GRADERS}
+    for case in suite.cases:
+        grades, _ = grade_run(suite, case, trajectory_of(("a", {}), ("b", {})))
+        for grade in grades:
+            given[grade.grader] |= grade.numbers.keys()
+    assert set(NUMBERS) == set(get_args(GraderName)) <= set(MEASURES)
+    assert {grader: set(numbers) for grader, numbers in NUMBERS.items() if given[grader]} == {
+        grader: numbers for grader, numbers in given.items() if numbers
+    }
+
+
+finite = st.floats(min_value=-1e6, max_value=1e6)
+
+
+@given(st.lists(finite, min_size=1, max_size=8), st.sampled_from(["mean", "median", "mode"]))
+def test_what_is_in_the_middle_lies_between_the_ends(values: list[float], name: Statistic) -> None:
+    found = statistic(name, values)
+    assert found is not None
+    assert min(values) - 1e-6 <= found <= max(values) + 1e-6
+
+
+@given(st.lists(finite | st.just(-math.inf), max_size=6), st.data())
+def test_no_statistic_depends_on_the_order_of_the_values_or_is_no_number(
+    values: list[float], data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(values))
+    for name in STATISTICS:
+        found = statistic(name, values)
+        assert found == statistic(name, shuffled)
+        assert found is None or not math.isnan(found)

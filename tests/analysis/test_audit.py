@@ -1,0 +1,237 @@
+"""The audit: which cases ask too little, what can never be met, and what no case covers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies import checks
+from workbench.analysis.audit.audit import audit_suite
+from workbench.analysis.audit.finding import AuditFinding
+from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
+from workbench.checks.evaluate import evaluate
+from workbench.grading.run import GRADERS
+from workbench.suite.checks import Check
+from workbench.suite.model import Suite
+from workbench.suite.places import written
+from workbench.suite.settings import settings_of
+from workbench.tools.listings import Listing
+from workbench.trajectory.messages import ToolDefinition
+
+SEARCH = {
+    "name": "search",
+    "parameters": {
+        "type": "object",
+        "required": ["query"],
+        "properties": {
+            "query": {"type": "string"},
+            "kind": {"enum": ["book", "film"]},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 10},
+        },
+    },
+}
+DELETE = {"name": "delete", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
+
+
+def suite_of(*cases: dict[str, Any], **more: Any) -> Suite:
+    tables = [{"name": f"case {number}", "user": "Look for Dune", **case} for number, case in enumerate(cases)]
+    return Suite.model_validate({"format": 1, "name": "s", "tools": [SEARCH, DELETE], "cases": tables, **more})
+
+
+def found(*cases: dict[str, Any], **more: Any) -> list[AuditFinding]:
+    return list(audit_suite(suite_of(*cases, **more), {}).findings)
+
+
+def expecting(args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    call = {"tool": "search"} if args is None else {"tool": "search", "args": args}
+    return {"ordered": [{**call, **more}]}
+
+
+def test_a_case_that_asks_for_something_that_can_be_done_is_left_alone() -> None:
+    assert found(expecting({"query": {"contains": "dune"}, "kind": "book", "limit": {"range": [1, 5]}})) == []
+
+
+class TestCarelessAgents:
+    def test_a_case_of_prohibitions_alone_is_passed_by_silence(self) -> None:
+        [finding] = found({"disallowed": [{"tool": "delete"}]})
+        assert (finding.kind, finding.weight, finding.case) == ("weak case", "warning", "case-0")
+        assert "neither calls nor says anything" in finding.message
+
+    def test_a_keyword_of_the_request_is_passed_by_repeating_it(self) -> None:
+        [finding] = found({"response_contains": ["dune"]})
+        assert finding.kind == "weak case" and "repeats the request" in finding.message
+
+    def test_a_case_that_expects_any_tools_in_any_manner_is_passed_by_calling_everything(self) -> None:
+        both = [{"tool": "delete"}, {"tool": "search"}]
+        [finding] = found({"unordered": both}, grading={"by": "critics"})
+        assert finding.kind == "weak case" and "calls every tool" in finding.message
+
+    def test_a_case_that_expects_no_call_is_only_a_note(self) -> None:
+        [finding] = found({"expect_no_calls": True})
+        assert (finding.kind, finding.weight) == ("weak case", "note")
+
+    def test_an_answer_check_makes_the_difference(self) -> None:
+        assert found({"expect_no_calls": True, "response_contains": ["spice"]}) == []
+
+    def test_a_judge_is_taken_to_refuse_them(self) -> None:
+        assert found({"expect_no_calls": True, "response": {"judged": "says what Dune is"}}) == []
+
+
+class TestOutOfReach:
+    def test_an_expected_call_that_is_forbidden_too(self) -> None:
+        case = expecting({"query": "dune"}) | {"disallowed": [{"tool": "search", "args": {"query": {"prefix": "du"}}}]}
+        [finding] = found(case)
+        assert finding.kind == "out of reach" and "this call must not be made" in finding.message
+
+    def test_an_argument_that_is_expected_and_forbidden(self) -> None:
+        kinds = {finding.kind for finding in found(expecting({"query": "dune"}, forbidden_args=["query"]))}
+        assert kinds == {"out of reach"}
+
+    def test_an_answer_after_the_only_round(self) -> None:
+        [finding] = found(expecting({"query": "dune"}) | {"response": "here", "limits": {"max_rounds": 1}})
+        assert finding.kind == "out of reach"
+
+    def test_a_gate_above_what_exact_runs_score(self) -> None:
+        nothing_counts = expecting({"query": {"equals": "dune", "weight": 0}}) | {
+            "grading": {"critics": {"tool_selection_weight": 0}, "fail_threshold": 0, "warn_threshold": 0}
+        }
+        places = [finding.place for finding in found(nothing_counts, gate={"min_score": 0.5})]
+        assert ("gate", "min_score") in places
+
+    def test_checks_that_need_a_judge_or_a_function_are_taken_to_hold(self) -> None:
+        assert found(expecting({"query": {"judged": "is about Dune"}, "kind": {"pattern": "^b"}})) == []
+
+
+class TestExpectations:
+    def kinds(self, args: dict[str, Any]) -> set[str]:
+        return {finding.kind for finding in found(expecting({"query": "dune", **args}))}
+
+    def test_a_tool_that_is_not_there(self) -> None:
+        [finding] = found({"ordered": [{"tool": "serch", "args": {"query": "dune"}}]})
+        assert (finding.kind, finding.hint) == ("unknown tool", "did you mean `search`?")
+        assert written(finding.place) == "cases[0].ordered[0].tool"
+
+    def test_a_tool_that_may_be_a_server_s_that_nobody_listed(self) -> None:
+        server = {"name": "books", "command": ["books"]}
+        findings = found({"ordered": [{"tool": "serch", "args": {"query": "dune"}}]}, servers=[server])
+        assert [finding.kind for finding in findings] == ["unknown tools"]
+
+    def test_a_tool_that_a_server_listed(self) -> None:
+        suite = suite_of({"ordered": [{"tool": "lend", "args": {"id": 5}}]}, servers=[{"name": "b", "command": ["b"]}])
+        lend = ToolDefinition("lend", parameters={"properties": {"id": {"type": "string"}}})
+        audit = audit_suite(suite, {"b": Listing((lend,), datetime(2026, 1, 1, tzinfo=UTC))})
+        assert [finding.kind for finding in audit.findings] == ["refused value"]
+
+    def test_an_argument_that_the_tool_does_not_have(self) -> None:
+        assert self.kinds({"querry": "dune"}) == {"unknown argument"}
+
+    @pytest.mark.parametrize("value", ["song", {"one_of": ["song", "book"]}])
+    def test_a_value_that_the_schema_refuses(self, value: Any) -> None:
+        assert self.kinds({"kind": value}) == {"refused value"}
+
+    @pytest.mark.parametrize(
+        "check",
+        [
+            {"kind": {"contains": "song"}},
+            {"limit": {"contains": "1"}},
+            {"limit": {"range": [11, 20]}},
+            {"limit": {"range": [1.2, 1.8]}},
+            {"query": {"range": [1, 2]}},
+        ],
+    )
+    def test_a_check_that_no_allowed_value_meets(self, check: dict[str, Any]) -> None:
+        assert self.kinds(check) == {"never holds"}
+
+    def test_no_arguments_of_a_tool_that_needs_some(self) -> None:
+        assert {finding.kind for finding in found(expecting({}))} == {"refused value"}
+
+    def test_a_reference_in_a_schema_is_followed(self) -> None:
+        tool = {
+            "name": "paint",
+            "parameters": {
+                "$defs": {"colour": {"enum": ["red"]}},
+                "type": "object",
+                "properties": {"colour": {"$ref": "#/$defs/colour"}},
+            },
+        }
+        findings = found({"ordered": [{"tool": "paint", "args": {"colour": "blue"}}]}, tools=[tool])
+        assert [finding.kind for finding in findings] == ["refused value"]
+
+    def test_a_broken_schema_refuses_nothing(self) -> None:
+        tool = {"name": "odd", "parameters": {"type": "object", "properties": {"a": {"type": "nothing"}}}}
+        assert found({"ordered": [{"tool": "odd", "args": {"a": 1}}]}, tools=[tool]) == []
+
+
+class TestMocks:
+    def places(self, *mocks: dict[str, Any]) -> list[str]:
+        case = expecting({"query": "dune"})
+        return [f"{finding.weight} {written(finding.place)}" for finding in found(case, mocks=list(mocks))]
+
+    def test_one_behind_a_mock_that_answers_everything(self) -> None:
+        assert self.places({"tool": "search", "result": 1}, {"tool": "search", "result": 2}) == ["warning mocks[1]"]
+
+    def test_one_for_an_argument_that_the_tool_does_not_have(self) -> None:
+        assert "warning mocks[0].when.qery" in self.places({"tool": "search", "when": {"qery": "a"}, "result": 1})
+
+    def test_one_that_only_unexpected_calls_meet(self) -> None:
+        assert self.places({"tool": "search", "when": {"query": "ubik"}, "result": 1}) == ["note mocks[0].when"]
+
+    def test_one_that_an_expected_call_meets(self) -> None:
+        assert self.places({"tool": "search", "when": {"query": {"prefix": "d"}}, "result": 1}) == []
+
+    def test_those_of_a_case_are_looked_at_for_that_case(self) -> None:
+        case = expecting({"query": "dune"}) | {"mocks": [{"tool": "search", "when": {"query": "x"}, "result": 1}]}
+        assert [written(finding.place) for finding in found(case)] == ["cases[0].mocks[0].when"]
+
+
+class TestCoverage:
+    def test_it_names_tools_parameters_and_values_that_no_case_speaks_of(self) -> None:
+        coverage = audit_suite(suite_of(expecting({"query": "dune", "kind": "book"})), {}).coverage
+        assert (coverage.tools.covered, coverage.tools.missing) == (1, ("delete",))
+        assert coverage.parameters.missing == ("search.limit",)
+        assert coverage.values.missing == ('search.kind = "film"',)
+
+    def test_a_skipped_case_covers_nothing(self) -> None:
+        coverage = audit_suite(suite_of(expecting({"query": "dune"}) | {"skip": "later"}), {}).coverage
+        assert coverage.tools.covered == 0
+
+    def test_a_prohibition_covers_its_tool(self) -> None:
+        coverage = audit_suite(suite_of({"disallowed": [{"tool": "delete"}]}), {}).coverage
+        assert coverage.tools.missing == ("search",)
+
+
+@given(checks())
+def test_what_stands_for_a_check_meets_it(check: Check) -> None:
+    try:
+        samples = samples_of(check)
+    except (NeverHoldsError, UnknownSampleError):
+        return
+    unreadable = check.kind == "datetime" and not evaluate(check, samples[0]).holds
+    odd = check.kind in ("equals", "one_of", "near")  # NaN is no sample of itself
+    assert unreadable or odd or all(evaluate(check, value).holds for value in samples)
+
+
+@given(st.lists(st.sampled_from(["query", "kind", "limit"]), unique=True), st.sampled_from(["ordered", "unordered"]))
+def test_what_can_be_met_is_never_called_out_of_reach(names: list[str], where: str) -> None:
+    values = {"query": "dune", "kind": {"one_of": ["film", "book"]}, "limit": {"near": 3, "tolerance": 1}}
+    args = {name: values[name] for name in names} | {"query": "dune"}
+    assert found({where: [{"tool": "search", "args": args}]}) == []
+
+
+def test_every_deciding_grader_is_asked() -> None:
+    for by in GRADERS:
+        suite = suite_of(expecting({"query": "dune"}), grading={"by": by})
+        assert settings_of(suite, suite.cases[0]).grading.by == by
+        assert audit_suite(suite, {}).findings == ()
+
+
+def test_an_audit_reads_no_file_and_starts_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    server = {"name": "b", "command": ["python", "-c", f"open({str(mark)!r}, 'w')"]}
+    found(expecting({"query": {"python": "nowhere:check"}}), servers=[server])
+    assert not mark.exists()

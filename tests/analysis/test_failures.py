@@ -1,0 +1,221 @@
+"""Why runs fail: each failed run has causes, one of them the main one, and the tools and parameters are named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis.runs import GradedRun, called, graded
+from tests.grading.cases import QUANTITY_FREE, call, case_of
+from tests.trajectories import trajectory_of
+from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Subject
+from workbench.analysis.failures import Failures, failures_of
+from workbench.grading.grade import Grade, Issue, IssueKind
+from workbench.grading.run import GRADERS
+from workbench.suite.model import Case
+from workbench.trajectory.events import FinishReason, RunFinished
+from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.trajectory import Round
+
+WEATHER = case_of(call("weather", {"city": "Oslo"}))
+FREE: dict[str, Any] = {"critics": QUANTITY_FREE, "fail_threshold": 1.0}
+
+
+def causes_of(*runs: GradedRun) -> list[tuple[str, ...]]:
+    """The causes of each failed run, the main one first."""
+    return [run.causes for run in failures_of(runs).runs]
+
+
+def subjects_of(failures: Failures) -> dict[str, list[tuple[str, int]]]:
+    """What each cause concerns, with how often."""
+    return {group.cause: [(str(subject), count) for subject, count in group.subjects] for group in failures.groups}
+
+
+def by_issues(*issues: Issue, case: Case = WEATHER, answer: str = "Done.") -> GradedRun:
+    """A failed run whose deciding grade has these issues."""
+    run, case = called(case, ("weather", {"city": "Oslo"}), answer=answer)
+    return replace(run, status="failed", grades=(Grade("by hand", 0.0, "failed", "too little", issues=issues),)), case
+
+
+def test_what_passed_is_no_failure() -> None:
+    failures = failures_of([called(WEATHER, ("weather", {"city": "Oslo"}))])
+    assert (failures.graded, failures.runs, failures.groups) == (1, (), ())
+
+
+def test_a_wrong_argument_names_tool_and_parameter_with_what_was_expected_and_what_came() -> None:
+    failures = failures_of([called(WEATHER, ("weather", {"city": "Rome"}))])
+    assert subjects_of(failures) == {"wrong argument": [("weather.city", 1)]}
+    (symptom,) = failures.runs[0].symptoms
+    assert (symptom.expected, symptom.got) == ('"Oslo"', '"Rome"')
+
+
+def test_a_wrong_tool_names_both() -> None:
+    failures = failures_of([called(WEATHER, ("forecast", {"city": "Oslo"}))])
+    assert subjects_of(failures) == {"wrong tool": [("weather, but forecast was called", 1)]}
+
+
+def test_a_missing_and_an_extra_call_of_another_tool_are_a_wrong_tool_whatever_the_grader_says() -> None:
+    missing = Issue("missing call", "no call was made for it", "weather", expected_call=0, expected="weather(…)")
+    extra = Issue("extra call", "more than expected", "forecast", call=0, got="forecast()")
+    failures = failures_of([by_issues(missing, extra)])
+    assert subjects_of(failures) == {"wrong tool": [("weather, but forecast was called", 1)]}
+
+
+def test_a_second_call_of_the_expected_tool_is_an_extra_call() -> None:
+    twice = [("weather", {"city": "Oslo"})] * 2
+    assert causes_of(called(WEATHER, *twice)) == [("extra call",)]
+
+
+def test_an_answer_in_words_where_a_call_was_expected_is_giving_up() -> None:
+    failures = failures_of([called(WEATHER, answer="Which city?")])
+    (run,) = failures.runs
+    assert run.main == "gave up"
+    assert run.symptoms[0].why == "answered without calling anything"
+    assert subjects_of(failures)["gave up"] == [("weather", 1)]
+
+
+@pytest.mark.parametrize("reason", ["refused", "truncated", "rounds exhausted"])
+def test_a_run_that_ended_before_everything_was_there_gave_up(reason: FinishReason) -> None:
+    case = case_of(call("weather", {"city": "Oslo"}), call("mail"))
+    run = graded(case, trajectory_of(("weather", {"city": "Oslo"}), reason=reason))
+    assert causes_of(run) == [("gave up", "missing call")]
+
+
+def test_a_run_that_ended_early_for_no_harm_did_not_give_up() -> None:
+    run = graded(WEATHER, trajectory_of(("weather", {"city": "Rome"}), reason="rounds exhausted"))
+    assert causes_of(run) == [("wrong argument",)]
+
+
+def test_with_a_single_round_there_is_nothing_to_give_up() -> None:
+    case = case_of(call("weather", {"city": "Oslo"}), call("mail"))
+    made = trajectory_of(("weather", {"city": "Oslo"}))
+    run = graded(case, replace(made, rounds=made.rounds[:1], finish=RunFinished("rounds exhausted")))
+    assert causes_of(run) == [("missing call",)]
+
+
+def test_no_answer_where_one_was_checked_is_giving_up() -> None:
+    case = case_of(call("weather", {"city": "Oslo"}), response_contains=["sun"])
+    assert causes_of(called(case, ("weather", {"city": "Oslo"}), answer="")) == [("gave up", "content")]
+    assert causes_of(called(case, ("weather", {"city": "Oslo"}), answer="Rain.")) == [("content",)]
+
+
+def test_broken_arguments_come_before_what_they_bring_with_them() -> None:
+    broken = trajectory_of(ToolCall("c", "weather", {}, '{"city": "Os', "it ends in the middle"))
+    assert causes_of(graded(WEATHER, broken)) == [("broken JSON", "missing argument")]
+
+
+def test_a_forbidden_call_comes_before_the_tool_it_stands_for() -> None:
+    case = case_of(call("weather"), disallowed=[call("delete")])
+    assert causes_of(called(case, ("delete", {}))) == [("forbidden call", "wrong tool")]
+
+
+def test_forbidden_and_unexpected_arguments_are_named() -> None:
+    case = case_of(call("weather", {}, forbidden_args=["speed"]))
+    failures = failures_of([called(case, ("weather", {"speed": 1, "city": "Oslo"}))])
+    assert subjects_of(failures) == {
+        "forbidden argument": [("weather.speed", 1)],
+        "unexpected argument": [("weather.city", 1)],
+    }
+
+
+def test_latency_and_many_calls_are_noted_of_a_failed_run_and_never_its_main_cause() -> None:
+    noted = [Issue("latency exceeded", "too slow"), Issue("over calling", "too many")]
+    assert causes_of(by_issues(*noted)) == [("low score", "over calling", "latency")]
+    wrong = Issue("wrong argument", "not equal", "weather", 0, 0, "city")
+    assert causes_of(by_issues(*noted, wrong)) == [("wrong argument", "over calling", "latency")]
+
+
+def test_what_is_only_near_is_a_low_score_unless_something_is_wrong() -> None:
+    near = Issue("partial credit", "holds, but earns 0.30 of 0.50", "weather", 0, 0, "city")
+    assert subjects_of(failures_of([by_issues(near)])) == {"low score": [("weather.city", 1)]}
+    wrong = Issue("wrong argument", "not equal", "weather", 0, 0, "unit")
+    assert causes_of(by_issues(near, wrong)) == [("wrong argument",)]
+
+
+def test_one_tool_is_one_subject_however_a_provider_spells_it() -> None:
+    case = case_of(call("Weather.Get", {"city": "Oslo"}))
+    runs = [called(case, (name, {"city": "Rome"}), **FREE) for name in ("Weather.Get", "Weather_Get")]
+    assert subjects_of(failures_of(runs)) == {"wrong argument": [("Weather.Get.city", 2)]}
+
+
+def test_the_first_advice_names_what_is_concerned_most() -> None:
+    runs = [called(WEATHER, ("weather", {"city": "Rome"})) for _ in range(2)]
+    other = called(case_of(call("mail", {"to": "me"})), ("mail", {"to": "you"}))
+    (group,) = failures_of([other, *runs]).groups
+    assert group.subjects[0] == (Subject("weather", "city"), 2)
+    assert "weather.city" in group.advice
+    assert (group.cases, len(group.runs)) == (1, 3)
+
+
+def test_every_kind_of_issue_belongs_to_a_cause_and_every_cause_has_advice() -> None:
+    assert set(ADVICE) == set(CAUSES)
+    for kind in get_args(IssueKind):
+        (run,) = failures_of([by_issues(Issue(kind, "why", "weather", 0, 0, "city"))]).runs
+        assert run.causes, kind
+
+
+_calls = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c"]), st.dictionaries(st.sampled_from("xy"), st.integers(0, 1), max_size=2)),
+    max_size=4,
+)
+_reasons = st.sampled_from(["answered", "refused", "truncated", "rounds exhausted"])
+
+
+@given(
+    expected=_calls,
+    made=st.lists(st.tuples(_calls, _reasons, st.sampled_from(["", "Done."])), max_size=4),
+    more=st.fixed_dictionaries(
+        {},
+        optional={
+            "disallowed": st.just([call("c")]),
+            "extra_calls": st.just("forbid"),
+            "response_contains": st.just(["done", "well"]),
+        },
+    ),
+    by=st.sampled_from(list(GRADERS)),
+)
+def test_every_failed_run_has_a_cause_and_one_main_cause_and_the_counts_add_up(
+    expected: list[tuple[str, dict[str, int]]],
+    made: list[tuple[list[tuple[str, dict[str, int]]], FinishReason, str]],
+    more: dict[str, Any],
+    by: str,
+) -> None:
+    case = case_of(*(call(tool, dict(args)) for tool, args in expected), **more)
+    runs = [
+        graded(case, trajectory_of(*calls, answer=answer, reason=reason), number, by=by)
+        for number, (calls, reason, answer) in enumerate(made)
+    ]
+    failures = failures_of(runs)
+    failed = {run.run_id for run, _ in runs if run.status == "failed"}
+    assert {run.result.run_id for run in failures.runs} == failed
+    assert {run.result.run_id for group in failures.groups for run in group.runs} == failed
+    assert sum(group.main for group in failures.groups) == len(failed)
+    assert [group.cause for group in failures.groups] == [
+        c for c in CAUSES if any(c in r.causes for r in failures.runs)
+    ]
+    for run in failures.runs:
+        assert run.main == min(run.causes, key=CAUSES.index)
+        assert run.main not in NEVER_ALONE
+        assert all(run in group.runs for group in failures.groups if group.cause in run.causes)
+    if case.expects_calls_or_none:
+        counts = failures.confusion.counts
+        graded_runs = [run for run, _ in runs if run.grades]
+        assert sum(n for (wanted, _), n in counts.items() if wanted) == len(expected) * len(graded_runs)
+        assert sum(n for (_, got), n in counts.items() if got) == sum(len(r.trajectory.calls) for r in graded_runs)
+
+
+def test_ten_thousand_runs_take_no_time_worth_speaking_of() -> None:
+    run, case = called(WEATHER, ("forecast", {"city": "Oslo"}))
+    failures = failures_of([(run, case)] * 10_000)
+    assert failures.groups[0].subjects == ((Subject("weather", instead="forecast"), 10_000),)
+
+
+def test_a_run_of_several_rounds_counts_all_its_calls() -> None:
+    made = trajectory_of(("weather", {"city": "Oslo"}))
+    again = replace(made.rounds[0], number=2)
+    long = replace(made, rounds=(made.rounds[0], again, Round(3, text="Done.", stop_reason="answered")))
+    assert failures_of([graded(WEATHER, long)]).confusion.counts == {("weather", "weather"): 1, (None, "weather"): 1}

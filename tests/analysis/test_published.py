@@ -1,0 +1,156 @@
+"""What the published systems would report of a batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from tests.results import result
+from workbench.analysis.published.summary import SYSTEMS, PublishedReport, published_reports
+from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.grading.run import GRADERS
+from workbench.trajectory.trajectory import Trajectory
+
+
+def by(grader: str, score: float | None, verdict: Any, *issues: Issue, **more: Any) -> RunResult:
+    """A run that a grader decided; `numbers` are those of `dimensions`."""
+    numbers = {"precision": 1.0, "recall": 1.0, "parameters": 2 / 3, "content": 1.0, "latency_ms": 10.5}
+    status: Status = "passed" if verdict == "not applicable" else verdict
+    return result(status, grade=Grade(grader, score, verdict, "", (), issues, numbers), **more)
+
+
+def the_report(*runs: RunResult) -> PublishedReport:
+    (report,) = published_reports(runs)
+    return report
+
+
+def numbers_of(*runs: RunResult) -> dict[str, Any]:
+    return dict(the_report(*runs).summary.numbers)
+
+
+def test_every_grader_has_a_published_system_behind_it() -> None:
+    assert SYSTEMS.keys() == GRADERS.keys()
+
+
+def test_a_suite_is_reported_by_the_system_of_the_grader_that_decides_it() -> None:
+    arcade, dimensions = by("critics", 1.0, "passed", suite="a"), by("dimensions", 1.0, "passed", suite="b")
+    reports = list(published_reports([arcade, dimensions]))
+    assert [(report.suite, report.model, report.grader) for report in reports] == [
+        ("a", "offline", "critics"),
+        ("b", "offline", "dimensions"),
+    ]
+
+
+def test_runs_without_a_word_on_the_model_are_left_out() -> None:
+    left_out = [result("error"), result("skipped"), by("critics", None, "not applicable")]
+    assert list(published_reports(left_out)) == []
+
+
+def test_a_run_counts_by_the_grader_s_verdict_whatever_else_failed_it() -> None:
+    run = replace(by("critics", 1.0, "passed"), status="failed")
+    assert numbers_of(run)["passed"] == 1
+
+
+def test_arcade_s_numbers_are_percentages_with_two_digits() -> None:
+    runs = [
+        by("critics", 0.8571428, "passed", case="a"),
+        by("critics", 0.5, "failed", case="b"),
+        by("critics", 0.85, "warned", case="c"),
+    ]
+    summary = the_report(*runs).summary
+    assert summary.headline == "3 cases, 1 passed, 1 warned, 1 failed, pass rate 33.33%"
+    assert summary.numbers == {
+        "total": 3,
+        "passed": 1,
+        "warned": 1,
+        "failed": 1,
+        "pass_rate": 33.33,
+        "cases": [
+            {"case": "a", "status": "passed", "score": 85.71},
+            {"case": "b", "status": "failed", "score": 50.0},
+            {"case": "c", "status": "warned", "score": 85.0},
+        ],
+    }
+
+
+def test_arcade_puts_the_repeats_of_a_case_together_by_its_rule() -> None:
+    runs = [by("critics", 0.5, "failed", repeat=0), by("critics", 1.0, "passed", repeat=1)]
+    assert numbers_of(*runs)["cases"] == [{"case": "case", "status": "passed", "score": 75.0}]
+
+
+def test_arcade_compares_models_by_pass_rate_and_case_by_case() -> None:
+    runs = [
+        by("critics", 1.0, "passed", case="a", model="m"),
+        by("critics", 0.5, "failed", case="b", model="m"),
+        by("critics", 1.0, "passed", case="a", model="n"),
+        by("critics", 0.9, "passed", case="b", model="n"),
+    ]
+    comparison = list(published_reports(runs))[-1]
+    assert comparison.model is None
+    assert comparison.summary.numbers == {
+        "best_model": "n",
+        "pass_rates": {"m": 50.0, "n": 100.0},
+        "best_by_case": {"a": "Tie", "b": "n"},
+    }
+
+
+def test_of_equal_pass_rates_the_first_model_is_the_best() -> None:
+    runs = [by("critics", 1.0, "passed", model=model) for model in ("z", "a")]
+    assert list(published_reports(runs))[-1].summary.numbers["best_model"] == "z"
+
+
+def test_an_infinitely_bad_score_is_a_number_in_the_report() -> None:
+    (case,) = numbers_of(by("critics", float("-inf"), "failed"))["cases"]
+    assert -math.inf < case["score"] < -1e300
+
+
+def test_the_five_dimensions_are_reported_with_advice_from_what_failed() -> None:
+    wrong = Issue("wrong argument", "not equal", "f", 0, 0, "a")
+    needless = Issue("extra call", "no calls are expected", "f", 0, decides=True)
+    runs = [
+        by("dimensions", 1.0, "passed", wrong, case="a"),
+        by("dimensions", 0.7, "failed", wrong, case="b"),
+        by("dimensions", 0.0, "failed", needless, case="c"),
+    ]
+    summary = the_report(*runs).summary
+    assert summary.headline == (
+        "1 of 3 passed (33.3 %), score 0.567, precision 1.0, recall 1.0, parameters 0.667, 10 ms"
+    )
+    assert summary.details == (
+        "failed: b, c",
+        "parameters went wrong: describe them better, with examples: b",
+        "tools were called needlessly: say when not to call them, or lower the limits: c",
+    )
+    assert summary.numbers["failures"] == ["b", "c"]
+
+
+def test_apple_s_metrics_come_with_their_statistics() -> None:
+    runs = [by("trajectory", 0.5, "failed", case="a"), by("trajectory", 1.0, "passed", case="b")]
+    assert the_report(*runs).summary.headline == "1 of 2 all pass, percentage mean 0.75"
+    assert numbers_of(*runs)["all_pass"]["mean"] == 0.5
+
+
+def test_toolvaluator_s_score_is_a_mean_and_its_95th_percentile_of_two_the_smaller_one() -> None:
+    runs = [by("decision", 0.5, "failed", case="a"), by("decision", 1.0, "passed", case="b")]
+    numbers = numbers_of(*runs)
+    assert (numbers["score"], numbers["examples"]) == (0.75, 2)
+    assert numbers["latency"] == {"mean": 2.0, "p50": 2.0, "p95": 2.0, "max": 2.0}
+    headline = "overall score 0.750 of 2 examples, latency mean 2.0, p50 2.0, p95 2.0, max 2.0 ms"
+    assert the_report(*runs).summary.headline == headline
+
+
+def test_toolvaluator_prints_no_latency_where_none_was_measured() -> None:
+    run = replace(by("decision", 1.0, "passed"), trajectory=Trajectory("run"))
+    assert the_report(run).summary.headline == "overall score 1.000 of 1 example"
+
+
+def test_evalite_s_average_is_a_percentage_with_halves_rounded_up_and_the_counts_under_its_names() -> None:
+    counts = {"expected": 2.0, "made": 1.0, "exact": 1.0, "name_only": 0.0, "wrong": 0.0}
+    run = result("failed", case="a", grade=Grade("accuracy", 0.625, "failed", "", numbers=counts))
+    summary = the_report(run).summary
+    assert summary.headline == "score 63%, 1 eval"
+    assert summary.details == ("A: 63%",)
+    metadata = {"mode": "exact", "exactMatches": 1, "nameOnlyMatches": 0, "wrongOrMissing": 0}
+    totals = {"reference": 2, "output": 1}
+    assert summary.numbers["evals"] == [{"name": "A", "score": 0.625, "metadata": {**metadata, "totals": totals}}]

@@ -1,0 +1,339 @@
+"""Judged checks in whole runs, the judge behind real HTTP: who is asked, how often, and what it comes to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.cli.suites import WEATHER
+from tests.programs import folders_in, program_of
+from tests.providers.server import HANG, Answer, Call, Request, Server, Signal, Tell, document, error_document, said
+from workbench.batches.events import BatchDone, BatchEvent, RunDone
+from workbench.batches.judgement_cache import JudgementCache
+from workbench.batches.judging import RunJudge
+from workbench.batches.plan import plan_runs
+from workbench.batches.recordings import RecordingLines, Recordings, result_of_recording, suite_of_recording
+from workbench.batches.regrading import case_in, regrade
+from workbench.batches.rejudging import RegradingJudges
+from workbench.batches.session import Session
+from workbench.batches.trusting import judge_for, needs_of
+from workbench.checks.errors import CheckError
+from workbench.config.models import ModelSpec
+from workbench.config.program import Program
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.engine.retries import RetryPolicy
+from workbench.grading.grade import RunResult
+from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.suite.checks import Judged
+from workbench.suite.loading import load_suite
+from workbench.trajectory.messages import Usage
+from workbench.trajectory.recording import read_recording, recordings_in
+
+HEAD = WEATHER[: WEATHER.index("[[cases]]")]
+CASE = """
+[[cases]]
+name = "Oslo"
+user = "What is the weather in Oslo?"
+response = { judged = "names the weather" }
+[[cases.ordered]]
+tool = "get_weather"
+args = { city = { judged = "is in Norway" } }
+"""
+ARGUMENT = CASE.replace('response = { judged = "names the weather" }\n', "")
+JUDGE = """
+judge = "strict"
+[models.strict]
+provider = "openai"
+model = "m"
+base_url = "{url}/v1"
+price = {{ input = 1000, output = 10000 }}
+"""
+
+
+def judging(request: Request) -> Answer:
+    """Holds whatever is asked about, but for rain in a city that is not Oslo."""
+    holds = b"Oslo" in request.body
+    return said("openai", calls=[Call("verdict", {"rationale": "Seen.", "holds": holds})])
+
+
+class Place:
+    """A folder with a suite, a judge in the user's settings, and a program."""
+
+    def __init__(self, folder: Path, server: Server, suite: str = HEAD + CASE, settings: str = JUDGE) -> None:
+        self.folder = folder
+        self.server = server
+        self.file = folder / "suites" / "weather.toml"
+        self.file.parent.mkdir(exist_ok=True)
+        self.file.write_text(suite.format(url=server.url) if "{url}" in suite else suite, encoding="utf-8")
+        config = folders_in(folder).config
+        config.mkdir(exist_ok=True)
+        (config / "workbench.toml").write_text(settings.format(url=server.url), encoding="utf-8")
+
+    @property
+    def program(self) -> Program:
+        return program_of(self.folder)
+
+    def run(
+        self, *, repeats: int = 1, trusted: bool = False, anew: bool = False, record: Path | None = None
+    ) -> list[RunResult]:
+        events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+        program = self.program
+        once = RetryPolicy(attempts=1)
+        with closing(Session(events.put, program, judge_anew=anew, retries=once)) as session:
+            lines = RecordingLines(program.secrets, lambda: "2026-11-21T00:00:00+00:00")
+            session.start(
+                plan_runs([load_suite(self.file)], repeats=repeats),
+                trusted=lambda _path: trusted,
+                record=Recordings(record, lines) if record is not None else None,
+            )
+            found: list[RunResult] = []
+            while not isinstance(event := events.get(timeout=20), BatchDone):
+                found += [event.result] if isinstance(event, RunDone) else []
+        return found
+
+    def one(self, *, trusted: bool = False, anew: bool = False) -> RunResult:
+        [result] = self.run(trusted=trusted, anew=anew)
+        return result
+
+    @property
+    def asked(self) -> int:
+        return len(self.server.requests)
+
+
+def test_a_judge_decides_says_why_and_its_tokens_are_no_part_of_the_run(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        result = Place(tmp_path, server).one()
+    assert (result.status, result.score) == ("passed", 1.0)
+    assert result.grade is not None
+    [argument] = result.grade.pairings[0].arguments
+    assert (argument.holds, argument.why) == (True, "Seen")
+    assert {(each.model, each.criteria, each.holds) for each in result.judgements} == {
+        ("strict", "is in Norway", True),
+        ("strict", "names the weather", True),
+    }
+    assert (result.judging.asked, result.judging.usage) == (2, Usage(22, 14))
+    assert result.judging.cost_usd == pytest.approx(0.162)
+    assert (result.trajectory.usage, result.cost_usd) == (None, None)
+
+
+def test_what_was_judged_once_is_not_paid_for_again_unless_that_is_wanted(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        place = Place(tmp_path, server)
+        repeats = place.run(repeats=5)
+        assert place.asked == 2
+        assert sum((result.judging.asked for result in repeats), 0) == 2
+        later = place.one()
+        assert (place.asked, later.judging) == (2, JudgeUse())
+        assert later.judgements == repeats[0].judgements
+        place.one(anew=True)
+        assert place.asked == 4
+
+
+def test_another_model_or_other_params_behind_the_name_are_another_judge(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        for settings in (JUDGE, JUDGE.replace('"m"', '"n"'), JUDGE + "params = {{ temperature = 0 }}\n"):
+            Place(tmp_path, server, settings=settings).one()
+        assert len(server.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("settings", "suite", "why"),
+    [
+        ("", ARGUMENT, "no judge is chosen: give --judge MODEL"),
+        (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "offline"'), "offline is none: it cannot judge"),
+        (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "nobody"'), "there is no model 'nobody'"),
+        (JUDGE + 'api_key_env = "JUDGE_KEY"\n', ARGUMENT, "JUDGE_KEY is not set"),
+        (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "openai:m@{url}/v1"'), "weather.toml is not trusted"),
+    ],
+)
+def test_without_a_judge_a_run_is_an_error_that_says_the_way_out(
+    tmp_path: Path, settings: str, suite: str, why: str
+) -> None:
+    with Server(judging) as server:
+        if "{url}" in suite:
+            suite = suite.replace("{url}", server.url)
+        result = Place(tmp_path, server, HEAD + suite, settings).one()
+        assert server.requests == []
+    assert result.status == "error"
+    assert result.error is not None
+    assert result.error.startswith("get_weather.city: the check 'judged: is in Norway' cannot be judged: ")
+    assert why in result.error
+    assert result.grades == ()
+
+
+def test_a_judge_that_talks_rubbish_is_an_error_counted_and_not_remembered(tmp_path: Path) -> None:
+    with Server(lambda _request: said("openai", "Fine, I guess.")) as server:
+        place = Place(tmp_path, server)
+        result = place.one()
+        assert (result.status, result.judgements) == ("error", ())
+        assert "its answer is no verdict (Fine, I guess.)" in (result.error or "")
+        assert result.judging.usage == Usage(11, 7)
+        place.one()
+        assert place.asked == 2
+
+
+def test_a_judge_that_is_down_spoils_only_the_grades_that_need_it(tmp_path: Path) -> None:
+    recorded = CASE.replace('Norway"', 'Norway", weight = 0').replace(
+        'response = { judged = "names the weather" }\n', ""
+    )
+    with Server(lambda _request: document(error_document("openai", "down"), 503)) as server:
+        result = Place(tmp_path, server, HEAD + recorded).one()
+        assert len(server.requests) == 1
+    verdicts = {grade.grader: grade.verdict for grade in result.grades}
+    assert (result.status, verdicts["critics"], verdicts["decision"]) == ("passed", "passed", "error")
+    assert (result.judging.asked, result.judging.usage) == (1, None)
+
+
+def test_a_judge_that_a_suite_names_needs_trust_like_any_model_of_it(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        of_suite = CASE.replace('Norway"', f'Norway", model = "openai:m@{server.url}/v1"')
+        place = Place(tmp_path, server, HEAD + of_suite)
+        needs = needs_of(load_suite(place.file), place.program.models)
+        assert [model.url for model in needs.models] == [f"{server.url}/v1"]
+        assert place.one(trusted=True).status == "passed"
+        # So does the choice of a workbench.toml beside the suite.
+        (place.file.parent / "workbench.toml").write_text(f'judge = "openai:m@{server.url}/v1"\n')
+        place.file.write_text(HEAD + CASE)
+        assert "is not trusted" in (place.one(anew=True).error or "")
+
+
+def test_a_run_can_be_stopped_while_its_judge_thinks(tmp_path: Path) -> None:
+    asked = Signal()
+    with Server([Answer(before=(Tell(asked), HANG))]) as server:
+        place = Place(tmp_path, server)
+        events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+        with closing(Session(events.put, place.program)) as session:
+            session.start(plan_runs([load_suite(place.file)]), trusted=lambda _path: False)
+            asked.wait()
+            session.stop_all()
+            while not isinstance(event := events.get(timeout=20), RunDone):
+                pass
+    assert (event.result.status, event.result.grades) == ("stopped", ())
+
+
+MOCKED = HEAD.replace('result = "Rain in {city}"', 'result = "Rain"\nwhen = { city = { judged = "is in Norway" } }') + (
+    ARGUMENT.replace('{ judged = "is in Norway" }', '"Oslo"')
+)
+
+
+def test_a_mock_whose_condition_is_judged_has_the_judge_asked_during_the_run(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        place = Place(tmp_path, server, MOCKED)
+        result = place.one()
+        assert result.trajectory.calls[0].result is not None
+        assert result.trajectory.calls[0].result.content == "Rain"
+        assert (place.asked, [each.criteria for each in result.judgements]) == (1, ["is in Norway"])
+        other = Place(tmp_path, server, MOCKED.replace("weather in Oslo", "weather in Rome")).one()
+        assert other.trajectory.calls[0].result is not None
+        assert other.trajectory.calls[0].result.source == "default"
+
+
+def test_a_mock_that_cannot_be_judged_ends_the_run_as_an_error(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        result = Place(tmp_path, server, MOCKED, "").one()
+    assert result.status == "error"
+    assert "the condition of a mock for 'get_weather' cannot be evaluated: " in (result.error or "")
+    assert "no judge is chosen" in (result.error or "")
+
+
+def regraded(folder: Path, program: Program, chosen: str | None = None, edit: Callable[[str], str] = str) -> RunResult:
+    [path] = recordings_in(folder)
+    path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
+    recording = read_recording(path)
+    file = suite_of_recording(recording)
+    judges = RegradingJudges(program, chosen)
+    return regrade(recording, file, case_in(file, recording), trusted=False, judges=judges)
+
+
+def test_a_recording_is_graded_again_elsewhere_without_asking_anybody(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    with Server(judging) as server:
+        [before] = Place(tmp_path, server).run(record=runs)
+        elsewhere = program_of(tmp_path / "elsewhere")
+        after = regraded(runs, elsewhere)
+        assert (after.status, after.grades, after.judgements) == (before.status, before.grades, before.judgements)
+        reworded = regraded(runs, elsewhere, edit=lambda text: text.replace("is in Norway", "is a capital", 1))
+        assert "no judge was asked about this value, and none is asked here" in (reworded.error or "")
+        assert len(server.requests) == 2
+        again = regraded(runs, Place(tmp_path, server).program, "strict")
+        assert (again.status, again.judging.asked, len(server.requests)) == ("passed", 1, 3)
+
+
+def test_an_older_recording_has_no_judgements_and_is_read_all_the_same(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        Place(tmp_path, server).run(record=tmp_path)
+    [path] = recordings_in(tmp_path)
+    *lines, last = path.read_text(encoding="utf-8").splitlines()
+    result = json.loads(last)
+    assert len(result["result"].pop("judgements")) == 2
+    path.write_text("\n".join((*lines, json.dumps(result))), encoding="utf-8")
+    assert result_of_recording(read_recording(path)).judgements == ()
+
+
+def test_rescoring_knows_a_runs_judgements_and_what_is_remembered_and_asks_nobody(tmp_path: Path) -> None:
+    with Server(judging) as server:
+        place = Place(tmp_path, server)
+        place.one()
+        program = place.program
+        cache = JudgementCache(program.folders.judgements, NO_SECRETS)
+        own = Judgement("strict", "is in Norway", '"Rome"', False, "No.")
+        spec_of = partial(judge_for, folder=place.file.parent, models=program.models)
+        judge = RunJudge(spec_of, cache, recorded=[own]).known
+        check = Judged(judged="is in Norway")
+        assert (judge(check, "Rome").holds, judge(check, "Oslo").holds) == (False, True)
+        with pytest.raises(CheckError, match="none is asked here"):
+            judge(check, "Bergen")
+        assert place.asked == 2
+
+
+SPEC = ModelSpec("mine", "openai", "m", "http://localhost:1/v1")
+
+
+def test_judgements_are_remembered_by_what_is_asked_not_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "judgements.jsonl"
+    JudgementCache(file, NO_SECRETS).keep(SPEC, "polite", '"hi"', True, "It greets.")
+    reading = JudgementCache(file, NO_SECRETS)
+    renamed = ModelSpec("yours", "openai", "m", "http://localhost:1/v1")
+    assert reading.find(renamed, "polite", '"hi"') == (True, "It greets.")
+    assert reading.find(SPEC, "rude", '"hi"') is None
+    JudgementCache(file, NO_SECRETS).keep(SPEC, "rude", '"hi"', False, "No.")  # another program, meanwhile
+    assert reading.find(SPEC, "rude", '"hi"') == (False, "No.")
+    assert JudgementCache(file, NO_SECRETS, anew=True).find(SPEC, "rude", '"hi"') is None
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_lines_that_cannot_be_read_are_passed_over_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "judgements.jsonl"
+    file.write_bytes(b'nonsense\n{"judge": 3}\n\xff\n{"half a li')
+    cache = JudgementCache(file, NO_SECRETS)
+    with caplog.at_level(logging.WARNING):
+        assert cache.find(SPEC, "polite", '"hi"') is None
+    assert "3 lines of" in caplog.text
+    file.write_bytes(b"")
+    cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
+    assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
+
+
+def test_a_place_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = JudgementCache(tmp_path / "file" / "judgements.jsonl", NO_SECRETS)
+    cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
+    assert cache.find(SPEC, "polite", '"hi"') == (True, "It greets.")
+
+
+def test_no_secret_is_remembered_and_what_holds_one_is_found_again(tmp_path: Path) -> None:
+    secrets = Secrets()
+    secrets.add("API_KEY", "sk-very-secret-1")
+    file = tmp_path / "judgements.jsonl"
+    criteria, value = "holds sk-very-secret-1", '"sk-very-secret-1"'
+    JudgementCache(file, secrets).keep(SPEC, criteria, value, True, "sk-very-secret-1 is there.")
+    assert "sk-very-secret-1" not in file.read_text(encoding="utf-8")
+    assert JudgementCache(file, secrets).find(SPEC, criteria, value) == (True, "$API_KEY is there.")

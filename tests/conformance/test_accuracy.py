@@ -1,0 +1,108 @@
+"""The published `accuracy` results, reproduced by the grader that suites run through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from tests.conformance.vectors_of import vectors_of
+from tests.trajectories import trajectory_of
+from workbench.analysis.published.accuracy import flexible_details, run_summary, score_metadata
+from workbench.grading.accuracy import grade_accuracy
+from workbench.grading.criteria import bound_to
+from workbench.suite.checks import Check
+from workbench.suite.model import Case, GradingTable, Suite
+from workbench.suite.settings import Grading, settings_of
+from workbench.trajectory.messages import ToolCall
+
+Vector = dict[str, Any]
+Call = Mapping[str, Any]
+
+VECTORS = vectors_of("accuracy")
+CLOSE = 1e-9
+CHECK: TypeAdapter[Check] = TypeAdapter(Check)
+OPTIONS = {"nameOnly": "name_only", "extraPenalty": "extra_penalty", "wrongPenalty": "wrong_penalty"}
+NOT_COMPARED = ("note", "warning", "details")
+
+
+def of_kind(kind: str) -> list[Any]:
+    return [pytest.param(vector, id=vector["id"]) for vector in VECTORS if vector["kind"] == kind]
+
+
+def input_of(call: Call) -> dict[str, Any] | None:
+    """A call's input as an object, `None` without one; what is no object stands in one of its own."""
+    if "input" not in call:
+        return None
+    given = call["input"]
+    return given if isinstance(given, dict) else {"": given}
+
+
+def case_of(expected: Sequence[Call]) -> Case:
+    """The case of a suite that expects these calls."""
+    written = []
+    for call in expected:
+        wanted = input_of(call)
+        equals = CHECK.validate_python({"equals": ""})
+        args = None if wanted is None else {name: bound_to(equals, value) for name, value in wanted.items()}
+        written.append({"tool": call["name"], **({} if args is None else {"args": args})})
+    wanted_calls: dict[str, Any] = {"ordered": written} if written else {"expect_no_calls": True}
+    return Case.model_validate({"name": "vector", "user": "go", **wanted_calls})
+
+
+def made_of(actual: Sequence[Call]) -> list[ToolCall]:
+    """Calls as a model makes them; one without input has written nothing."""
+    calls = []
+    for index, call in enumerate(actual):
+        given = input_of(call)
+        calls.append(ToolCall(f"call-{index}", call["name"], given or {}, "" if given is None else None))
+    return calls
+
+
+def grading_of(given: Mapping[str, Any]) -> Grading:
+    """The grading of a suite with the vector's mode and weights; raises ValidationError where it cannot be written."""
+    options = {OPTIONS[name]: value for name, value in given.get("weights", {}).items() if name in OPTIONS}
+    if given.get("mode") is not None:
+        options["mode"] = given["mode"]
+    table = GradingTable.model_validate({"by": "accuracy", "accuracy": options})
+    suite = Suite(format=1, name="vector", grading=table)
+    return settings_of(suite, case_of(())).grading
+
+
+@pytest.mark.parametrize("vector", of_kind("tool_calls"))
+def test_calls_score_as_published(vector: Vector) -> None:
+    given, expect = vector["input"], vector["expect"]
+    if expect.get("raises"):
+        with pytest.raises(ValidationError):
+            grading_of(given)
+        return
+    case = case_of(given["expected"])
+    grade = grade_accuracy(case, grading_of(given), trajectory_of(*made_of(given["actual"])))
+    assert grade.score == pytest.approx(expect["score"], abs=CLOSE)
+    counts = {name: count for name, count in expect["metadata"].items() if name not in NOT_COMPARED}
+    assert score_metadata(grade) == counts
+    if "details" in expect["metadata"]:
+        details = flexible_details(grade, tuple(case.expected_calls()))
+        shown = {
+            "matches": [given["actual"][index] for index in details.matches],
+            "nameOnlyMatches": [given["actual"][index] for index in details.name_only],
+            "extras": [given["actual"][index] for index in details.extras],
+            "missingToolCalls": [given["expected"][index] for index in details.missing],
+        }
+        assert shown == expect["metadata"]["details"]
+
+
+@pytest.mark.parametrize("vector", of_kind("summary"))
+def test_a_run_is_summed_up_as_published(vector: Vector) -> None:
+    given, expect = vector["input"], vector["expect"]
+    summary = run_summary(given["evals"], given["threshold"], given["failed_evals"])
+    assert summary.average == pytest.approx(expect["average"], abs=CLOSE)
+    assert summary.exit_code == expect["exit_code"]
+    assert summary.failed_threshold == expect["failed_threshold"]
+
+
+def test_every_vector_is_of_a_kind_that_is_tested() -> None:
+    assert {vector["kind"] for vector in VECTORS} == {"tool_calls", "summary"}
+    assert len(VECTORS) == 98

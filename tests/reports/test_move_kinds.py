@@ -1,0 +1,34 @@
+"""What moved, in words: the app and `workbench grade` say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.results import result
+from workbench.grading.grade import RunResult
+from workbench.reports.move_kinds import Move, graded_text, moves_said
+
+PASSED, HALF, NONE = result("passed", 1.0), result("failed", 0.5), result("failed", 0.0)
+ALMOST = result("failed", 0.5001)
+ERROR = result("error", error="gone")
+
+
+@pytest.mark.parametrize(
+    ("moves", "said"),
+    [
+        ([], ""),
+        ([(PASSED, PASSED)], ""),
+        ([(PASSED, HALF)], "1 passed → failed"),
+        ([(PASSED, HALF)] * 12 + [(HALF, PASSED)], "12 passed → failed, 1 failed → passed"),
+        ([(HALF, NONE)], "score 0.50 → 0.00"),
+        ([(HALF, ALMOST)], "1 score higher"),
+        ([(HALF, NONE), (HALF, NONE), (NONE, HALF)], "2 scores lower, 1 score higher"),
+        ([(None, PASSED), (ERROR, PASSED)], "1 not graded → passed, 1 error → passed"),
+    ],
+)
+def test_moves_are_counted_by_kind(moves: list[tuple[RunResult | None, RunResult]], said: str) -> None:
+    assert moves_said(Move(before, after) for before, after in moves) == said
+
+
+def test_a_grade_is_its_status_and_score() -> None:
+    assert [graded_text(each) for each in (HALF, ERROR, None)] == ["failed 0.50", "error", "not graded"]

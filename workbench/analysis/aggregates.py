@@ -1,0 +1,152 @@
+"""Aggregates of a suite's runs: statistics over what graders said of them, and whether they reach what was demanded."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.grading.grade import GRADED, RunResult
+from workbench.suite.model import Aggregate, Statistic, Suite
+
+SLACK = 1e-9
+"""By how much a statistic may miss what is demanded: sums of shares such as 0.1 are a hair off in binary."""
+
+
+@dataclass(frozen=True)
+class AggregateGate:
+    """What one statistic must reach. `reached` is `None` where there was no value for it, which meets no gate."""
+
+    statistic: Statistic
+    threshold: float
+    strictly: bool
+    """Whether the statistic must lie above the threshold rather than at least on it."""
+    reached: float | None
+
+    @property
+    def met(self) -> bool:
+        return gate_holds(self.reached, self.threshold, strictly=self.strictly)
+
+
+@dataclass(frozen=True)
+class AggregateResult:
+    """One aggregate of a suite, by the suite's path, over the `count` runs that had a value."""
+
+    suite: str
+    name: str
+    of: str
+    tags: tuple[str, ...]
+    count: int
+    statistics: Mapping[Statistic, float | None]
+    gates: tuple[AggregateGate, ...]
+
+    @property
+    def met(self) -> bool:
+        return all(gate.met for gate in self.gates)
+
+
+def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
+    """The aggregates of every suite that was run, given by its path, over its graded runs with whatever model."""
+    runs: dict[str, list[RunResult]] = {}
+    for result in results:
+        graded = runs.setdefault(result.suite, [])
+        if result.status in GRADED:
+            graded.append(result)
+    return tuple(
+        _aggregated(path, suite, aggregate, runs[path])
+        for path, suite in suites.items()
+        if path in runs
+        for aggregate in suite.aggregates
+    )
+
+
+def gate_holds(reached: float | None, threshold: float, *, strictly: bool) -> bool:
+    """Whether a statistic is at least, or strictly above, a threshold."""
+    if reached is None:
+        return False
+    return reached > threshold + SLACK if strictly else reached >= threshold - SLACK
+
+
+def statistic(name: Statistic, values: Sequence[float]) -> float | None:
+    """A statistic by name; `None` where the values have none: without any value, or for the spread of a single one."""
+    return _STATISTICS[name](values) if values else None
+
+
+def _aggregated(path: str, suite: Suite, aggregate: Aggregate, runs: Sequence[RunResult]) -> AggregateResult:
+    if aggregate.tags:
+        wanted = set(aggregate.tags)
+        cases = {case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags))}
+        runs = [run for run in runs if run.case_id in cases]
+    values = [value for run in runs if (value := _value(run, aggregate.of)) is not None]
+    return AggregateResult(
+        path,
+        aggregate.name,
+        aggregate.of,
+        aggregate.tags,
+        len(values),
+        {name: statistic(name, values) for name in aggregate.statistics},
+        tuple(_gates(aggregate, values)),
+    )
+
+
+def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateGate]:
+    for strictly, thresholds in ((False, aggregate.at_least), (True, aggregate.above)):
+        for name in _STATISTICS:
+            threshold = getattr(thresholds, name)
+            if threshold is not None:
+                yield AggregateGate(name, threshold, strictly, statistic(name, values))
+
+
+def _value(result: RunResult, of: str) -> float | None:
+    """What a run has for a measure; `None`, which no aggregate counts, where its grader does not apply to the case."""
+    if of == "latency_ms":
+        return result.trajectory.model_latency_ms
+    name, _, number = of.partition(".")
+    grade = result.grade if name == "score" else next((each for each in result.grades if each.grader == name), None)
+    if grade is None:
+        return None
+    return grade.numbers.get(number) if number else grade.score
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean. As the others here it raises for want of values."""
+    return math.fsum(values) / len(values)
+
+
+def median(values: Sequence[float]) -> float:
+    """The value in the middle, or the mean of the two that are there."""
+    ascending = sorted(values)
+    middle = len(ascending) // 2
+    return ascending[middle] if len(ascending) % 2 else mean(ascending[middle - 1 : middle + 1])
+
+
+def mode(values: Sequence[float]) -> float:
+    """The most frequent value, of equally frequent ones the smallest."""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def variance(values: Sequence[float]) -> float | None:
+    """Of a sample (n - 1); `None` for a single value, and for infinite ones."""
+    centre = mean(values)
+    if len(values) < 2 or not math.isfinite(centre):
+        return None
+    return math.fsum((value - centre) * (value - centre) for value in values) / (len(values) - 1)
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """The standard deviation of a sample: the root of its variance."""
+    squared = variance(values)
+    return None if squared is None else math.sqrt(squared)
+
+
+_STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
+    "mean": mean,
+    "median": median,
+    "mode": mode,
+    "minimum": min,
+    "maximum": max,
+    "spread": spread,
+    "variance": variance,
+}

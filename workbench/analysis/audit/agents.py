@@ -1,0 +1,149 @@
+"""Imagined agents: three that understand nothing, and one that does exactly what a case expects.
+
+What they do is written down as the trajectory of a run, so that the graders themselves say whether it passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wildcard, sample_for, samples_of
+from workbench.analysis.schemas import properties_of, resolved
+from workbench.checks.evaluate import CheckVerdict, Outside
+from workbench.suite.checks import Check, Checks, Present
+from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
+from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+Made = tuple[str, Mapping[str, JsonValue]]
+"""A call: the tool and its arguments."""
+
+AGREEING = Outside(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
+"""A judge and Python functions that agree to everything: what can be passed at all is asked of them."""
+
+REFUSING = Outside(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
+"""A judge and Python functions that refuse everything: they are not what an empty run passes by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent, in the words in which it is spoken of, and its run of a case."""
+
+    said: str
+    run: Trajectory
+
+
+def careless_agents(case: Case, tools: Sequence[ToolDefinition]) -> tuple[Agent, ...]:
+    """Agents that pass only what asks too little. `tools` are those that the case offers."""
+    request = _request(case)
+    every = [(tool.name, _filled(tool)) for tool in tools]
+    rounds = len(case.steps)
+    return (
+        Agent("an agent that neither calls nor says anything", _run(tools, [[] for _ in range(rounds)] or [[]], "")),
+        Agent(
+            "an agent that only repeats the request",
+            _run(tools, [[] for _ in range(rounds)] or [[]], request),
+        ),
+        Agent(
+            "an agent that calls every tool once and repeats the request",
+            _run(tools, [every for _ in range(rounds)] or [every], request),
+        ),
+    )
+
+
+def right_run(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) -> tuple[Case, Trajectory]:
+    """The run of an agent that does exactly what is expected, and the case to grade it by: checks for which no value
+    can be made up are taken to hold. Raises NeverHoldsError when some check never does."""
+    rounds: list[list[Made]]
+    if case.steps:
+        steps = [_step_with_values(step) for step in case.steps]
+        case = case.model_copy(update={"steps": tuple(step for step, _ in steps)})
+        rounds = [made for _, made in steps]
+    else:
+        made: list[Made] = []
+        ordered: list[ExpectedCall | AnyOrder] = []
+        for item in case.ordered:
+            if isinstance(item, AnyOrder):
+                inner = [_with_values(call, made) for call in item.any_order]
+                ordered.append(item.model_copy(update={"any_order": tuple(inner)}))
+            else:
+                ordered.append(_with_values(item, made))
+        unordered = tuple(_with_values(call, made) for call in case.unordered)
+        case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
+        rounds = [made]
+    case, answer = _answer(case)
+    cut_off = max_rounds == 1 and not case.steps and any(rounds)
+    return case, _run(tools, rounds, "" if cut_off else answer)
+
+
+def _with_values(call: ExpectedCall, made: list[Made]) -> ExpectedCall:
+    checks, arguments = _values(call.args)
+    made.append((call.tool, arguments))
+    return call.model_copy(update={"args": checks})
+
+
+def _step_with_values(step: Step) -> tuple[Step, list[Made]]:
+    if step.tool is None:
+        return step, []
+    checks, arguments = _values(step.args)
+    return step.model_copy(update={"args": checks}), [(step.tool, arguments)]
+
+
+def _values(checks: Checks | None) -> tuple[Checks | None, dict[str, JsonValue]]:
+    """The checks, with `present` in place of those that nothing can be made up for, and arguments that meet them."""
+    if checks is None:
+        return None, {}
+    kept: Checks = {}
+    arguments: dict[str, JsonValue] = {}
+    for name, check in checks.items():
+        kept[name], arguments[name] = _value(check)
+    return kept, arguments
+
+
+def _value(check: Check) -> tuple[Check, JsonValue]:
+    if is_wildcard(check):
+        return check, ANY_TEXT
+    try:
+        return check, samples_of(check)[0]
+    except UnknownSampleError:
+        return Present(present=True, weight=check.weight, optional=check.optional), ANY_TEXT
+
+
+def _answer(case: Case) -> tuple[Case, str]:
+    """An answer with all keywords that meets the check on it, as far as one check allows both."""
+    words = " ".join(case.response_contains)
+    if case.response is None:
+        return case, words or ANY_TEXT
+    check, value = _value(case.response)
+    case = case.model_copy(update={"response": check})
+    text = value if isinstance(value, str) else str(value)
+    lacking = [word for word in case.response_contains if word.casefold() not in text.casefold()]
+    if not lacking or check.kind in ("equals", "one_of", "similar", "datetime", "near", "range"):
+        return case, text
+    # `suffix` is the one check that must stand at the end.
+    return case, " ".join([*lacking, text] if check.kind == "suffix" else [text, *lacking])
+
+
+def _request(case: Case) -> str:
+    return case.user or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
+
+
+def _filled(tool: ToolDefinition) -> dict[str, JsonValue]:
+    return {
+        name: sample_for(resolved(schema, tool.parameters)) for name, schema in properties_of(tool.parameters).items()
+    }
+
+
+def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:
+    rounds: list[Round] = []
+    for number, calls in enumerate(made, 1):
+        records = tuple(
+            CallRecord(ToolCall(f"call-{number}-{index}", tool, arguments), number)
+            for index, (tool, arguments) in enumerate(calls)
+        )
+        rounds.append(Round(number, calls=records, stop_reason="tool calls" if records else "answered"))
+    rounds.append(Round(len(rounds) + 1, text=answer, stop_reason="answered", latency_ms=0.0))
+    start = RunStarted("", "", "", "imagined", None, (), tuple(tools))
+    return Trajectory("audit", start, tuple(rounds), RunFinished("answered"))

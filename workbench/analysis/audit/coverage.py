@@ -1,0 +1,87 @@
+"""Which tools, parameters and enum values the cases of a suite speak of, and which none does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
+from workbench.analysis.audit.tool_table import ToolTable
+from workbench.analysis.schemas import properties_of, resolved
+from workbench.checks.describe import describe_value
+from workbench.checks.equality import json_equal
+from workbench.suite.checks import Check
+from workbench.suite.model import Case, ExpectedCall, Step
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of so many things some case covers, and the names of the others."""
+
+    covered: int
+    total: int
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What of the tools is covered by cases that run. Parameters are named `tool.parameter`, values
+    `tool.parameter = value`; those of a tool that no case covers are not listed again."""
+
+    tools: Share
+    parameters: Share
+    values: Share
+
+
+def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
+    """Look at every expected call; one that is disallowed covers its tool, not its arguments."""
+    running = [case for case in cases if case.skip is None]
+    checks: dict[str, list[tuple[str, Check]]] = {}
+    for case in running:
+        for place, call in case.written_calls():
+            tool = table.find(call.tool) if call.tool is not None else None
+            if tool is not None:
+                checks.setdefault(tool.name, []).extend(_checks(call) if place[0] != "disallowed" else ())
+    parameters: list[tuple[str, bool]] = []
+    values: list[tuple[str, bool]] = []
+    for tool in table.tools:
+        if tool.name in checks:
+            own = checks[tool.name]
+            parameters += _parameters(tool, own)
+            values += _values(tool, own)
+    return Coverage(
+        _share([(tool.name, tool.name in checks) for tool in table.tools]), _share(parameters), _share(values)
+    )
+
+
+def _checks(call: ExpectedCall | Step) -> Iterator[tuple[str, Check]]:
+    yield from (call.args or {}).items()
+
+
+def _parameters(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterator[tuple[str, bool]]:
+    checked = {name for name, _ in checks}
+    for name in properties_of(tool.parameters):
+        yield f"{tool.name}.{name}", name in checked
+
+
+def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterator[tuple[str, bool]]:
+    for name, written in properties_of(tool.parameters).items():
+        choices = resolved(written, tool.parameters).get("enum")
+        if isinstance(choices, list):
+            expected = [value for argument, check in checks if argument == name for value in _expected(check)]
+            for choice in choices:
+                said = f"{tool.name}.{name} = {describe_value(choice)}"
+                yield said, any(json_equal(choice, value) for value in expected)
+
+
+def _expected(check: Check) -> tuple[JsonValue, ...]:
+    try:
+        return samples_of(check) if check.kind in ("equals", "one_of", "equals_null") else ()
+    except (NeverHoldsError, UnknownSampleError):
+        return ()
+
+
+def _share(found: Sequence[tuple[str, bool]]) -> Share:
+    missing = tuple(name for name, covered in found if not covered)
+    return Share(len(found) - len(missing), len(found), missing)

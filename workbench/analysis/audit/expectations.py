@@ -1,0 +1,156 @@
+"""Expected and forbidden calls against the tools that there are: names, arguments and values that can never occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from workbench.analysis.audit.finding import AuditFinding
+from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
+from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
+from workbench.analysis.schemas import properties_of, type_text
+from workbench.checks.describe import cut, describe
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import evaluate
+from workbench.suite.checks import Check, Contains, DateTime, Pattern, Prefix, Range, Suffix
+from workbench.suite.findings import did_you_mean, quoted
+from workbench.suite.model import Case, ExpectedCall, Step
+from workbench.suite.places import Place
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+_ONLY_TEXT = (Contains, DateTime, Pattern, Prefix, Suffix)
+
+
+def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
+    """Findings on every call that a case speaks of; `place` is the case's."""
+    for at, call in case.written_calls():
+        if call.tool is None:
+            continue
+        tool = table.find(call.tool)
+        where = (*place, *at)
+        if tool is None:
+            yield from _checks_alone(case, call, where)
+            if not table.unlisted:
+                yield _unknown(case, call.tool, where, table)
+            continue
+        if call.args == {} and at[0] != "disallowed" and (needed := required(tool)):
+            yield AuditFinding(
+                "refused value",
+                "warning",
+                (*where, "args"),
+                f"no arguments are expected, and {quoted(tool.name)} cannot be called without {quoted(needed[0])}",
+                "leave `args` out where arguments do not matter",
+                case.id,
+            )
+        for name, check in (call.args or {}).items():
+            yield from _argument(case, tool, name, check, (*where, "args", name), table)
+        for number, name in enumerate(call.forbidden_args):
+            yield from _parameter(case, tool, name, (*where, "forbidden_args", number))
+
+
+def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFinding:
+    forbidden = "disallowed" in where
+    message = f"no tool is called {quoted(name)}: " + (
+        "nothing can break this prohibition" if forbidden else "no model can make this call"
+    )
+    return AuditFinding("unknown tool", "warning", (*where, "tool"), message, did_you_mean(name, table.names), case.id)
+
+
+def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
+    """Checks that no value meets, of a tool whose schema is not known."""
+    for name, check in (call.args or {}).items():
+        try:
+            samples_of(check)
+        except NeverHoldsError as error:
+            yield _never(case, (*where, "args", name), check, str(error))
+        except UnknownSampleError:
+            continue
+
+
+def _argument(
+    case: Case, tool: ToolDefinition, name: str, check: Check, where: Place, table: ToolTable
+) -> Iterator[AuditFinding]:
+    schema = parameter_schema(tool, name)
+    if schema is None:
+        yield from _parameter(case, tool, name, where)
+        schema = {}
+    try:
+        samples = samples_of(check)
+    except NeverHoldsError as error:
+        yield _never(case, where, check, str(error))
+        return
+    except UnknownSampleError:
+        samples = ()
+    if (why := _against_schema(check, schema)) is not None:
+        yield _never(case, where, check, why)
+        return
+    if check.kind in ("equals", "one_of", "equals_null"):
+        for value in samples:
+            if (refusal := table.refusal(tool, name, value)) is not None:
+                message = f"the schema of {quoted(tool.name)} refuses it: {cut(refusal)}"
+                yield AuditFinding(
+                    "refused value",
+                    "warning",
+                    where,
+                    message,
+                    "a model that keeps to the schema never sends it",
+                    case.id,
+                )
+
+
+def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
+    """An argument that the tool does not list."""
+    if parameter_schema(tool, name) is not None or not closed(tool):
+        return
+    known = list(properties_of(tool.parameters))
+    yield AuditFinding(
+        "unknown argument",
+        "warning",
+        where,
+        f"{quoted(tool.name)} has no parameter {quoted(name)}",
+        did_you_mean(name, known) or (f"it has {', '.join(known)}" if known else "it takes no arguments"),
+        case.id,
+    )
+
+
+def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
+    return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
+
+
+def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None:
+    """Why no value that the schema allows meets a check; `None` when one may."""
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices and check.kind not in ("equals", "one_of", "python", "judged"):
+        try:
+            if not any(evaluate(check, choice).holds for choice in choices):
+                return f"the schema allows only {cut(type_text(schema))}"
+        except CheckError:
+            return None
+    types = _types(schema)
+    if not types:
+        return None
+    if isinstance(check, _ONLY_TEXT) and "string" not in types:
+        return f"it needs a text, and the schema wants {type_text(schema)}"
+    if isinstance(check, Range):
+        return _range_against(check, schema, types)
+    return None
+
+
+def _range_against(check: Range, schema: Mapping[str, JsonValue], types: set[str]) -> str | None:
+    if not types & {"number", "integer"}:
+        return f"it needs a number, and the schema wants {type_text(schema)}"
+    low, high = check.range
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if isinstance(least, int | float) and high < least:
+        return f"the schema allows nothing below {least:g}"
+    if isinstance(most, int | float) and low > most:
+        return f"the schema allows nothing above {most:g}"
+    if "number" not in types and not any(isinstance(value, int) for value in samples_of(check)):
+        return "the schema wants a whole number, and none lies in it"
+    return None
+
+
+def _types(schema: Mapping[str, JsonValue]) -> set[str]:
+    named = schema.get("type")
+    if isinstance(named, str):
+        return {named}
+    return {each for each in named if isinstance(each, str)} if isinstance(named, list) else set()

@@ -1,0 +1,35 @@
+"""What an audit finds in a suite that loads without an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.suite.places import Place
+
+AuditKind = Literal[
+    "weak case",
+    "out of reach",
+    "never holds",
+    "unknown tool",
+    "unknown argument",
+    "refused value",
+    "idle mock",
+    "unknown tools",
+]
+
+Weight = Literal["warning", "note"]
+"""A warning is nearly always a mistake of the suite; a note is worth a look, and may be meant so."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """One thing that is wrong with what a suite asks, though it can be run. `place` starts at the top of the file;
+    `case` is the case's id, `None` where it is about the whole suite."""
+
+    kind: AuditKind
+    weight: Weight
+    place: Place
+    message: str
+    hint: str = ""
+    case: str | None = None

@@ -1,0 +1,111 @@
+"""Values that meet a check: what an agent that does everything right would have sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from workbench.suite.checks import (
+    Check,
+    Contains,
+    DateTime,
+    Equals,
+    EqualsNull,
+    Near,
+    OneOf,
+    Prefix,
+    Present,
+    Range,
+    Similar,
+    Suffix,
+)
+from workbench.trajectory.messages import JsonValue
+
+
+class NeverHoldsError(Exception):
+    """No value meets the check; the message says why."""
+
+
+class UnknownSampleError(Exception):
+    """There may be values that meet the check, and none can be made up: a pattern, a judge, a Python function."""
+
+
+ANY_TEXT = "…"
+
+
+def samples_of(check: Check) -> tuple[JsonValue, ...]:
+    """Values that meet a check: all of them where they are listed, else one or two that stand for them.
+
+    Raises NeverHoldsError and UnknownSampleError.
+    """
+    match check:
+        case Equals():
+            return (check.equals,)
+        case EqualsNull():
+            return (None,)
+        case OneOf():
+            if not check.one_of:
+                raise NeverHoldsError("one_of lists nothing")
+            return tuple(check.one_of)
+        case Range():
+            return _within(*check.range)
+        case Near():
+            return (_whole(check.near),)
+        case Similar():
+            return (check.similar,)
+        case DateTime():
+            return (check.datetime,)
+        case Contains():
+            return (check.contains,)
+        case Prefix():
+            return (check.prefix,)
+        case Suffix():
+            return (check.suffix,)
+        case _:
+            raise UnknownSampleError
+
+
+def is_wildcard(check: Check) -> bool:
+    """Whether every value meets the check."""
+    return isinstance(check, Present)
+
+
+def _within(low: float, high: float) -> tuple[JsonValue, ...]:
+    if not low <= high:
+        raise NeverHoldsError(f"no number lies between {low:g} and {high:g}")
+    whole = math.ceil(low) if math.isfinite(low) else math.floor(high) if math.isfinite(high) else 0
+    ends = [_whole(end) for end in (low, high) if math.isfinite(end)]
+    inside: list[JsonValue] = [whole] if low <= whole <= high else []
+    return (*inside, *(end for end in ends if end not in inside))
+
+
+def _whole(number: float) -> JsonValue:
+    return int(number) if math.isfinite(number) and number == int(number) else number
+
+
+_OF_TYPE: dict[str, JsonValue] = {
+    "string": ANY_TEXT,
+    "integer": 0,
+    "number": 0,
+    "boolean": True,
+    "null": None,
+    "array": [],
+    "object": {},
+}
+
+
+def sample_for(schema: Mapping[str, JsonValue]) -> JsonValue:
+    """A value such as a schema describes: what it gives as an example or allows, else something of its type."""
+    if "default" in schema:
+        return schema["default"]
+    for key in ("examples", "enum"):
+        choices = schema.get(key)
+        if isinstance(choices, list) and choices:
+            return choices[0]
+    if "const" in schema:
+        return schema["const"]
+    named = schema.get("type")
+    kind = named[0] if isinstance(named, list) and named else named
+    if kind in ("integer", "number") and isinstance(minimum := schema.get("minimum"), int | float):
+        return minimum
+    return _OF_TYPE.get(kind, ANY_TEXT) if isinstance(kind, str) else ANY_TEXT

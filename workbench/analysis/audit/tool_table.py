@@ -1,0 +1,98 @@
+"""The tools of a suite as an audit asks about them: which one a name means, and what its schema refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.analysis.schemas import Schema, properties_of, required_names, resolved
+from workbench.grading.tool_names import normalised_name
+from workbench.suite.model import Suite
+from workbench.tools.definitions import definition_of
+from workbench.tools.listings import Listing
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+
+class ToolTable:
+    """Tools by name. `unlisted` names the servers whose tools nobody has seen: then any name may be one of theirs."""
+
+    def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
+        self.tools = tuple(tools)
+        self.unlisted = tuple(unlisted)
+        self._by_name = {normalised_name(tool.name): tool for tool in reversed(self.tools)}
+        self._validators: dict[str, Draft202012Validator | None] = {}
+
+    @classmethod
+    def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
+        """The tools written out in a suite, and those that its servers listed when they last ran."""
+        written = [definition_of(tool) for tool in suite.tools]
+        listed = [tool for listing in listings.values() for tool in listing.tools]
+        return cls([*written, *listed], [server.name for server in suite.servers if server.name not in listings])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(tool.name for tool in self.tools)
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """The tool that a name means, as graders read names."""
+        return self._by_name.get(normalised_name(name))
+
+    def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
+        """What a model is shown: all tools, or those that a case offers."""
+        if offer is None:
+            return self.tools
+        return tuple(tool for tool in self.tools if tool.name in offer)
+
+    def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
+        """Why the tool's schema refuses a value for an argument; `None` where it does not, or is no schema itself."""
+        validator = self._validator(tool)
+        if validator is None:
+            return None
+        from referencing.exceptions import Unresolvable
+
+        try:
+            problem = next(
+                (
+                    each
+                    for each in validator.iter_errors({argument: value})
+                    if list(each.absolute_path)[:1] == [argument]
+                ),
+                None,
+            )
+        except (Unresolvable, RecursionError):
+            return None  # the linter of tools says that the schema is broken
+        return problem.message if problem is not None else None
+
+    def _validator(self, tool: ToolDefinition) -> Draft202012Validator | None:
+        if tool.name not in self._validators:
+            from jsonschema import Draft202012Validator
+            from jsonschema.exceptions import SchemaError
+            from referencing import Registry
+
+            try:
+                Draft202012Validator.check_schema(tool.parameters)
+                self._validators[tool.name] = Draft202012Validator(tool.parameters, registry=Registry())
+            except (SchemaError, RecursionError):
+                self._validators[tool.name] = None
+        return self._validators[tool.name]
+
+
+def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
+    """The schema of a parameter, references followed; `None` when the tool lists no parameter of that name."""
+    properties = properties_of(tool.parameters)
+    return resolved(properties[argument], tool.parameters) if argument in properties else None
+
+
+def closed(tool: ToolDefinition) -> bool:
+    """Whether a tool's parameters are all listed: none can be meant that is not."""
+    schema = tool.parameters
+    open_ended = ("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
+    return not any(key in schema for key in open_ended) and schema.get("additionalProperties", False) in (False, True)
+
+
+def required(tool: ToolDefinition) -> tuple[str, ...]:
+    """The parameters without which the tool cannot be called."""
+    return required_names(tool.parameters)

@@ -1,0 +1,213 @@
+"""Why runs failed: each failed run with its causes, grouped by cause, and which tools were called for which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
+from workbench.analysis.confusion import Confusion, confusion_of
+from workbench.checks.describe import describe_value
+from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult
+from workbench.grading.tool_names import same_tool
+from workbench.suite.model import Case, ExpectedCall
+from workbench.trajectory.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One thing that went wrong in a run. `expected` and `got` are short texts, `why` is one line."""
+
+    cause: Cause
+    why: str
+    subject: Subject | None = None
+    expected: str | None = None
+    got: str | None = None
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes."""
+
+    index: int
+    result: RunResult
+    symptoms: tuple[Symptom, ...]
+
+    @property
+    def main(self) -> Cause:
+        """The cause that the others are likely to come from."""
+        return self.symptoms[0].cause
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """All causes, each once; the first is the main one."""
+        return tuple(dict.fromkeys(symptom.cause for symptom in self.symptoms))
+
+    def symptoms_of(self, cause: Cause) -> list[Symptom]:
+        """What went wrong for this cause."""
+        return [symptom for symptom in self.symptoms if symptom.cause == cause]
+
+
+@dataclass(frozen=True)
+class CauseGroup:
+    """The failed runs that have a cause, be it their main one or not."""
+
+    cause: Cause
+    runs: tuple[FailedRun, ...]
+
+    @property
+    def main(self) -> int:
+        """For how many of the runs this is the main cause."""
+        return sum(run.main == self.cause for run in self.runs)
+
+    @property
+    def cases(self) -> int:
+        """How many cases the runs are of, whatever the model."""
+        return len({(run.result.suite, run.result.case_id) for run in self.runs})
+
+    @cached_property
+    def subjects(self) -> tuple[tuple[Subject, int], ...]:
+        """The tools and parameters concerned, each with how often, the most frequent first."""
+        found = Counter(
+            symptom.subject for run in self.runs for symptom in run.symptoms_of(self.cause) if symptom.subject
+        )
+        return tuple(sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0]))))
+
+    @property
+    def advice(self) -> str:
+        """What to do first, in one line."""
+        return first_advice(self.cause, self.subjects[0][0] if self.subjects else None)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The failed runs by cause, causes in their fixed order, those that occur; the confusion table is over all graded
+    runs of cases that expect calls, or none."""
+
+    graded: int
+    runs: tuple[FailedRun, ...]
+    groups: tuple[CauseGroup, ...]
+    confusion: Confusion
+
+
+def failures_of(runs: Iterable[tuple[RunResult, Case]]) -> Failures:
+    """Find out why runs failed; each comes with the case that it was graded by. Costs grow with runs and issues."""
+    runs = tuple(runs)
+    failed = tuple(
+        FailedRun(index, result, _symptoms(result, case))
+        for index, (result, case) in enumerate(runs)
+        if result.status == "failed"
+    )
+    by_cause: dict[Cause, list[FailedRun]] = {}
+    for run in failed:
+        for cause in run.causes:
+            by_cause.setdefault(cause, []).append(run)
+    graded = [(result, case) for result, case in runs if result.status in GRADED]
+    return Failures(
+        graded=len(graded),
+        runs=failed,
+        groups=tuple(CauseGroup(cause, tuple(by_cause[cause])) for cause in CAUSES if cause in by_cause),
+        confusion=confusion_of(
+            ([call.tool for call in case.expected_calls()], [call.tool for call in result.trajectory.calls])
+            for result, case in graded
+            if case.expects_calls_or_none
+        ),
+    )
+
+
+_CAUSE_OF: Mapping[IssueKind, Cause] = {
+    "wrong tool": "wrong tool",
+    "missing call": "missing call",
+    "extra call": "extra call",
+    "forbidden call": "forbidden call",
+    "wrong order": "wrong order",
+    "wrong argument": "wrong argument",
+    "missing argument": "missing argument",
+    "invalid argument": "invalid argument",
+    "forbidden argument": "forbidden argument",
+    "unexpected argument": "unexpected argument",
+    "broken arguments": "broken JSON",
+    "response": "content",
+    "over calling": "over calling",
+    "latency exceeded": "latency",
+    "partial credit": "low score",
+}
+"""What issues are about. A quantity counts what others name; used up rounds are seen in how the run ended."""
+
+
+def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
+    """What went wrong in a failed run, in the order of causes; never empty."""
+    issues = result.grade.issues if result.grade is not None else ()
+    expected = tuple(case.expected_calls())
+    found = [_symptom(issue, expected) for issue in issues if issue.kind in _CAUSE_OF]
+    found = _given_up(result.trajectory, expected, found) + _with_wrong_tools(found)
+    if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
+        found = [symptom for symptom in found if symptom.cause != "low score"]
+    elif all(symptom.cause in NEVER_ALONE for symptom in found):
+        found.append(Symptom("low score", result.grade.reason if result.grade is not None else "not graded"))
+    return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
+
+
+def _symptom(issue: Issue, expected: Sequence[ExpectedCall]) -> Symptom:
+    tool, meant = issue.tool, expected[issue.expected_call].tool if issue.expected_call is not None else None
+    subject: Subject | None = None
+    if issue.kind == "wrong tool" and meant is not None:
+        subject = Subject(meant, instead=tool)
+    elif tool is not None:
+        # One tool is one subject, in the suite's spelling, however a provider bends its name.
+        name = meant if meant is not None and same_tool(meant, tool) else tool
+        subject = Subject(name, issue.argument)
+    return Symptom(_CAUSE_OF[issue.kind], issue.why, subject, issue.expected, issue.got)
+
+
+def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
+    """A missing call and an extra one of another tool are one wrong tool, which not every grader calls so."""
+    missing = [symptom for symptom in found if symptom.cause == "missing call"]
+    extra = [symptom for symptom in found if symptom.cause == "extra call"]
+    rest = [symptom for symptom in found if symptom.cause not in ("missing call", "extra call")]
+    for lacking in list(missing):
+        other = next((call for call in extra if _tool(call) != _tool(lacking)), None)
+        if other is None or lacking.subject is None:
+            continue
+        missing.remove(lacking)
+        extra.remove(other)
+        instead = Subject(lacking.subject.tool, instead=_tool(other))
+        rest.append(Symptom("wrong tool", "another tool was expected", instead, lacking.expected, other.got))
+    return [*rest, *missing, *extra]
+
+
+def _tool(symptom: Symptom) -> str | None:
+    return symptom.subject.tool if symptom.subject is not None else None
+
+
+def _given_up(trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]) -> list[Symptom]:
+    """That the run ended before everything was there, once for each thing that is missing."""
+    how = _end(trajectory, calls_expected=bool(expected))
+    if how is None:
+        return []
+    answer = trajectory.final_answer
+    lacking = [symptom for symptom in found if symptom.cause == "missing call"]
+    if lacking:
+        said = describe_value(answer) if answer else None
+        return [Symptom("gave up", how, symptom.subject, symptom.expected, said) for symptom in lacking]
+    checked = any(symptom.cause == "content" for symptom in found)
+    return [Symptom("gave up", how, None, "a final answer")] if checked and not answer else []
+
+
+def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
+    """How a run ended that may have ended too early; `None` for one that came to an end of its own."""
+    reason = trajectory.finish.reason if trajectory.finish is not None else None
+    if reason == "refused":
+        return "the model refused"
+    if reason == "truncated":
+        return "the answer was cut off"
+    # With a single round there are no others to be used up: what lacks then was not decided on, no more.
+    if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
+        return "the rounds were used up"
+    if calls_expected and not trajectory.calls:
+        return "answered without calling anything" if trajectory.final_answer else "neither called nor answered"
+    if reason == "answered" and not trajectory.final_answer:
+        return "ended without an answer"
+    return None

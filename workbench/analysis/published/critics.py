@@ -1,0 +1,64 @@
+"""The summary of Arcade evals: pass rate and scores in percent, and which model did best."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from workbench.analysis.published.system import Summary, System, share
+from workbench.grading.grade import RunResult
+from workbench.grading.repeats import CaseResult, case_results
+from workbench.trajectory.messages import JsonValue
+
+TIE = "Tie"
+"""Stands for the best model of a case where several reached the highest score."""
+
+
+def _summary(runs: Sequence[RunResult]) -> Summary:
+    cases = case_results(runs)
+    counts = {status: sum(case.status == status for case in cases) for status in ("passed", "warned", "failed")}
+    rate = pass_rate(cases)
+    said = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != "warned")
+    scores: list[JsonValue] = [
+        {"case": case.runs[0].case_id, "status": case.status, "score": percent(case)} for case in cases
+    ]
+    return Summary(
+        f"{len(cases)} case{'' if len(cases) == 1 else 's'}, {said}, pass rate {rate:.2f}%",
+        tuple(f"{case.runs[0].case_id}: {percent(case):.2f}%, {case.status}" for case in cases),
+        {"total": len(cases), **counts, "pass_rate": rate, "cases": scores},
+    )
+
+
+def pass_rate(cases: Sequence[CaseResult]) -> float:
+    """Passed cases of all, in percent with two digits. A warned case has not passed."""
+    return share(sum(case.status == "passed" for case in cases), len(cases), 2)
+
+
+def percent(case: CaseResult) -> float:
+    """A case's score in percent with two digits; one that is infinitely bad is the smallest number."""
+    return round(max(100 * (case.score or 0.0), -sys.float_info.max), 2)
+
+
+def _comparison(runs: Sequence[RunResult]) -> Summary:
+    by_model: dict[str, list[CaseResult]] = {}
+    by_case: dict[str, list[CaseResult]] = {}
+    for case in case_results(runs):
+        by_model.setdefault(case.runs[0].model, []).append(case)
+        by_case.setdefault(case.runs[0].case_id, []).append(case)
+    rates = {model: pass_rate(cases) for model, cases in by_model.items()}
+    best = max(rates, key=lambda model: rates[model])
+    winners = {name: _best_of(cases) for name, cases in by_case.items()}
+    return Summary(
+        f"best model {best}, pass rate {rates[best]:.2f}%",
+        tuple(f"{name}: {winner}" for name, winner in winners.items()),
+        {"best_model": best, "pass_rates": dict(rates), "best_by_case": dict(winners)},
+    )
+
+
+def _best_of(cases: Sequence[CaseResult]) -> str:
+    highest = max(percent(case) for case in cases)
+    models = dict.fromkeys(case.runs[0].model for case in cases if percent(case) == highest)
+    return next(iter(models)) if len(models) == 1 else TIE
+
+
+CRITICS = System(_summary, _comparison)

@@ -1,0 +1,66 @@
+"""What Toolvaluator prints: the overall score, the latency of the model's answers, and what its gate makes of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.published.system import Summary, System
+from workbench.grading.grade import RunResult
+
+
+@dataclass(frozen=True)
+class PrintedLatency:
+    """Milliseconds of single answers of the model. `p95` is the published system's own: see `printed_latency`."""
+
+    mean: float
+    p50: float
+    p95: float
+    max: float
+
+    def __str__(self) -> str:
+        return f"latency mean {self.mean:.1f}, p50 {self.p50:.1f}, p95 {self.p95:.1f}, max {self.max:.1f} ms"
+
+
+def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
+    """The latency statistics of some answers. Raises ValueError without any.
+
+    The 95th percentile is the value before the one at 95 % of the sorted list: of two values it is the smaller one, of
+    twenty the 19th. That is how the published system counts; the totals of a batch have the nearest rank.
+    """
+    if not latencies_ms:
+        raise ValueError("no latencies")
+    ascending = sorted(latencies_ms)
+    number = len(ascending)
+    return PrintedLatency(
+        statistics.fmean(ascending),
+        statistics.median(ascending),
+        ascending[int(0.95 * number) - 1] if number > 1 else ascending[0],
+        ascending[-1],
+    )
+
+
+def overall_score(scores: Sequence[float]) -> float:
+    """The mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
+    return statistics.fmean(scores) if scores else 0.0
+
+
+def exit_code(score: float, min_score: float = 0.0) -> int:
+    """What the command line ends with: 1 if the overall score is below the minimum, else 0."""
+    return int(score < min_score)
+
+
+def _summary(runs: Sequence[RunResult]) -> Summary:
+    score = overall_score([run.score or 0.0 for run in runs])
+    answers = (round_ for run in runs for round_ in run.trajectory.rounds)
+    latencies = [round_.latency_ms for round_ in answers if round_.latency_ms is not None]
+    headline = f"overall score {score:.3f} of {len(runs)} example{'' if len(runs) == 1 else 's'}"
+    if not latencies:
+        return Summary(headline, (), {"score": score, "examples": len(runs), "latency": None})
+    latency = printed_latency(latencies)
+    printed = {"mean": latency.mean, "p50": latency.p50, "p95": latency.p95, "max": latency.max}
+    return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": {**printed}})
+
+
+DECISION = System(_summary)

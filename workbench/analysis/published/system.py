@@ -1,0 +1,35 @@
+"""The shape in which a published system's report is given: one line, more lines, and the numbers as it names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.grading.grade import RunResult
+from workbench.trajectory.messages import JsonValue
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`headline` is one line without the system's name; `details` are further lines; `numbers` is a JSON object."""
+
+    headline: str
+    details: tuple[str, ...]
+    numbers: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class System:
+    """A published system. Its functions get graded runs of one suite to which its grader applies, at least one, each
+    with the grader's own verdict as its status.
+
+    `summary` gets the runs with one model; `comparison`, where the system has one, those with all of several models.
+    """
+
+    summary: Callable[[Sequence[RunResult]], Summary]
+    comparison: Callable[[Sequence[RunResult]], Summary] | None = None
+
+
+def share(part: int, whole: int, digits: int) -> float:
+    """A percentage, rounded; 0 of nothing."""
+    return round(100 * part / whole, digits) if whole else 0.0

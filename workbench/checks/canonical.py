@@ -1,0 +1,62 @@
+"""Texts compared as they look: values and checks with their texts in Unicode's canonical composition (NFC)."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import JsonValue
+
+from workbench.suite.checks import Check, Contains, Equals, OneOf, Pattern, Prefix, Suffix
+
+
+def canonical_text(text: str) -> str:
+    """The text in NFC."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def canonical(value: JsonValue) -> JsonValue:
+    """The value with all its texts and keys in NFC; works without recursion, however deep it is."""
+    if isinstance(value, str):
+        return canonical_text(value)
+    if not isinstance(value, list | dict):
+        return value
+    whole: list[JsonValue] = [value]
+    pending: list[list[JsonValue] | dict[str, JsonValue]] = [whole]
+    while pending:
+        container = pending.pop()
+        places: Iterable[Any] = range(len(container)) if isinstance(container, list) else tuple(container)
+        for place in places:
+            inner = container[place]
+            if isinstance(inner, str):
+                container[place] = canonical_text(inner)
+            elif isinstance(inner, list):
+                container[place] = copied = inner.copy()
+                pending.append(copied)
+            elif isinstance(inner, dict):
+                container[place] = renamed = {canonical_text(name): held for name, held in inner.items()}
+                pending.append(renamed)
+    return whole[0]
+
+
+def compares_texts(check: Check) -> bool:
+    """Whether the check compares texts character by character."""
+    return isinstance(check, Equals | OneOf | Contains | Prefix | Suffix | Pattern)
+
+
+def canonical_check(check: Check) -> Check:
+    """A check of those with its texts in NFC; any other as it is."""
+    match check:
+        case Equals(equals=value):
+            return _changed(check, "equals", value, canonical(value))
+        case OneOf(one_of=values):
+            return _changed(check, "one_of", values, tuple(map(canonical, values)))
+        case Contains(contains=text) | Prefix(prefix=text) | Suffix(suffix=text) | Pattern(pattern=text):
+            return _changed(check, check.kind, text, canonical_text(text))
+        case _:
+            return check
+
+
+def _changed(check: Check, key: str, before: object, after: object) -> Check:
+    return check if before is after or before == after else check.model_copy(update={key: after})

@@ -1,0 +1,188 @@
+"""The `accuracy` grader: calls right in order or in any order, partial credit for the right name (`toolCallAccuracy`).
+
+An input is right as a whole or not at all: every listed argument must be, and there must be no other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from workbench.checks.equality import by_json
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.grading.arguments import judge_arguments
+from workbench.grading.errors import GradingError
+from workbench.grading.findings import findings
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.matching import paired_in_turn
+from workbench.grading.thresholds import verdict_of
+from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.settings import AccuracyOptions, Grading
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+EXACT, NAME_ONLY, MISSING = "exact", "right name only", "missing"
+WRONG, SURPLUS = "wrong", "extra, counts twice"
+EXTRA = "extra"
+"""What may become of a line: the first three in either mode, the next two in exact mode, the last in flexible mode."""
+
+
+def grade_accuracy(
+    case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+) -> Grade:
+    """Grade a run by the accuracy of its calls; the suite's thresholds make the verdict.
+
+    The score is the sum of the lines' credits over `numbers["expected"]`, kept within 0..1. Raises CheckError when a
+    check cannot be evaluated, and GradingError for weights that no number can hold.
+    """
+    if not case.expects_calls_or_none:
+        return Grade("accuracy", None, "not applicable", "the case expects no particular calls")
+    expected = tuple(case.expected_calls())
+    calls = trajectory.calls
+    numbers = {"expected": float(len(expected)), "made": float(len(calls))}
+    if not expected or not calls:
+        lines = (*_missing(expected, range(len(expected))), *(_alone(index, EXTRA, 0.0) for index in range(len(calls))))
+        score = 0.0 if lines else 1.0
+        reason = _without_either(len(expected), len(calls))
+    else:
+        options = grading.accuracy
+        reading = _Reading(expected, calls, options, outside)
+        lines = reading.in_any_order() if options.mode == "flexible" else reading.in_order()
+        counts = _counts(lines, options.mode)
+        score = _score(counts, len(expected), options)
+        numbers |= counts
+        outcomes = Counter(line.outcome for line in lines)
+        reason = f"{len(expected)} expected: {'; '.join(f'{number} {what}' for what, number in outcomes.items())}"
+    if grading.accuracy.mode == "flexible":
+        # There "no args" means a call without arguments, so that any argument is one too many.
+        expected = tuple(call if call.args is not None else call.model_copy(update={"args": {}}) for call in expected)
+    issues = findings(expected, calls, lines, extras_matter=True, closed=True)
+    return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
+
+
+class _Reading:
+    """The expected calls of a case and the actual ones of a run, compared; neither is empty."""
+
+    def __init__(
+        self,
+        expected: Sequence[ExpectedCall],
+        calls: Sequence[CallRecord],
+        options: AccuracyOptions,
+        outside: Outside,
+    ) -> None:
+        self._expected = expected
+        self._calls = calls
+        self._options = options
+        self._outside = outside
+        self._verdicts: dict[tuple[int, int], tuple[ArgumentVerdict, ...]] = {}
+
+    def in_order(self) -> tuple[CallPairing, ...]:
+        """Exact mode: the actual calls against the expected ones in the same places."""
+        lines = []
+        for index, (wanted, record) in enumerate(zip(self._expected, self._calls, strict=False)):
+            if wanted.tool != record.tool:
+                lines.append(CallPairing(index, index, False, 0.0, 0.0, (), -self._options.wrong_penalty, WRONG))
+            else:
+                lines.append(self._together(index, index, wanted.args is None or self._equal(index, index)))
+        size = len(lines)
+        lines += _missing(self._expected, range(size, len(self._expected)))
+        # A surplus call has a wrong place and is one too many: it counts as two wrong ones.
+        twice = -2 * self._options.wrong_penalty
+        lines += (_alone(index, SURPLUS, twice) for index in range(size, len(self._calls)))
+        return tuple(lines)
+
+    def in_any_order(self) -> tuple[CallPairing, ...]:
+        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first."""
+        exact = paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._equal)
+        taken = set(exact.values())
+        still_open: dict[str, list[int]] = {}
+        for index, wanted in enumerate(self._expected):
+            if index not in exact:
+                still_open.setdefault(wanted.tool, []).append(index)
+        by_name: dict[int, int] = {}
+        extra = []
+        for index, record in enumerate(self._calls):
+            if index in taken:
+                continue
+            waiting = still_open.get(record.tool)
+            if waiting:
+                by_name[waiting.pop(0)] = index
+            else:
+                extra.append(index)
+        partner = exact | by_name
+        return (
+            *(
+                self._together(index, partner[index], index in exact)
+                if index in partner
+                else _missing_line(index, self._expected[index])
+                for index in range(len(self._expected))
+            ),
+            *(_alone(index, EXTRA, -self._options.extra_penalty) for index in extra),
+        )
+
+    def _together(self, row: int, column: int, exact: bool) -> CallPairing:
+        credit = 1.0 if exact else self._options.name_only
+        return CallPairing(
+            row, column, True, 0.0, 0.0, self._judged(row, column), credit, EXACT if exact else NAME_ONLY
+        )
+
+    def _equal(self, row: int, column: int) -> bool:
+        """Whether tool and input are equal. Expected without input, only a call without arguments is."""
+        wanted, record = self._expected[row], self._calls[column]
+        if wanted.tool != record.tool:
+            return False
+        if wanted.args is None:
+            return not record.arguments
+        if record.call.raw == "":
+            return False  # nothing at all was written, which is not the same as an empty object
+        return record.arguments.keys() <= wanted.args.keys() and all(
+            verdict.holds for verdict in self._judged(row, column)
+        )
+
+    def _judged(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
+        known = self._verdicts.get((row, column))
+        if known is None:
+            wanted = self._expected[row]
+            known = self._verdicts[row, column] = judge_arguments(
+                wanted.tool, wanted.args or {}, self._calls[column].arguments, equal=by_json, outside=self._outside
+            )
+        return known
+
+
+def _missing(expected: Sequence[ExpectedCall], places: range) -> list[CallPairing]:
+    return [_missing_line(index, expected[index]) for index in places]
+
+
+def _missing_line(index: int, expected: ExpectedCall) -> CallPairing:
+    arguments = judge_arguments(expected.tool, expected.args or {}, {}, equal=by_json, outside=NOTHING_OUTSIDE)
+    return CallPairing(index, None, False, 0.0, 0.0, arguments, outcome=MISSING)
+
+
+def _alone(call: int, outcome: str, credit: float) -> CallPairing:
+    return CallPairing(None, call, False, 0.0, 0.0, credit=credit, outcome=outcome)
+
+
+def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
+    """The quantities of the formula; what is `missing` is none of exact mode's."""
+    outcomes = [line.outcome for line in lines]
+    matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
+    if mode == "flexible":
+        return {**matched, "extra": float(outcomes.count(EXTRA)), "missing": float(outcomes.count(MISSING))}
+    return {**matched, "wrong": float(outcomes.count(WRONG) + 2 * outcomes.count(SURPLUS))}
+
+
+def _score(counts: dict[str, float], expected: int, options: AccuracyOptions) -> float:
+    earned = (counts["exact"] + counts["name_only"] * options.name_only) / expected
+    if "wrong" in counts:
+        lost = options.wrong_penalty * counts["wrong"] / expected
+    else:
+        lost = options.extra_penalty * counts["extra"] / expected
+    if not math.isfinite(earned - lost):
+        raise GradingError("grading.accuracy: the weights are too large to be added up; write smaller ones")
+    return min(max(earned - lost, 0.0), 1.0)
+
+
+def _without_either(expected: int, made: int) -> str:
+    if not expected and not made:
+        return "no call expected, none made"
+    return f"{expected} expected, no call made" if expected else f"no call expected, {made} made"

@@ -1,0 +1,229 @@
+"""Which call the `critics` grader pairs with which expected call, and what each critic says of the pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.checks.describe import describe
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
+from workbench.checks.numbers import closeness
+from workbench.grading.assignment import best_pairing, clear_pairing
+from workbench.grading.casting import by_arcade_casting, by_casting
+from workbench.grading.criteria import CallCritics, Critic
+from workbench.grading.errors import GradingError
+from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.tool_names import ToolRegistry, normalised_name
+from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar
+from workbench.suite.model import ExpectedCall
+from workbench.suite.settings import CriticsOptions
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import CallRecord
+
+
+def judge(
+    check: Check, value: JsonValue, given: bool, arcade_compatible: bool, outside: Outside = NOTHING_OUTSIDE
+) -> CheckVerdict:
+    """One critic on one value. The peer's own critics see an argument that was left out as null.
+
+    The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative.
+    Raises CheckError as `evaluate` does.
+    """
+    if not given and isinstance(check, _PEER_CRITICS):
+        value, given = None, True
+    rule = by_arcade_casting if arcade_compatible else by_casting
+    verdict = evaluate(check, value, given, equal=rule, outside=outside)
+    if arcade_compatible and isinstance(check, Near) and check.value_range is not None and verdict.measured:
+        return replace(verdict, score=closeness(check, value))
+    return verdict
+
+
+_PEER_CRITICS = (Equals, Similar, Near, DateTime)
+
+_OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "no judge is asked about a call of another tool")
+
+
+class CriticPairing:
+    """Judges expected calls (rows) on actual calls (columns) of one case, and finds the best pairing.
+
+    Raises GradingError when the weights of the case cannot be added up.
+    """
+
+    def __init__(
+        self,
+        expected: Sequence[ExpectedCall],
+        critics: Sequence[CallCritics],
+        calls: Sequence[CallRecord],
+        registry: ToolRegistry,
+        options: CriticsOptions,
+        outside: Outside,
+    ) -> None:
+        self._expected = expected
+        self._critics = critics
+        self._calls = calls
+        self._expected_names = [normalised_name(call.tool) for call in expected]
+        self._called_names = [normalised_name(record.tool) for record in calls]
+        self._filled = [registry.filled(record.tool, record.arguments) for record in calls]
+        self._tool_weight = options.tool_selection_weight
+        self._compatible = options.arcade_compatible
+        self._outside = outside
+        self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
+        total = sum([sum(own.weights) for own in critics]) + self._tool_weight * len(expected)
+        if not math.isfinite(total * _UNITS):
+            raise GradingError("weight: the weights of the case are too large to be added up")
+
+    def lines(self) -> tuple[CallPairing, ...]:
+        """The best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
+        columns = range(len(self._calls))
+        gains = [[self._gain(row, column) for column in columns] for row in range(len(self._expected))]
+        pairs = clear_pairing(gains, _CLEARLY)
+        partner = dict(best_pairing(self._exact_gains(gains)) if pairs is None else pairs)
+        lines = [
+            self._together(row, partner[row]) if row in partner else self._missing(row)
+            for row in range(len(self._expected))
+        ]
+        taken = set(partner.values())
+        lines += [_extra(column) for column in columns if column not in taken]
+        return tuple(lines)
+
+    def _gain(self, row: int, column: int) -> float:
+        """What the pairing goes by: what the pair earns, arguments that are or should be null left out."""
+        gain = self._tool_weight if self._expected_names[row] == self._called_names[column] else 0.0
+        arguments = self._filled[column]
+        own = self._critics[row].judging(self._calls[column].arguments)
+        for critic, weight in zip(own.critics, own.weights, strict=True):
+            if critic.judged and not critic.expects_null and arguments.get(critic.argument) is not None:
+                gain += self._verdict(row, column, critic).score * weight
+        return gain
+
+    def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
+        place = (row, column, critic.argument)
+        verdict = self._verdicts.get(place)
+        if verdict is None:
+            verdict = self._verdicts[place] = self._judged(row, column, critic)
+        return verdict
+
+    def _judged(self, row: int, column: int, critic: Critic) -> CheckVerdict:
+        name, arguments = critic.argument, self._filled[column]
+        if isinstance(critic.check, Judged) and self._expected_names[row] != self._called_names[column]:
+            return _OF_ANOTHER_TOOL
+        try:
+            return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._outside)
+        except CheckError as error:
+            raise CheckError(f"{self._expected[row].tool}.{name}: {error}") from error
+
+    def _exact_gains(self, gains: Sequence[Sequence[float]]) -> list[list[int]]:
+        """What each pair is worth for the pairing, as one integer.
+
+        The pairing total decides (to 1e-9), as the peer has it. It leaves ties, which are resolved so that the score
+        does not depend on the order of the calls: the higher score, then the lower weight, then the right tool, then
+        the order.
+        """
+        if not gains or not gains[0]:
+            return []
+        size = len(gains) + len(gains[0])
+        in_units = [
+            [
+                (_in_units(gain), *map(_in_units, self._score_and_cost(row, column)))
+                for column, gain in enumerate(gains_of_row)
+            ]
+            for row, gains_of_row in enumerate(gains)
+        ]
+        largest = max(max(map(abs, amounts)) for row in in_units for amounts in row)
+        base = 1 + 2 * size * max(largest, 2 * size**3)
+        return [
+            [
+                ((gain * base + score) * base - cost) * base
+                + (self._expected_names[i] == self._called_names[j]) * size**3
+                - (i - j) ** 2
+                for j, (gain, score, cost) in enumerate(row)
+            ]
+            for i, row in enumerate(in_units)
+        ]
+
+    def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
+        """What the pair earns, and what it weighs beyond what the expected call would weigh without a partner."""
+        own = self._critics[row].judging(self._calls[column].arguments)
+        score = self._tool_weight if self._expected_names[row] == self._called_names[column] else 0.0
+        weight = self._tool_weight
+        for critic, share in zip(own.critics, own.weights, strict=True):
+            if critic.judged:
+                verdict = self._verdict(row, column, critic)
+                score += verdict.score * share
+                if verdict.measured or not self._compatible:
+                    weight += share
+        alone = 0.0 if self._compatible else self._tool_weight + sum(self._critics[row].judging({}).weights)
+        return score, weight - alone
+
+    def _together(self, row: int, column: int) -> CallPairing:
+        same_tool = self._expected_names[row] == self._called_names[column]
+        tool_score = self._tool_weight if same_tool else 0.0
+        given, filled = self._calls[column].arguments, self._filled[column]
+        own = self._critics[row].judging(given)
+        credit = tool_score
+        right = same_tool
+        shown = []
+        for critic, weight in zip(own.critics, own.weights, strict=True):
+            name = critic.argument
+            verdict = self._verdict(row, column, critic) if critic.judged else None
+            score = verdict.score * weight if verdict else 0.0
+            credit += score
+            right = right and (verdict is None or verdict.score == 1.0)
+            shown.append(
+                ArgumentVerdict(
+                    name,
+                    verdict.holds if verdict else None,
+                    score,
+                    weight,
+                    describe(critic.check),
+                    filled.get(name),
+                    name in given,
+                    _why(verdict, name in given, name in filled),
+                    verdict is None or verdict.measured or not self._compatible,
+                )
+            )
+        outcome = "right" if right else "not all arguments right" if same_tool else "wrong tool"
+        return CallPairing(row, column, same_tool, tool_score, self._tool_weight, tuple(shown), credit, outcome)
+
+    def _missing(self, row: int) -> CallPairing:
+        own = self._critics[row].judging({})
+        shown = tuple(
+            ArgumentVerdict(
+                critic.argument,
+                False if critic.judged else None,
+                0.0,
+                weight,
+                describe(critic.check),
+                None,
+                False,
+                "the call is missing",
+                not self._compatible,
+            )
+            for critic, weight in zip(own.critics, own.weights, strict=True)
+        )
+        return CallPairing(row, None, False, 0.0, self._tool_weight, shown, 0.0, "missing")
+
+
+def _extra(column: int) -> CallPairing:
+    return CallPairing(None, column, False, 0.0, 0.0, outcome="extra")
+
+
+def _why(verdict: CheckVerdict | None, given: bool, filled: bool) -> str:
+    if verdict is None:
+        return "recorded, not judged"
+    if not given and filled:
+        return f"not given, so its default counts{'; ' if verdict.note else ''}{verdict.note}"
+    return verdict.note if given or verdict.holds else "not given"
+
+
+_UNITS = 1e9
+_CLEARLY = 1e-8
+"""A difference that no rounding to units can turn around."""
+
+_MOST_NEGATIVE = -1e290
+
+
+def _in_units(amount: float) -> int:
+    return round((amount if amount > _MOST_NEGATIVE else _MOST_NEGATIVE) * _UNITS)

@@ -1,0 +1,193 @@
+"""The `decision` grader: should a tool be called, which one, with which arguments, a third each (Toolvaluator).
+
+Expected and actual calls are compared place by place; a chain's steps each with the first call of their round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from workbench.checks.equality import by_python
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.grading.arguments import judge_arguments
+from workbench.grading.findings import findings
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.thresholds import verdict_of
+from workbench.suite.checks import Checks
+from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.settings import Grading
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import Trajectory
+
+EXTRA_COST = 0.5
+"""What an argument too many costs, as a share of what an expected one earns."""
+
+
+def grade_decision(
+    case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+) -> Grade:
+    """Grade a run by its decisions; the suite's thresholds make the verdict.
+
+    The score is `numbers["total"] / numbers["items"]`: the mean of one item for each expected call or step, and one of
+    0 for each call too many. Raises CheckError when a check cannot be evaluated.
+    """
+    if not case.expects_calls_or_none:
+        return Grade("decision", None, "not applicable", "the case expects no particular calls")
+    items = list(_steps(case, trajectory, outside) if case.steps else _calls(case, trajectory, outside))
+    total = math.fsum(item.credit for item in items)
+    score = total / len(items)
+    # An item without an expected and an actual call is a refusal that was right: it counts, and there is no line of it.
+    lines = tuple(line for line in items if line.expected_call is not None or line.call is not None)
+    issues = findings(tuple(case.expected_calls()), trajectory.calls, lines, extras_matter=True, closed=True)
+    numbers = {"items": float(len(items)), "total": total}
+    return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision judged: three parts in 0..1, and what each expected argument earned of the third one."""
+
+    should_call: float
+    tool_name: float
+    arguments: float
+    verdicts: tuple[ArgumentVerdict, ...] = ()
+
+    @property
+    def score(self) -> float:
+        return (self.should_call + self.tool_name + self.arguments) / 3
+
+
+def judge_decision(
+    expected: ExpectedCall | None,
+    called: bool,
+    tool: str,
+    arguments: Mapping[str, JsonValue],
+    outside: Outside = NOTHING_OUTSIDE,
+) -> Decision:
+    """Judge one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
+
+    The arguments are judged even when nothing was called. Raises CheckError when a check cannot be evaluated.
+    """
+    if expected is None:
+        # A refusal that is right has no arguments, and its tool does not matter.
+        return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
+    same = expected.tool == tool
+    judged = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, outside=outside)
+    return Decision(float(called), float(same), *judged)
+
+
+def judge_expected_arguments(
+    tool: str,
+    checks: Checks | None,
+    arguments: Mapping[str, JsonValue],
+    *,
+    same_tool: bool = True,
+    outside: Outside = NOTHING_OUTSIDE,
+) -> tuple[float, tuple[ArgumentVerdict, ...]]:
+    """The share of expected arguments that are right, less half a share for each one too many, never below 0.
+
+    1 where arguments do not matter (`None`); where none are expected, 1 or 0.
+    """
+    if checks is None:
+        return 1.0, ()
+    verdicts = judge_arguments(
+        tool, checks, arguments, equal=by_python, outside=outside, shared=1.0, same_tool=same_tool
+    )
+    if not verdicts:
+        return (0.0 if arguments else 1.0), ()
+    right = sum(verdict.holds is True for verdict in verdicts)
+    extra = sum(name not in checks for name in arguments)
+    return max(0.0, (right - EXTRA_COST * extra) / len(verdicts)), verdicts
+
+
+def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
+    """The k-th expected call against the k-th actual one; where none is expected, the refusal against the first."""
+    expected = tuple(case.expected_calls())
+    calls = trajectory.calls
+    for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
+        if index >= max(len(expected), 1):
+            yield _line(None, index, Decision(0.0, 0.0, 0.0), "too many")
+        elif wanted is None:
+            judged = judge_decision(None, record is not None, "", record.arguments if record else {})
+            yield _line(None, index if record else None, judged, "called where nothing should be")
+        elif record is None:
+            # As the published evaluation has it, in which one tool is asked about: only whether to call is wrong, and
+            # the arguments are those of no call.
+            yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
+        else:
+            judged = judge_decision(wanted, True, record.tool, record.arguments, outside)
+            yield _line(index, index, judged, _outcome(judged.tool_name, judged.arguments))
+
+
+def _line(expected_call: int | None, call: int | None, judged: Decision, outcome: str) -> CallPairing:
+    parts = {"should_call": judged.should_call, "tool_name": judged.tool_name, "arguments": judged.arguments}
+    return _pairing(expected_call, call, judged.verdicts, judged.score, outcome, parts)
+
+
+def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
+    """Each step against the first call of its round, by tool and arguments; whether it was right to call is no part.
+
+    A step that expects no call is right when there is none, or else earns what arguments that were left out do.
+    """
+    expected_call = call = 0
+    for number, step in enumerate(case.steps):
+        calls = trajectory.rounds[number].calls if number < len(trajectory.rounds) else ()
+        first = calls[0] if calls else None
+        right_tool = (first.tool if first else None) == step.tool
+        score, verdicts = judge_expected_arguments(
+            step.tool or "",
+            step.args if step.tool is not None else {},
+            first.arguments if first else {},
+            same_tool=right_tool,
+            outside=outside,
+        )
+        parts = {"tool_name": float(right_tool), "arguments": score}
+        if step.tool is None:
+            outcome = "right not to call" if first is None else "called where nothing should be"
+        else:
+            outcome = "not called" if first is None else _outcome(parts["tool_name"], score)
+        yield _pairing(
+            expected_call if step.tool else None,
+            call if first else None,
+            verdicts,
+            (parts["tool_name"] + score) / 2,
+            outcome,
+            parts,
+        )
+        expected_call += step.tool is not None
+        call += len(calls)
+
+
+def _pairing(
+    expected_call: int | None,
+    call: int | None,
+    verdicts: tuple[ArgumentVerdict, ...],
+    credit: float,
+    outcome: str,
+    parts: Mapping[str, float],
+) -> CallPairing:
+    same_tool = expected_call is not None and call is not None and parts["tool_name"] == 1
+    return CallPairing(expected_call, call, same_tool, 0.0, 0.0, verdicts, credit, outcome, parts=parts)
+
+
+def _outcome(tool_name: float, arguments: float) -> str:
+    if tool_name < 1:
+        return "wrong tool"
+    return "right" if arguments == 1 else "right tool, wrong arguments" if arguments == 0 else "right tool, in part"
+
+
+def _reason(items: list[CallPairing]) -> str:
+    if len(items) == 1:
+        (item,) = items
+        if item.expected_call is None and item.call is None:
+            return "no call expected, none made"
+        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {amount:.2f}" for part, amount in item.parts.items())
+    counts = Counter(item.outcome for item in items)
+    return f"{len(items)} decisions: " + ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
+
+
+_NAMES = {"should_call": "should call", "tool_name": "tool", "arguments": "arguments"}

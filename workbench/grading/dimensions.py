@@ -1,0 +1,248 @@
+"""The `dimensions` grader: precision, recall, parameters and content make the score, latency is told beside it.
+
+The published five-dimension tool evaluator, with the repairs that `docs/graders/dimensions.md` lists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.checks.describe import describe, describe_value
+from workbench.checks.equality import by_python
+from workbench.checks.errors import CheckError, FunctionRaisedError
+from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
+from workbench.grading.assignment import best_pairing
+from workbench.grading.findings import extra_call, missing_call
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, IssueKind, Verdict
+from workbench.grading.requirements import missing_keywords
+from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.suite.checks import Check
+from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.settings import Limits
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+PASS_SCORE = 0.8
+"""The score from which a run passes, if no expected tool is missing; the published system has no option for it."""
+
+SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
+"""What each dimension adds to the score. Latency is the fifth one and adds nothing."""
+
+
+def grade_dimensions(
+    case: Case, limits: Limits, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+) -> Grade:
+    """Grade a run by dimensions. Every case can be: one that expects no calls lives by its keywords alone.
+
+    A check that is `optional` is one of the published system's validators; its Python function counts as failed when
+    it raises. Keywords and limits are no issues of this grade: they are among the requirements of every grader.
+    Raises CheckError when a check cannot be evaluated.
+    """
+    calls = trajectory.calls
+    expected = tuple(case.expected_calls())
+    keywords = len(case.response_contains)
+    found = keywords - len(missing_keywords(case, trajectory.final_answer))
+    content = found / keywords if keywords else 1.0
+    latency_ms = trajectory.model_latency_ms
+    latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
+    if case.expect_no_calls and calls:
+        lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
+        reason = "tools were called where none may be"
+        return Grade("dimensions", 0.0, "failed", reason, lines, (), dict.fromkeys(SHARES, 0.0) | latency)
+    if not expected:
+        lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
+        numbers = {"precision": 1.0, "recall": 1.0, "parameters": 1.0, "content": content, **latency}
+        reason = f"no call is expected{f', {found} of {keywords} keywords found' if keywords else ''}"
+        complete = found == keywords
+        score = 1.0 if complete else 0.5
+        return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
+    pairings, missing = _paired(expected, calls, outside)
+    wanted = {call.tool for call in expected}
+    amounts = {
+        "precision": sum(record.tool in wanted for record in calls) / len(calls) if calls else 1.0,
+        "recall": (len(expected) - len(missing)) / len(expected),
+        "parameters": math.fsum(line.credit for line in pairings) / len(expected),
+        "content": content,
+    }
+    score = sum(SHARES[name] * amount for name, amount in amounts.items())
+    passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
+    reason = ", ".join(f"{name} {amount:.2f}" for name, amount in amounts.items())
+    if missing:
+        reason += f"; not called: {', '.join(missing)}"
+    issues = tuple(_issues(expected, calls, pairings, wanted))
+    verdict: Verdict = "passed" if passed else "failed"
+    return Grade("dimensions", round(score, 3), verdict, reason, pairings, issues, amounts | latency)
+
+
+@dataclass(slots=True)
+class _Judged:
+    """An expected call judged on an actual one: its parameter score as `halves` of `entries`.
+
+    `found` has each argument with its verdict and the halves it earned, `None` where it makes no entry.
+    """
+
+    halves: int
+    entries: int
+    found: list[tuple[str, Check | None, CheckVerdict, int | None]]
+
+    @property
+    def score(self) -> float:
+        return self.halves / (2 * self.entries) if self.entries else 1.0
+
+
+def _paired(
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], outside: Outside
+) -> tuple[tuple[CallPairing, ...], list[str]]:
+    """A line for each expected call, one for each call that is left, and the tools that were called too seldom."""
+    made: dict[str, list[int]] = {}
+    for index, record in enumerate(calls):
+        made.setdefault(record.tool, []).append(index)
+    rows_of: dict[str, list[int]] = {}
+    for row, call in enumerate(expected):
+        rows_of.setdefault(call.tool, []).append(row)
+    lines: dict[int, CallPairing] = {}
+    left = set(range(len(calls)))
+    for tool, rows in rows_of.items():
+        columns = made.get(tool, [])[: len(rows)]
+        table = [[_judged(expected[row], calls[column], outside) for column in columns] for row in rows]
+        for row, column in _best(table):
+            arguments = calls[columns[column]].arguments
+            lines[rows[row]] = _together(rows[row], columns[column], table[row][column], arguments)
+            left.discard(columns[column])
+    missing = [call.tool for row, call in enumerate(expected) if row not in lines]
+    return (
+        *(lines.get(row) or _alone(expected_call=row, outcome="missing") for row in range(len(expected))),
+        *(_alone(call=index, outcome=_of_left(calls[index].tool, rows_of)) for index in sorted(left)),
+    ), missing
+
+
+def _of_left(tool: str, expected: Mapping[str, object]) -> str:
+    return "a further call, not looked at" if tool in expected else "unexpected"
+
+
+def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:
+    return CallPairing(expected_call, call, False, 0.0, 0.0, outcome=outcome, parts={"parameters": 0.0})
+
+
+def _together(row: int, column: int, judged: _Judged, arguments: Mapping[str, JsonValue]) -> CallPairing:
+    credit = judged.score
+    outcome = "all parameters right" if credit == 1 else "not all parameters right"
+    shown = tuple(_shown(judged, arguments))
+    return CallPairing(row, column, True, 0.0, 0.0, shown, credit, outcome, parts={"parameters": credit})
+
+
+def _best(table: Sequence[Sequence[_Judged]]) -> list[tuple[int, int]]:
+    """The pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
+
+    Of equal sums the one that pairs the first row, else the second one and so on, each with the earliest column.
+    """
+    rows, columns = len(table), len(table[0])
+    if rows == columns == 1:
+        return [(0, 0)]
+    # Scores as whole numbers, so that equal sums are equal; below them what settles those, row by row.
+    scale = math.lcm(*(2 * (judged.entries or 1) for row in table for judged in row))
+    base = columns + 1
+    return best_pairing(
+        [
+            [
+                _share(judged, scale) * base**rows + (columns - column) * base ** (rows - 1 - row)
+                for column, judged in enumerate(line)
+            ]
+            for row, line in enumerate(table)
+        ]
+    )
+
+
+def _share(judged: _Judged, scale: int) -> int:
+    return judged.halves * scale // (2 * judged.entries) if judged.entries else scale
+
+
+_RIGHT, _WRONG, _NOTHING = 2, 1, 0
+"""What an argument earns, in halves."""
+
+
+def _judged(expected: ExpectedCall, record: CallRecord, outside: Outside) -> _Judged:
+    """The parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further zeros."""
+    arguments = record.arguments
+    found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
+    halves = entries = 0
+    for name, check in (expected.args or {}).items():
+        given = name in arguments
+        if check.optional and not given:
+            continue
+        try:
+            verdict = evaluate(check, arguments.get(name), given, equal=by_python, outside=outside)
+        except CheckError as error:
+            verdict = _without_verdict(check, error, f"{expected.tool}.{name}")
+        earned: int | None = _NOTHING if check.optional or not given else _WRONG
+        if verdict.holds:
+            earned = None if check.optional else _RIGHT
+        found.append((name, check, verdict, earned))
+        if earned is not None:
+            halves += earned
+            entries += 1
+    for name in expected.forbidden_args:
+        if name in arguments:
+            found.append((name, None, _FORBIDDEN, _NOTHING))
+            entries += 1
+    return _Judged(halves, entries, found)
+
+
+_FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
+
+
+def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
+    """A validator whose function raised has not held; whatever else cannot be evaluated is an error."""
+    if check.optional and isinstance(error, FunctionRaisedError):
+        return CheckVerdict(0.0, False, str(error))
+    raise CheckError(f"{place}: {error}") from error
+
+
+def _shown(judged: _Judged, arguments: Mapping[str, JsonValue]) -> Iterator[ArgumentVerdict]:
+    weight = 1 / judged.entries if judged.entries else 0.0
+    for name, check, verdict, earned in judged.found:
+        yield ArgumentVerdict(
+            name,
+            verdict.holds,
+            weight * (earned or 0) / 2,
+            0.0 if earned is None else weight,
+            describe(check) if check is not None else "not to be given",
+            arguments.get(name),
+            name in arguments,
+            verdict.note,
+            earned is not None,
+        )
+
+
+def _issues(
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], wanted: set[str]
+) -> Iterator[Issue]:
+    for line in pairings:
+        if line.expected_call is None:
+            if line.call is not None and calls[line.call].tool not in wanted:
+                yield extra_call(calls, line.call, "this tool is not expected")
+        elif line.call is None:
+            yield missing_call(expected[line.expected_call], line.expected_call)
+        else:
+            yield from _argument_issues(expected[line.expected_call], line)
+
+
+def _argument_issues(expected: ExpectedCall, line: CallPairing) -> Iterator[Issue]:
+    """Forbidden arguments are not among them: they are an issue under every grader."""
+    for verdict in line.arguments:
+        if verdict.holds is not False or verdict.why == _FORBIDDEN.note:
+            continue
+        check = (expected.args or {})[verdict.argument]
+        kind: IssueKind = "missing argument" if not verdict.given else "wrong argument"
+        yield Issue(
+            "invalid argument" if check.optional else kind,
+            verdict.why,
+            tool=expected.tool,
+            call=line.call,
+            expected_call=line.expected_call,
+            argument=verdict.argument,
+            expected=verdict.expected,
+            got=describe_value(verdict.got) if verdict.given else None,
+        )

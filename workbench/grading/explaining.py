@@ -1,0 +1,71 @@
+"""How a grade came about: the formula of the published system with the run's numbers in it, and what it made of them.
+
+Scores are the graders' own; nothing here computes one anew. That the filled formula comes to the score is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from workbench.grading.formulas import Term, in_words
+from workbench.grading.grade import Grade, Issue, Status, disagree
+from workbench.grading.readings import READINGS, Account
+from workbench.suite.settings import Grading
+
+SYSTEMS: Mapping[str, str] = {
+    "critics": "Arcade evals",
+    "decision": "Toolvaluator",
+    "accuracy": "Evalite toolCallAccuracy",
+    "trajectory": "Apple Evaluations",
+    "dimensions": "the five-dimension evaluator",
+}
+"""The published system that each grader follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a grade came about.
+
+    `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where a rule decided before
+    anything was added up, which `shortcut` tells, and where there is no score. `verdict` says what the score was held
+    against, `beside` holds the issues that fail the run whatever the score is, `more` what the system does, point by
+    point. `accounts` has one entry for each of the grade's pairings, or `None` where a line has no part in the score.
+    """
+
+    system: str
+    rule: str
+    formula: Term | None
+    shortcut: str
+    verdict: str
+    beside: tuple[Issue, ...]
+    more: tuple[str, ...]
+    accounts: tuple[Account | None, ...]
+
+
+def explain(grade: Grade, grading: Grading) -> Explanation:
+    """Explain a grade that was made under `grading`; also one without a score."""
+    reading = READINGS[grade.grader](grade, grading)
+    scored = grade.score is not None
+    formula = reading.formula if scored and not reading.shortcut else None
+    return Explanation(
+        SYSTEMS[grade.grader],
+        reading.rule or in_words(reading.formula),
+        formula,
+        reading.shortcut if scored else "",
+        reading.verdict if scored else "",
+        tuple(issue for issue in grade.issues if issue.decides),
+        reading.more,
+        reading.accounts if formula is not None else (None,) * len(grade.pairings),
+    )
+
+
+def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
+    """The graders by what they would make of the run, the worst first; empty when they agree."""
+    grades = tuple(grades)
+    if not disagree(grades):
+        return ()
+    ruling = [grade for grade in grades if grade.verdict not in ("not applicable", "error")]
+    statuses: tuple[Status, ...] = ("failed", "warned", "passed")
+    sides = ((status, tuple(grade for grade in ruling if grade.status == status)) for status in statuses)
+    return tuple((status, side) for status, side in sides if side)

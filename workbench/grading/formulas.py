@@ -1,0 +1,132 @@
+"""Formulas as terms: evaluated, written in words, and written with the numbers of one run in them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number. Without a name it is a constant, which words and numbers show alike."""
+
+    value: float
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms added up."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    top: Term
+    bottom: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """A term kept within 0..1; stands outermost."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A term rounded to three digits, as Python rounds; stands outermost."""
+
+    term: Term
+
+
+Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
+
+
+def evaluate(term: Term) -> float:
+    """What a term comes to. Raises ZeroDivisionError where it divides by nothing."""
+    match term:
+        case Amount(value=value):
+            return value
+        case Sum(terms=terms):
+            return math.fsum(map(evaluate, terms))
+        case Difference(left=left, right=right):
+            return evaluate(left) - evaluate(right)
+        case Product(left=left, right=right):
+            return evaluate(left) * evaluate(right)
+        case Quotient(top=top, bottom=bottom):
+            return evaluate(top) / evaluate(bottom)
+        case Clamped(term=inner):
+            return min(max(evaluate(inner), 0.0), 1.0)
+        case Rounded(term=inner):
+            return round(evaluate(inner), 3)
+
+
+def in_words(term: Term) -> str:
+    """The formula: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
+    match term:
+        case Clamped(term=inner):
+            return f"{in_words(inner)}, kept within 0..1"
+        case Rounded(term=inner):
+            return f"{in_words(inner)}, rounded to 3 digits"
+    return _written(term, words=True)
+
+
+def in_numbers(term: Term) -> str:
+    """The formula filled in and worked out: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number as it is."""
+    match term:
+        case Amount(value=value):
+            return figure(value)
+        case Clamped(term=inner):
+            worked_out, kept = in_numbers(inner), evaluate(term)
+            return worked_out if kept == evaluate(inner) else f"{worked_out}, kept within 0..1: {figure(kept)}"
+        case Rounded(term=inner):
+            return in_numbers(inner)
+    return f"{_written(term, words=False)} = {figure(evaluate(term))}"
+
+
+def figure(value: float) -> str:
+    """A number with at most three digits behind the point, or three that matter where it is smaller than those."""
+    if not math.isfinite(value):
+        return str(value)
+    shown = f"{value:.3f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
+    return shown.replace("-", "−", 1) if shown.startswith("-") else shown
+
+
+_LOOSE, _TIGHT, _WHOLE = range(3)
+"""How much holds a term together: sums, products and quotients, single numbers."""
+
+
+def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
+    match term:
+        case Amount(value=value, name=name):
+            return name if words and name else figure(value)
+        case Sum(terms=terms):
+            said, holds = " + ".join(_written(each, words=words) for each in terms), _LOOSE
+            if len(terms) == 1:
+                return _written(terms[0], words=words, inside=inside)
+        case Difference(left=left, right=right):
+            said = f"{_written(left, words=words)} − {_written(right, words=words, inside=_TIGHT)}"
+            holds = _LOOSE
+        case Product(left=left, right=right):
+            said = f"{_written(left, words=words, inside=_TIGHT)} × {_written(right, words=words, inside=_WHOLE)}"
+            holds = _TIGHT
+        case Quotient(top=top, bottom=bottom):
+            said = f"{_written(top, words=words, inside=_TIGHT)} ÷ {_written(bottom, words=words, inside=_WHOLE)}"
+            holds = _TIGHT
+        case Clamped(term=inner) | Rounded(term=inner):
+            return _written(inner, words=words, inside=inside)
+    return f"({said})" if holds < inside else said

@@ -1,0 +1,298 @@
+"""How each published system comes to a score, read from a grade: its formula, its rules, what each line earned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from workbench.grading.dimensions import PASS_SCORE, SHARES
+from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term, figure
+from workbench.grading.grade import CallPairing, Grade
+from workbench.suite.settings import Grading
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one line of a grade's pairing was worth.
+
+    `formula` is how its credit came about, `share` what the line adds to the score, `most` what it could have added.
+    An extra call has a `share` and a `most` of 0 where it neither adds nor takes anything.
+    """
+
+    formula: Term | None
+    share: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one grader's function says, all as `Explanation` has it.
+
+    `formula` is there whatever decided; `shortcut` is empty where it did. `rule` is empty where the formula's own words
+    say enough.
+    """
+
+    formula: Term
+    shortcut: str
+    verdict: str
+    more: tuple[str, ...]
+    accounts: tuple[Account | None, ...]
+    rule: str = ""
+
+
+def _number(grade: Grade, name: str, words: str = "") -> Amount:
+    return Amount(grade.numbers.get(name, 0.0), words or name.replace("_", " "))
+
+
+def _thresholds(grade: Grade, grading: Grading) -> str:
+    low, high = sorted((grading.fail_threshold, grading.warn_threshold))
+    score = figure(grade.score or 0.0)
+    if grade.verdict == "failed":
+        return f"{score} is below {figure(low)}: failed"
+    if grade.verdict == "warned":
+        return f"{score} reaches {figure(low)}, but not {figure(high)}: warned"
+    return f"{score} reaches {figure(high)}: passed"
+
+
+def _made(grade: Grade) -> int:
+    return len({line.call for line in grade.pairings if line.call is not None})
+
+
+def _expected(grade: Grade) -> int:
+    return sum(line.expected_call is not None for line in grade.pairings)
+
+
+# critics
+
+
+def _critics(grade: Grade, grading: Grading) -> Reading:
+    options = grading.critics
+    quotient = Quotient(_number(grade, "earned"), _number(grade, "possible"))
+    shortcut = _critics_shortcut(grade, grading)
+    more = [
+        "Expected calls and calls are paired so that what the pairs earn is as much as possible; order plays no part.",
+        f"The right tool earns {figure(options.tool_selection_weight)}, an argument its weight times how well its "
+        "check holds. Arguments without a weight share 1 equally.",
+        "An expected call without a partner counts for nothing."
+        if options.arcade_compatible
+        else "An expected call without a partner earns nothing of its full weight.",
+        "An extra call earns nothing and costs nothing.",
+    ]
+    if options.fail_on_tool_call_quantity:
+        more.append("fail_on_tool_call_quantity: more or fewer calls than expected score 0 at once.")
+    if options.fail_on_tool_selection:
+        more.append("fail_on_tool_selection: other tools than the expected ones score 0 at once.")
+    return Reading(
+        quotient if options.arcade_compatible else Clamped(quotient),
+        shortcut,
+        _thresholds(grade, grading) if grade.numbers else "The thresholds are not asked",
+        tuple(more),
+        tuple(_critics_account(line, grade, grading) for line in grade.pairings),
+    )
+
+
+def _critics_shortcut(grade: Grade, grading: Grading) -> str:
+    if grade.numbers:
+        return "" if grade.numbers["possible"] else "nothing has a weight, so the score is 0"
+    expected, made = _expected(grade), _made(grade)
+    if grading.critics.fail_on_tool_call_quantity and expected != made:
+        return f"fail_on_tool_call_quantity: {expected} expected, {made} made, so the score is 0"
+    if not expected and not made:
+        return "no call is expected and none was made, so the score is 1"
+    if grade.score == 0:
+        return f"fail_on_tool_selection: {grade.reason.removeprefix('selection: ')}, so the score is 0"
+    return "no argument has a check, so the score is 1 whatever was called"
+
+
+def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Account | None:
+    possible = grade.numbers.get("possible")
+    if not possible:
+        return None
+    if line.expected_call is None:
+        return Account(None, 0.0, 0.0)
+    if line.call is None and grading.critics.arcade_compatible:
+        return Account(Amount(0.0), 0.0, 0.0)
+    earned = (line.tool_score, *(verdict.score for verdict in line.arguments))
+    weight = line.tool_weight + sum(verdict.weight for verdict in line.arguments if verdict.counted)
+    formula = Sum(tuple(map(Amount, earned))) if line.call is not None else Amount(0.0)
+    return Account(formula, sum(earned) / possible, weight / possible)
+
+
+# decision
+
+
+def _decision(grade: Grade, grading: Grading) -> Reading:
+    chain = any(len(line.parts) == 2 for line in grade.pairings)
+    what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
+    items = grade.numbers.get("items", 0.0)
+    more = [
+        "Each step is held against the first call of its round."
+        if chain
+        else "The first expected call is held against the first call, the second against the second, and so on.",
+        "Tool name: 1 if it is the same to the letter. Arguments: the share of the expected ones that are right, less "
+        "half the share of those that nobody expects, and never below 0.",
+    ]
+    if not chain:
+        more[1:1] = ["Should call: 1 if a call was made where one is expected, or none where none is."]
+        more.append(
+            "A missing call loses the first part, and its arguments are those of no call; an extra call is one more "
+            "that earns 0."
+        )
+    return Reading(
+        Quotient(_number(grade, "total", "what the calls earn"), _number(grade, "items", "their number")),
+        "" if items else f"there is nothing to score, so the score is {figure(grade.score or 0.0)}",
+        _thresholds(grade, grading),
+        tuple(more),
+        tuple(
+            Account(_mean_of_parts(line), line.credit / items, 1 / items) if items else None for line in grade.pairings
+        ),
+        f"mean of {what} over all {'steps' if chain else 'calls'}",
+    )
+
+
+def _mean_of_parts(line: CallPairing) -> Term:
+    if line.expected_call is None and line.credit == 0:
+        return Amount(0.0)
+    parts = tuple(Amount(value, name.replace("_", " ")) for name, value in line.parts.items())
+    return Quotient(Sum(parts), Amount(len(parts))) if parts else Amount(line.credit)
+
+
+# accuracy
+
+
+def _accuracy(grade: Grade, grading: Grading) -> Reading:
+    options, numbers = grading.accuracy, grade.numbers
+    exact_mode = options.mode == "exact"
+    names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))
+    faults, fault = ("wrong", options.wrong_penalty) if exact_mode else ("extra", options.extra_penalty)
+    top = Difference(Sum((_number(grade, "exact"), names)), Product(Amount(fault), _number(grade, faults)))
+    expected, made = numbers.get("expected", 0.0), numbers.get("made", 0.0)
+    shortcut = ""
+    if not expected:
+        what = "calls were made where none is expected" if made else "no call is expected and none was made"
+        shortcut = f"{what}, so the score is {figure(grade.score or 0.0)}"
+    elif not made:
+        shortcut = "no call was made, so the score is 0"
+    exactly = (
+        "Every call is held against the expected call at its place.",
+        f"The right tool with equal arguments earns 1, the right tool alone {figure(options.name_only)}.",
+        f"Another tool counts as wrong and takes {figure(fault)}; a call beyond the last expected one counts as wrong "
+        "twice. A missing call takes nothing, it earns nothing.",
+    )
+    flexibly = (
+        "A call counts as exact when an expected call has its tool and equal arguments, wherever that stands.",
+        f"A call that is left earns {figure(options.name_only)} when an expected call of its tool is open, and takes "
+        f"{figure(fault)} as an extra one otherwise. A missing call takes nothing, it earns nothing.",
+        "An expected call without args is exact only for a call without arguments.",
+    )
+    return Reading(
+        Clamped(Quotient(top, _number(grade, "expected"))),
+        shortcut,
+        _thresholds(grade, grading),
+        (f"Mode {options.mode}.", *(exactly if exact_mode else flexibly)),
+        tuple(
+            Account(Amount(line.credit), line.credit / expected, 0.0 if line.expected_call is None else 1 / expected)
+            if expected
+            else None
+            for line in grade.pairings
+        ),
+    )
+
+
+# trajectory
+
+
+def _trajectory(grade: Grade, grading: Grading) -> Reading:
+    total = grade.numbers.get("total", 0.0)
+    met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} met"
+    return Reading(
+        Quotient(_number(grade, "matched", "expectations met"), _number(grade, "total", "expectations")),
+        "" if total else "nothing is asked for, so the score is 1",
+        f"All expectations must be met: {met}" if total else "All expectations are met",
+        (
+            "Ordered expectations look for a call behind that of the one before; one that finds none leaves the place "
+            "where the next one looks.",
+            "An expectation is met when a call has the tool and all of its checks hold; arguments without a check are "
+            "not looked at.",
+            "Unordered expectations look at all calls. A prohibition is an expectation that is met when no call breaks "
+            "it.",
+            "Where extra calls are forbidden, each one is an expectation that is not met.",
+        ),
+        _trajectory_accounts(grade, total),
+    )
+
+
+def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
+    """Of several lines about one prohibition the first one counts."""
+    seen: set[int] = set()
+    accounts: list[Account | None] = []
+    for line in grade.pairings:
+        counts = line.expected_call is not None
+        if line.prohibition is not None:
+            counts = line.prohibition not in seen
+            seen.add(line.prohibition)
+        elif not counts:
+            counts = bool(grade.numbers.get("unexpected"))
+        accounts.append(Account(Amount(line.credit), line.credit / total, counts / total) if total else None)
+    return tuple(accounts)
+
+
+# dimensions
+
+
+def _dimensions(grade: Grade, grading: Grading) -> Reading:
+    shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
+    expected, made = _expected(grade), _made(grade)
+    numbers = grade.numbers
+    none_allowed = not expected and bool(numbers) and numbers["precision"] == 0
+    shortcut = ""
+    if not expected and numbers:
+        found_all = "every keyword is in the answer" if numbers["content"] == 1 else "a keyword is missing"
+        shortcut = "calls were made where none may be: 0"
+        if not none_allowed:
+            shortcut = f"no call is expected and {found_all}: {figure(grade.score or 0.0)}"
+    return Reading(
+        Rounded(Sum(shares)),
+        shortcut,
+        "The pass mark is not asked" if shortcut else _pass_mark(grade),
+        (
+            "Precision: the share of the calls whose tool is expected. Recall: the share of the expected calls that "
+            "were made.",
+            "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
+            "and one that is not given 0; forbidden and invalid ones count as further zeros.",
+            "A tool that is expected several times is held against as many of its first calls.",
+            "Content: the share of the keywords (response_contains) in the final answer.",
+            "Latency is told beside the score, and adds nothing to it.",
+        ),
+        tuple(_dimensions_account(line, expected, made) for line in grade.pairings),
+    )
+
+
+def _pass_mark(grade: Grade) -> str:
+    score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
+    if grade.verdict == "passed":
+        return f"{score} reaches {mark}, and no expected call is missing: passed"
+    if any(line.expected_call is not None and line.call is None for line in grade.pairings):
+        return f"{score}, and an expected call is missing: failed"
+    return f"{score}, before it is rounded, is below {mark}: failed"
+
+
+def _dimensions_account(line: CallPairing, expected: int, made: int) -> Account | None:
+    """Of the score without content, and without precision where no call was made."""
+    if not expected:
+        return None
+    precision = SHARES["precision"] / made if line.call is not None else 0.0
+    if line.expected_call is None:
+        return Account(None, 0.0 if line.outcome == "unexpected" else precision, precision)
+    recall, parameters = SHARES["recall"] / expected, SHARES["parameters"] / expected
+    earned = precision + recall + parameters * line.credit if line.call is not None else 0.0
+    return Account(Amount(line.credit), earned, precision + recall + parameters)
+
+
+READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
+    "critics": _critics,
+    "decision": _decision,
+    "accuracy": _accuracy,
+    "trajectory": _trajectory,
+    "dimensions": _dimensions,
+}

@@ -1,0 +1,191 @@
+"""What several runs of one case with one model come to together: the rules `last`, `mean` and `majority`."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.grading.grade import GRADED, Grade, RunResult, Status
+from workbench.grading.thresholds import ROUNDING_SLACK, verdict_of
+from workbench.suite.model import RepeatRule
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentStatistics:
+    """What an argument earned in each graded run, over all pairs of calls that were judged by it.
+
+    `scores` are means over a run's pairs, 0 where it has none; `normalised` are the same as shares of the weight, which
+    is 0 where that is. Deviations are those of a population. `weight` is the mean of the runs' weights other than 0.
+    """
+
+    argument: str
+    scores: tuple[float, ...]
+    mean_score: float
+    deviation: float
+    normalised: tuple[float, ...]
+    mean_normalised: float
+    normalised_deviation: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What a case with one model came to. `runs` are in the order of the repeats, all of them; the rule and the numbers
+    go by the graded ones, whose mean is `score` and its population deviation `deviation`, `None` without any score.
+
+    `reason` says why the case did not pass: of its last run under `last`, else the one that all runs have in common.
+    `arguments` are there for several graded runs.
+    """
+
+    runs: tuple[RunResult, ...]
+    rule: RepeatRule
+    status: Status
+    score: float | None
+    deviation: float | None
+    reason: str | None
+    arguments: tuple[ArgumentStatistics, ...]
+
+    @property
+    def graded(self) -> tuple[RunResult, ...]:
+        """The runs that count: those that were not stopped, skipped or in error."""
+        return tuple(run for run in self.runs if run.status in GRADED)
+
+    @property
+    def good(self) -> int:
+        """How many runs passed or warned."""
+        return sum(run.status in ("passed", "warned") for run in self.runs)
+
+
+def path_of_suite(run: RunResult) -> str:
+    """What tells the suites of a batch apart."""
+    return run.suite
+
+
+def case_results(
+    results: Iterable[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite
+) -> list[CaseResult]:
+    """What each case with each model came to, in the order of the first runs. `suite_of` tells suites apart.
+
+    A second run with the same number among the repeats is of another batch, and so of another result.
+    """
+    batches: Counter[tuple[str, str, str, int]] = Counter()
+    groups: dict[tuple[str, str, str, int], list[RunResult]] = {}
+    for run in results:
+        case = (suite_of(run), run.case_id, run.model)
+        groups.setdefault((*case, batches[*case, run.repeat]), []).append(run)
+        batches[*case, run.repeat] += 1
+    return [case_result(runs) for runs in groups.values()]
+
+
+def case_result(runs: Sequence[RunResult]) -> CaseResult:
+    """The runs of one case with one model, at least one, by the rule that the case has in its last repeat.
+
+    Without a graded run the status is the worst of what broke them off.
+    """
+    runs = tuple(sorted(runs, key=lambda run: run.repeat))
+    rule = runs[-1].grading.repeat_rule
+    graded = [run for run in runs if run.status in GRADED]
+    if not graded:
+        broken = min(runs, key=lambda run: _BROKEN_OFF.index(run.status))
+        return CaseResult(runs, rule, broken.status, None, None, broken.error, ())
+    scores = [run.score for run in graded if run.score is not None]
+    score = _mean(scores) if scores else None
+    status = _RULES[rule](graded, score)
+    arguments = tuple(_argument_statistics([run.grade for run in graded if run.grade])) if len(graded) > 1 else ()
+    deviation = _deviation(scores) if scores else None
+    return CaseResult(runs, rule, status, score, deviation, _reason(rule, status, graded), arguments)
+
+
+_BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
+
+
+def _by_last(runs: Sequence[RunResult], score: float | None) -> Status:
+    return runs[-1].status
+
+
+def _by_mean(runs: Sequence[RunResult], score: float | None) -> Status:
+    """The thresholds on the mean. What fails a run beside its score, a mean cannot hold: it fails the case."""
+    if any(_broken_requirement(run) for run in runs):
+        return "failed"
+    if score is None:
+        return "passed"
+    grading = runs[-1].grading
+    as_published = grading.by == "critics" and grading.critics.arcade_compatible
+    return verdict_of(score, grading, 0.0 if as_published else ROUNDING_SLACK)
+
+
+def _by_majority(runs: Sequence[RunResult], score: float | None) -> Status:
+    need = len(runs) // 2 + 1
+    counts = Counter(run.status for run in runs)
+    if counts["passed"] >= need:
+        return "passed"
+    return "warned" if counts["passed"] + counts["warned"] >= need else "failed"
+
+
+_RULES: dict[RepeatRule, Callable[[Sequence[RunResult], float | None], Status]] = {
+    "last": _by_last,
+    "mean": _by_mean,
+    "majority": _by_majority,
+}
+
+
+def _broken_requirement(run: RunResult) -> str | None:
+    issues = run.grade.issues if run.grade is not None else ()
+    return next((f"{issue.kind}: {issue.why}" for issue in issues if issue.decides), None)
+
+
+def _reason(rule: RepeatRule, status: Status, graded: Sequence[RunResult]) -> str | None:
+    reasons = [_reason_of(run) for run in graded]
+    if rule == "last":
+        return reasons[-1]
+    return reasons[0] if status == "failed" and len(set(reasons)) == 1 else None
+
+
+def _reason_of(run: RunResult) -> str | None:
+    if run.status == "passed" or run.grade is None:
+        return None
+    return _broken_requirement(run) or run.grade.reason
+
+
+def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:
+    by_run = [_earned(grade) for grade in grades]
+    for argument in dict.fromkeys(name for earned in by_run for name in earned):
+        pairs = [earned.get(argument, [(0.0, 0.0)]) for earned in by_run]
+        scores = [_mean([score for score, _ in run]) for run in pairs]
+        weights = [_mean([weight for _, weight in run]) for run in pairs]
+        shares = [score / weight if weight else 0.0 for score, weight in zip(scores, weights, strict=True)]
+        yield ArgumentStatistics(
+            argument,
+            tuple(scores),
+            _mean(scores),
+            _deviation(scores),
+            tuple(shares),
+            _mean(shares),
+            _deviation(shares),
+            _mean([weight for weight in weights if weight] or [0.0]),
+        )
+
+
+def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
+    """Score and weight of each argument in each pair. A grade without numbers was decided before any was scored."""
+    earned: dict[str, list[tuple[float, float]]] = {}
+    for pairing in grade.pairings if grade.numbers else ():
+        if pairing.call is not None:
+            for verdict in pairing.arguments:
+                earned.setdefault(verdict.argument, []).append((verdict.score, verdict.weight))
+    return earned
+
+
+def _mean(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        return math.fsum(value / len(values) for value in values)
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Of a population; infinite where a value is."""
+    mean = _mean(values)
+    return math.hypot(*(value - mean for value in values)) / math.sqrt(len(values)) if math.isfinite(mean) else math.inf

@@ -1,0 +1,326 @@
+"""The `trajectory` grader: ordered, unordered and disallowed expectations, each met or not (Apple Evaluations).
+
+What the published system leaves open is decided as `docs/graders/trajectory.md` says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
+from workbench.checks.describe import describe
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
+from workbench.grading.assignment import best_pairing
+from workbench.grading.errors import GradingError
+from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
+from workbench.grading.matching import paired_in_turn
+from workbench.grading.requirements import forbidden_call, why_unexpected
+from workbench.suite.by_identity import ByIdentity
+from workbench.suite.checks import Check, Judged, PythonCheck
+from workbench.suite.model import AnyOrder, Case, ExpectedCall
+from workbench.suite.settings import Grading
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+
+def grade_trajectory(
+    case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+) -> Grade:
+    """Grade a run by its trajectory; `grading` has no option for it.
+
+    Prohibitions, forbidden arguments and extra calls are judged here, by this system's rules, with their issues. The
+    line of an unmet expectation shows the call of its tool that came nearest, if one was left; the line of a broken
+    prohibition an offending call, one line for each. Not applicable to a case that says nothing about calls.
+
+    Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
+    """
+    if not (case.expects_calls_or_none or case.disallowed or case.extra_calls is not None):
+        return Grade("trajectory", None, "not applicable", "the case says nothing about calls")
+    if not trajectory.rounds:
+        raise GradingError("trajectory: the model has answered nothing, so there are no calls to grade, nor none")
+    return _Reading(case, trajectory.calls, outside).grade()
+
+
+class _Reading:
+    """One case's expectations held against the calls of one run.
+
+    Expected calls count as in `Case.expected_calls()`; whether a call fits one is found out when it is asked, once.
+    """
+
+    def __init__(self, case: Case, calls: Sequence[CallRecord], outside: Outside) -> None:
+        self._disallowed = case.disallowed
+        self._expected = tuple(case.expected_calls())
+        self._number_ordered = len(self._expected) - len(case.unordered)
+        self._calls = calls
+        self._outside = outside
+        self._verdicts: dict[tuple[int, int], _Said] = {}
+        self._fitting: dict[tuple[int, int], bool] = {}
+
+        self._ordered = self._in_order(case)
+        self._call_of = {**self._ordered, **self._in_any_order()}
+        self._offenders = [
+            [call for call, record in enumerate(calls) if _meets(prohibition, record, {}, outside)]
+            for prohibition in case.disallowed
+        ]
+        accounted = {*self._call_of.values(), *(call for offenders in self._offenders for call in offenders)}
+        self._why_unexpected = why_unexpected(case)
+        self._unexpected = [call for call in range(len(calls)) if self._why_unexpected and call not in accounted]
+
+    def grade(self) -> Grade:
+        """Everything that was found, as a grade."""
+        matched = len(self._call_of) + sum(not offenders for offenders in self._offenders)
+        total = len(self._expected) + len(self._disallowed) + len(self._unexpected)
+        passed = matched == total
+        lines = [*self._lines_of_expected(), *self._lines_of_disallowed()]
+        lines += self._lines_of_others(lines)
+        return Grade(
+            "trajectory",
+            matched / total if total else 1.0,
+            "passed" if passed else "failed",
+            _reason(lines, matched, total),
+            tuple(lines),
+            tuple(self._issues(lines)),
+            {
+                "matched": float(matched),
+                "total": float(total),
+                "unexpected": float(len(self._unexpected)),
+                "all_pass": float(passed),
+            },
+        )
+
+    def _in_order(self, case: Case) -> dict[int, int]:
+        """The calls of the ordered list: each position looks only at calls after those of the positions before it.
+
+        A position that takes none leaves the place where the search goes on as it was (A9). A single call is a group
+        of one.
+        """
+        sizes = [1 for step in case.steps if step.tool is not None]
+        sizes += [len(item.any_order) if isinstance(item, AnyOrder) else 1 for item in case.ordered]
+        call_of: dict[int, int] = {}
+        first = cursor = 0
+        for size in sizes:
+            taken = paired_in_turn(range(first, first + size), range(cursor, len(self._calls)), self._fits)
+            call_of |= taken
+            cursor = max(taken.values(), default=cursor - 1) + 1
+            first += size
+        return call_of
+
+    def _in_any_order(self) -> dict[int, int]:
+        """The calls of the unordered list; those that the ordered list took come last (A11, A12)."""
+        members = range(self._number_ordered, len(self._expected))
+        used = set(self._ordered.values())
+        return paired_in_turn(members, sorted(range(len(self._calls)), key=used.__contains__), self._fits)
+
+    def _fits(self, expected: int, call: int) -> bool:
+        """Whether the call meets the expectation."""
+        known = self._fitting.get((expected, call))
+        if known is None:
+            said = self._verdicts[expected, call] = {}
+            known = _meets(self._expected[expected], self._calls[call], said, self._outside)
+            self._fitting[expected, call] = known
+        return known
+
+    def _lines_of_expected(self) -> Iterator[CallPairing]:
+        early = self._too_early()
+        nearest = self._nearest(early)
+        for index in range(len(self._expected)):
+            if index in self._call_of:
+                yield self._line(index, self._call_of[index], "matched", 1.0)
+            elif index in early:
+                yield self._line(index, early[index], _WRONG_ORDER)
+            elif index in nearest:
+                yield self._line(index, nearest[index], "unmet")
+            else:
+                yield CallPairing(index, None, False, 0.0, 0.0, outcome="unmet")
+
+    def _too_early(self) -> dict[int, int]:
+        """For unmet steps of the ordered list calls that would meet them, had they come later."""
+        unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
+        taken = set(self._ordered.values())
+        return paired_in_turn(unmet, (call for call in range(len(self._calls)) if call not in taken), self._would_fit)
+
+    def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
+        """For what is unmet beside those the calls of its tool that met nothing, with the most checks that hold."""
+        met = {*self._call_of.values(), *early.values()}
+        unmet = [index for index in range(len(self._expected)) if index not in self._call_of and index not in early]
+        left = [call for call in range(len(self._calls)) if call not in met]
+        gains = [[self._nearness(index, call) for call in left] for index in unmet]
+        return {unmet[row]: left[column] for row, column in best_pairing(gains) if gains[row][column]}
+
+    def _would_fit(self, expected: int, call: int) -> bool:
+        """As `_fits`, where only the place was wrong: nobody outside is asked for the sake of what is shown."""
+        known = self._fitting.get((expected, call))
+        if known is not None:
+            return known
+        try:
+            return _meets(self._expected[expected], self._calls[call], {}, NOTHING_OUTSIDE)
+        except CheckError:
+            return True
+
+    def _nearness(self, expected: int, call: int) -> int:
+        wanted = _wanted(self._expected[expected])
+        if wanted.tool != canonical_text(self._calls[call].tool):
+            return 0
+        said = (self._said(expected, call, asked) for asked in wanted.checks)
+        return 1 + sum(verdict is not None and verdict.holds for verdict in said)
+
+    def _line(self, expected: int, call: int, outcome: str, credit: float = 0.0) -> CallPairing:
+        return CallPairing(expected, call, True, 0.0, 0.0, self._arguments(expected, call), credit, outcome)
+
+    def _arguments(self, expected: int, call: int) -> tuple[ArgumentVerdict, ...]:
+        arguments = self._calls[call].arguments
+        shown = [
+            _shown(asked.argument, self._said(expected, call, asked), asked.said, arguments)
+            for asked in _wanted(self._expected[expected]).checks
+            if asked.argument in arguments or not asked.check.optional
+        ]
+        for name in self._expected[expected].forbidden_args:
+            if name in arguments:
+                shown.append(_shown(name, _FORBIDDEN, "not to be given", arguments))
+        return tuple(shown)
+
+    def _said(self, expected: int, call: int, asked: _Asked) -> CheckVerdict | None:
+        """What a check says of a call; `None` for one that asks outside and was not asked for the score."""
+        said = self._verdicts.setdefault((expected, call), {})
+        if asked.argument not in said:
+            try:
+                said[asked.argument] = _verdict(asked, self._calls[call].arguments, NOTHING_OUTSIDE)
+            except CheckError:
+                said[asked.argument] = None
+        return said[asked.argument]
+
+    def _lines_of_disallowed(self) -> Iterator[CallPairing]:
+        for index, offenders in enumerate(self._offenders):
+            if not offenders:
+                yield CallPairing(None, None, False, 0.0, 0.0, credit=1.0, outcome="kept", prohibition=index)
+            for call in offenders:
+                yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
+
+    def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
+        """The unexpected calls, and those that are in no line so far."""
+        shown = {line.call for line in lines}
+        for call in range(len(self._calls)):
+            if call in self._unexpected:
+                yield CallPairing(None, call, False, 0.0, 0.0, outcome="unexpected")
+            elif call not in shown:
+                yield CallPairing(None, call, False, 0.0, 0.0, outcome="extra, allowed")
+
+    def _issues(self, lines: Sequence[CallPairing]) -> Iterator[Issue]:
+        in_place = [line for line in lines if line.outcome != _WRONG_ORDER]
+        yield from findings(self._expected, self._calls, in_place, quantity_matters=False)
+        for line in lines:
+            if line.call is None:
+                continue
+            record = self._calls[line.call]
+            if line.prohibition is not None:
+                yield forbidden_call(self._disallowed[line.prohibition], record, line.call)
+            elif line.outcome == _WRONG_ORDER and line.expected_call is not None:
+                yield Issue(
+                    "wrong order",
+                    "called before what must come first",
+                    tool=record.tool,
+                    call=line.call,
+                    expected_call=line.expected_call,
+                    expected=describe_expected(self._expected[line.expected_call]),
+                    got=describe_call(record),
+                )
+        for call in self._unexpected:
+            yield extra_call(self._calls, call, self._why_unexpected or "", decides=True)
+
+
+_Arguments = Mapping[str, JsonValue]
+_Said = dict[str, CheckVerdict | None]
+"""What the checks of a call said, by argument."""
+
+_WRONG_ORDER = "wrong order"
+_FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
+
+
+def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
+    if not total:
+        return "nothing is asked of the calls"
+    counts = Counter(line.outcome for line in lines)
+    broken = len({line.prohibition for line in lines if line.outcome == "broken"})
+    parts = [f"{matched} of {total} met"]
+    if counts["unmet"]:
+        parts.append(f"{counts['unmet']} unmet")
+    if counts[_WRONG_ORDER]:
+        parts.append(f"{counts[_WRONG_ORDER]} in the wrong order")
+    if broken:
+        parts.append(f"{broken} prohibition{'' if broken == 1 else 's'} broken")
+    if counts["unexpected"]:
+        parts.append(f"{counts['unexpected']} unexpected call{'' if counts['unexpected'] == 1 else 's'}")
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The check of one argument, its texts in NFC where it `compares_texts`, and what it asks for in words."""
+
+    argument: str
+    check: Check
+    compares_texts: bool
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """An expected call made ready: its checks as they are written, and in the order in which they are asked, those last
+    that ask outside."""
+
+    tool: str
+    checks: tuple[_Asked, ...]
+    in_turn: tuple[_Asked, ...]
+
+
+def _made_ready(expected: ExpectedCall) -> _Wanted:
+    checks = tuple(
+        _Asked(name, canonical_check(check), compares_texts(check), describe(check))
+        for name, check in (expected.args or {}).items()
+    )
+    in_turn = sorted(checks, key=lambda asked: (isinstance(asked.check, Judged), isinstance(asked.check, PythonCheck)))
+    return _Wanted(canonical_text(expected.tool), checks, tuple(in_turn))
+
+
+_wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
+
+
+def _meets(expected: ExpectedCall, record: CallRecord, said: _Said, outside: Outside) -> bool:
+    """Whether tool and arguments are as expected; `said` takes up what the checks said until one failed.
+
+    Functions and judges are asked last, when all else holds (A8).
+    """
+    wanted = _wanted(expected)
+    if wanted.tool != canonical_text(record.tool):
+        return False
+    arguments = record.arguments
+    if any(name in arguments for name in expected.forbidden_args):
+        return False
+    if not expected.args:
+        return expected.args is None or not arguments
+    for asked in wanted.in_turn:
+        try:
+            verdict = said[asked.argument] = _verdict(asked, arguments, outside)
+        except CheckError as error:
+            raise CheckError(f"{expected.tool}.{asked.argument}: {error}") from error
+        if not verdict.holds:
+            return False
+    return True
+
+
+def _verdict(asked: _Asked, arguments: _Arguments, outside: Outside) -> CheckVerdict:
+    value = arguments.get(asked.argument)
+    if asked.compares_texts:
+        value = canonical(value)
+    return evaluate(asked.check, value, asked.argument in arguments, outside=outside)
+
+
+def _shown(name: str, verdict: CheckVerdict | None, said: str, arguments: _Arguments) -> ArgumentVerdict:
+    got, given = arguments.get(name), name in arguments
+    if verdict is None:
+        return ArgumentVerdict(name, None, 0.0, 1.0, said, got, given, "not asked, as the call does not count")
+    return ArgumentVerdict(name, verdict.holds, float(verdict.holds), 1.0, said, got, given, verdict.note)

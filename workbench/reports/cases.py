@@ -1,0 +1,114 @@
+"""What the repeats of a case come to together, and what the graders say of one run: lines of the text report, and the
+cases of the JSON report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from workbench.grading.grade import Grade, RunResult, Status, disagree
+from workbench.grading.repeats import ArgumentStatistics, CaseResult
+from workbench.reports.paint import Paint
+from workbench.reports.report_model import Finite, ReportModel
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.values import counted, score_text
+from workbench.reports.visible import one_line
+from workbench.suite.model import RepeatRule
+
+DISAGREE = "≠"
+
+
+class ArgumentStatisticsReport(ReportModel):
+    """What an argument earned in the graded runs of a case; deviations are those of a population."""
+
+    argument: str
+    scores: tuple[Finite, ...] = Field(description="of each run, the mean over its pairs; 0 without a pair")
+    mean_score: Finite
+    deviation: Finite
+    normalised: tuple[Finite, ...] = Field(description="the scores as shares of the weight")
+    mean_normalised: Finite
+    normalised_deviation: Finite
+    weight: float
+
+
+class CaseReport(ReportModel):
+    """What a case with one model came to by the rule for its repeats."""
+
+    suite: str
+    case_id: str
+    model: str
+    grader: str | None = Field(description="the grader that decided; null when no run was graded")
+    rule: RepeatRule
+    status: Status
+    score: Finite | None = Field(description="mean of the graded runs")
+    deviation: Finite | None = Field(description="population deviation of the scores")
+    reason: str | None = Field(description="why it did not pass, where there is one reason")
+    statuses: tuple[Status, ...] = Field(description="of all runs, in the order of the repeats")
+    arguments: tuple[ArgumentStatisticsReport, ...] = Field(description="empty for a single graded run")
+
+
+def case_report(case: CaseResult) -> CaseReport:
+    """One case for the JSON report."""
+    first = case.runs[0]
+    return CaseReport(
+        suite=first.suite,
+        case_id=first.case_id,
+        model=first.model,
+        grader=next((run.grades[0].grader for run in case.runs if run.grades), None),
+        rule=case.rule,
+        status=case.status,
+        score=case.score,
+        deviation=case.deviation,
+        reason=case.reason,
+        statuses=tuple(run.status for run in case.runs),
+        arguments=tuple(ArgumentStatisticsReport.model_validate(each) for each in case.arguments),
+    )
+
+
+def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
+    """What several runs of a case come to: rule, status, how many were good, mean and deviation; the same of each
+    argument, as shares of its weight, with `with_arguments`."""
+    graded = len(case.graded)
+    said = [f"{counted(len(case.runs), 'run')} by {case.rule}: {STATUS_SIGNS[case.status]} {case.status}"]
+    if graded:
+        said.append(f"{case.good}/{graded} passed or warned")
+    if case.score is not None and case.deviation is not None:
+        said.append(f"mean {case.score:.2f} ± {case.deviation:.2f}")
+    if graded < len(case.runs):
+        said.append(f"{len(case.runs) - graded} not graded")
+    yield f"    {paint(' · '.join(said), case.status)}"
+    if with_arguments and case.arguments:
+        yield paint(f"    arguments: {' · '.join(map(_argument_text, case.arguments))}", "quiet")
+
+
+def _argument_text(statistics: ArgumentStatistics) -> str:
+    return one_line(
+        f"{statistics.argument} {statistics.mean_normalised:.2f} ± {statistics.normalised_deviation:.2f}"
+    )
+
+
+def grades_line(grades: Sequence[Grade]) -> str:
+    """Every grader with status and score, the one that decides first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    mark = f"  {DISAGREE}" if disagree(grades) else ""
+    return f"    {' · '.join(map(_grade_text, grades))}{mark}"
+
+
+def _grade_text(grade: Grade) -> str:
+    if grade.verdict == "not applicable":
+        return f"{grade.grader} {score_text(None)}"
+    if grade.verdict == "error":
+        return f"{grade.grader} {STATUS_SIGNS['error']}"
+    return f"{grade.grader} {STATUS_SIGNS[grade.status or grade.verdict]} {score_text(grade.score)}"
+
+
+def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
+    """Which graders decided, of how many runs where there are several, and of how many others say otherwise."""
+    deciders = Counter(result.grades[0].grader for result in results if result.grades)
+    said = ", ".join(
+        f"{grader} ({counted(runs, 'run')})" if len(deciders) > 1 else grader for grader, runs in deciders.items()
+    )
+    differing = sum(disagree(result.grades) for result in results)
+    others = f"; {DISAGREE} the graders disagree on {counted(differing, 'run')}" if differing else ""
+    return paint(f"  {one_line(f'graded by {said}{others}')}", "quiet")

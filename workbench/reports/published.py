@@ -1,0 +1,52 @@
+"""What the published systems would report of a batch, in the text report and in the JSON one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field, JsonValue
+
+from workbench.analysis.published.summary import published_reports
+from workbench.grading.grade import RunResult
+from workbench.reports.paint import Paint
+from workbench.reports.report_model import ReportModel
+from workbench.reports.visible import one_line
+
+
+class PublishedSummary(ReportModel):
+    """A suite as the published system behind its deciding grader reports it."""
+
+    suite: str
+    model: str | None = Field(description="null for the system's comparison of several models")
+    grader: str
+    system: str
+    numbers: dict[str, JsonValue] = Field(description="under the names and with the roundings of the system")
+
+
+def published_summaries(results: Sequence[RunResult]) -> tuple[PublishedSummary, ...]:
+    """The numbers for the JSON report."""
+    return tuple(
+        PublishedSummary(
+            suite=report.suite,
+            model=report.model,
+            grader=report.grader,
+            system=report.system,
+            numbers=dict(report.summary.numbers),
+        )
+        for report in published_reports(results)
+    )
+
+
+def published_lines(
+    results: Sequence[RunResult], suite_names: Mapping[str, str], paint: Paint, *, with_details: bool
+) -> Iterator[str]:
+    """A quiet line for each suite and model, and all that the system says of it with `with_details`."""
+    several_models = len({result.model for result in results}) > 1
+    for report in published_reports(results):
+        suite = suite_names.get(report.suite, Path(report.suite).stem)
+        model = f" with {report.model}" if several_models and report.model is not None else ""
+        said = f"{suite}{model} as {report.system} reports it: {report.summary.headline}"
+        yield paint(f"  {one_line(said)}", "quiet")
+        if with_details:
+            yield from (paint(f"    {one_line(detail)}", "quiet") for detail in report.summary.details)

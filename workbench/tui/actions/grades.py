@@ -1,0 +1,29 @@
+"""The screen of grades: one run as every grader reads it."""
+
+from __future__ import annotations
+
+from workbench.tui.actions.action import Action, Situation
+
+
+def _grades(now: Situation) -> str | None:
+    if now.graded:
+        return None
+    if now.shown == "nothing":
+        return "this case has not been run; r runs it"
+    if now.shown == "a run":
+        return "this run is not over yet"
+    return "this run was not graded: it did not come to its end"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("grades", "Grades: the run shown as every grader reads it", ("g",), label="grades", why_not=_grades),
+    Action("grades.next", "Next grader", ("n",), "grades", "next", listed=False),
+    Action("grades.previous", "Previous grader", ("p",), "grades", "previous", listed=False),
+    Action("grades.explain", "How the score came about, in more words", ("enter",), "grades", "explain", listed=False),
+    Action("grades.show", "Go to the calls", ("right",), "grades", listed=False),
+    Action("grades.copy", "Copy the grade with everything behind it", ("y",), "grades", "copy", listed=False),
+    Action("grades.other", "Other column", ("tab", "shift+tab"), "grades", listed=False),
+    Action("grades.back", "Leave the calls or the screen", ("escape", "left"), "grades", "back", listed=False),
+    Action("grades.help", "Keys and help", ("question_mark",), "grades", "keys", listed=False),
+    Action("grades.quit", "Quit", ("q",), "grades", listed=False),
+)

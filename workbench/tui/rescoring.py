@@ -1,0 +1,181 @@
+"""Grading the runs at hand anew when what is expected of them changes: a few at once, many beside what else is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.rescoring import AT_ONCE_RUNS, Due, Rescoring
+from workbench.tui.state.runs import CaseKey
+from workbench.tui.state.words import many
+
+if TYPE_CHECKING:
+    from workbench.batches.judgement_cache import JudgementCache
+    from workbench.batches.judging import RunJudge
+    from workbench.checks.evaluate import CheckVerdict, Judge
+    from workbench.grading.grade import RunResult
+    from workbench.suite.checks import Judged
+    from workbench.tools.python_reference import PythonFunctions
+    from workbench.trajectory.messages import JsonValue
+    from workbench.tui.workbench import Workbench
+
+REST_S = 0.15
+"""Many runs are graded once nothing has changed for this long."""
+
+PIECE_CASES = 20
+"""Cases whose runs are graded before somebody may call that off."""
+
+LONG_S = 1.0
+"""What takes longer says how far it is."""
+
+_WHY_NOT = {
+    "untrusted": "Python code of a suite that is not trusted",
+    "hanging": "checks that do not end",
+    "endless": "a pattern that may search without end",
+}
+"""Why runs keep their grades."""
+
+
+class Rescorer:
+    """Keeps grades up with what the open suites say; nothing is asked of a model, a server or a tool."""
+
+    def __init__(self, app: Workbench, clock: Callable[[], float]) -> None:
+        self._app = app
+        self._clock = clock
+        self._state = Rescoring(app.main.book)
+        self._functions: dict[Path, PythonFunctions] = {}
+        self._remembered: JudgementCache | None = None
+        self._kept: dict[str, set[int]] = {}
+        """Records of runs that could not be graded anew, by why, until it is told."""
+
+    def follow(self, suites: Iterable[OpenSuite]) -> str:
+        """Grade anew what suites that say something else now move: at once, or soon. What moved at once, in words."""
+        row = self._app.main.suites.selected
+        for suite in suites:
+            self._state.follow(suite, row.case if row is not None and row.open is suite else None)
+        return self._grade()
+
+    def finish(self, cases: Iterable[CaseKey]) -> None:
+        """Runs of these cases may be over; they were made of what their suites said when they began."""
+        main = self._app.main
+        for case in cases:
+            if main.book.finished(case) and (suite := main.desk.at(case[0])) is not None:
+                self._state.finish(suite, case)
+        if self._state.waiting:
+            self._grade()
+
+    def _grade(self) -> str:
+        """Grade what can be graded at once, and begin to grade the rest. What moved, in words."""
+        first = list(islice(self._state.due(), AT_ONCE_RUNS + 1))
+        if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
+            self._begin()
+            return ""
+        quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
+        self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
+        if len(quick) < len(first):
+            self._begin()
+        return self._state.told()
+
+    def _begin(self) -> None:
+        self._app.run_worker(self._grade_waiting, group="rescore", exclusive=True)  # type: ignore[arg-type]
+
+    async def _grade_waiting(self) -> None:
+        """Grade piece by piece: what comes in the meantime begins anew, with what is left."""
+        main, state = self._app.main, self._state
+        await asyncio.sleep(REST_S)
+        total, began_s, shown_s = state.waiting, self._clock(), 0.0
+        while piece := list(islice(state.due(), PIECE_CASES)):
+            results = await self._graded_beside([due for case in piece for due in case.runs])
+            state.done(piece, results)
+            main.delivered({case.key for case in piece if case.runs}, False)
+            if self._clock() - max(began_s, shown_s) > LONG_S:
+                shown_s = self._clock()
+                main.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
+        said = "; ".join(filter(None, (state.told(), self._told_kept())))
+        main.follow_grades()
+        if said or shown_s:
+            main.announce(said or "Graded anew: nothing moved", gently=True)
+
+    async def _graded_beside(self, due: Sequence[Due]) -> dict[int, RunResult]:
+        """What runs come to, off the loop; those are missing that cannot be graded."""
+        results: dict[int, RunResult] = {}
+        quick = [each for each in due if each.pace in ("at once", "beside")]
+        if quick:
+            found = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
+            results |= {id(each.run): result for each, result in zip(quick, found, strict=True)}
+        for each in due:
+            if each.pace == "endless":
+                self._keep(each, "endless")
+            elif each.pace == "with Python":
+                result = await self._graded_with_python(each)
+                results |= {id(each.run): result} if result is not None else {}
+        return results
+
+    async def _graded_with_python(self, due: Due) -> RunResult | None:
+        from workbench.batches.single import GRADING_TIMEOUT_S
+        from workbench.tools.python_reference import PythonFunctions, in_thread
+
+        if not self._app.starter.is_trusted(due.now.file):
+            self._keep(due, "untrusted")
+            return None
+        folder = due.now.file.path.parent
+        functions = self._functions.setdefault(folder, PythonFunctions(folder, trusted=True))
+        try:
+            async with asyncio.timeout(GRADING_TIMEOUT_S):
+                return await in_thread(lambda: self._graded(due, functions))
+        except TimeoutError:
+            self._keep(due, "hanging")
+            return None
+
+    def _keep(self, due: Due, why: str) -> None:
+        self._kept.setdefault(why, set()).add(id(due.run))
+
+    def _told_kept(self) -> str:
+        """How many runs were not graded anew since this was last asked, and why; empty when all were."""
+        kept, self._kept = self._kept, {}
+        said = [f"{many(len(runs), 'run')} not graded anew ({_WHY_NOT[why]})" for why, runs in kept.items()]
+        return ", ".join(said) + ": r runs again" if said else ""
+
+    def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
+        if due.known is not None:
+            return due.known
+        # On first use: it takes a while to import, and whoever made runs has done so.
+        from workbench.batches.events import result_without_secrets
+        from workbench.batches.regrading import graded_anew
+        from workbench.checks.evaluate import Outside
+
+        judge = self._judge_of(due)
+        outside = Outside(functions.answer if functions is not None else None, _who_does_not_ask(judge))
+        result = graded_anew(due.result, due.now, outside)
+        judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
+        return result_without_secrets(replace(result, judgements=judgements), self._app.program.secrets)
+
+    def _judge_of(self, due: Due) -> RunJudge:
+        """A judge who repeats what was said of the run, and what is remembered."""
+        from workbench.batches.judgement_cache import JudgementCache
+        from workbench.batches.judging import RunJudge
+        from workbench.batches.trusting import judge_for
+
+        program, folder = self._app.program, due.now.file.path.parent
+        if self._remembered is None:
+            self._remembered = JudgementCache(program.folders.judgements, program.secrets)
+        recorded = due.result.judgements
+        return RunJudge(lambda check: judge_for(check, folder, program.models), self._remembered, recorded=recorded)
+
+
+def _who_does_not_ask(judge: RunJudge) -> Judge:
+    from workbench.checks.errors import CheckError
+    from workbench.grading.judgements import unjudged
+
+    def known(check: Judged, value: JsonValue) -> CheckVerdict:
+        try:
+            return judge.known(check, value)
+        except CheckError as error:
+            raise unjudged(check, "nobody was asked about this value; r runs the case and asks the judge") from error
+
+    return known

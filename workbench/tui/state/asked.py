@@ -1,0 +1,74 @@
+"""What a run was asked, and what it is graded by: whether either is another one in the case as it is now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workbench.batches.plan import PlannedRun
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Case, Suite
+from workbench.suite.settings import settings_of
+from workbench.tui.state.document import CaseOutline
+from workbench.tui.state.open_suite import OpenSuite
+
+_ASKED_BY_SUITE = ("servers", "tools", "mocks")
+_ASKED_BY_CASE = ("user", "messages", "offer", "mocks", "stop_on_failure")
+_EXPECTED = (
+    *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
+    *("response_contains", "response", "steps"),
+)
+
+
+class CaseNow(NamedTuple):
+    """A case as it is edited now, in a suite that can run."""
+
+    file: SuiteFile
+    suite: Suite
+    case: Case
+
+
+def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
+    """A case as it is edited now, in a suite that can run: without the others where those have errors; `None` when it
+    has some itself."""
+    file = suite.file
+    if file.suite is None:
+        cut = suite.runnable((outline.key,)) if outline.index not in suite.broken_cases else None
+        return CaseNow(cut, cut.suite, cut.suite.cases[0]) if cut is not None and cut.suite is not None else None
+    return CaseNow(file, file.suite, file.suite.cases[outline.index])
+
+
+def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
+    """Whether the model and the tools would see what they saw in this run, were the case run now."""
+    if run.case is case and run.suite is suite:
+        return True
+    before, now = run.settings, settings_of(suite, case)
+    return (
+        all(_same(getattr(run.case, name), getattr(case, name)) for name in _ASKED_BY_CASE)
+        and all(_same(getattr(run.suite, name), getattr(suite, name)) for name in _ASKED_BY_SUITE)
+        and (run.case.skip is None) == (case.skip is None)
+        and (before.system, before.execute) == (now.system, now.execute)
+        and before.limits.max_rounds == now.limits.max_rounds
+        and before.limits.timeout_s == now.limits.timeout_s
+        and (not run.model_of_suite or run.model in now.models)
+        and _same(_steps_asked(run.case), _steps_asked(case))
+    )
+
+
+def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
+    """Whether a run of a case, as it was planned, is graded by what the case expects now, under the same options."""
+    if run.case is not case and not all(_same(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED):
+        return False
+    own_same = run.case is case or (run.case.grading == case.grading and run.case.limits == case.limits)
+    if own_same and run.suite.grading == suite.grading and run.suite.limits == suite.limits:
+        return True
+    before, now = run.settings, settings_of(suite, case)
+    return before.grading == now.grading and before.limits == now.limits
+
+
+def _steps_asked(case: Case) -> list[object]:
+    return [(step.user, step.system, step.mock_result) for step in case.steps]
+
+
+def _same(left: object, right: object) -> bool:
+    """Whether two values are one in a suite, in which 1, 1.0 and true are three."""
+    return left is right or (left == right and repr(left) == repr(right))

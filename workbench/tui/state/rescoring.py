@@ -1,0 +1,177 @@
+"""Which runs that are over are to be graded anew since their cases expect something else now, and what that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from workbench.batches.plan import PlannedRun
+from workbench.checks.search_cost import most_steps
+from workbench.grading.grade import RunResult
+from workbench.reports.move_kinds import Move, moves_said
+from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Case, Suite
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.state.asked import graded_alike, read_now
+from workbench.tui.state.document import CaseOutline
+from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
+
+AT_ONCE_RUNS = 8
+"""So many are graded before the next key is read; each takes about a millisecond."""
+
+AT_ONCE_CALLS = 10
+"""A run with more of them takes longer."""
+
+AT_ONCE_STEPS = 20_000
+LONGEST_STEPS = 10_000_000
+"""Of a search by a pattern, which holds up the whole program: a tenth of a second or so."""
+
+Pace = Literal["at once", "beside", "with Python", "endless"]
+"""How a run can be graded: while the next key waits; beside what else is done; calling the suite's Python; not without
+the danger that a search never ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A run that is over, and how it would be planned now: to be graded by the case in there. `known` is what it comes
+    to, where it was graded by the same before."""
+
+    run: RunRecord
+    result: RunResult
+    now: PlannedRun
+    known: RunResult | None
+
+    @property
+    def pace(self) -> Pace:
+        """How it can be graded."""
+        if self.known is not None:
+            return "at once"
+        return _pace(self.now.case, self.run.planned.case, self.result.trajectory)
+
+
+@dataclass(frozen=True, slots=True)
+class DueCase:
+    """The runs of one case that are to be graded anew, perhaps none; `stands_for` tells it from what is due later."""
+
+    key: CaseKey
+    runs: tuple[Due, ...]
+    stands_for: tuple[SuiteFile, Case]
+
+
+class Rescoring:
+    """Follows the suites as they are edited, and knows the cases whose runs may be graded by something else by now.
+
+    What a change costs follows what it changes, and not how many cases there are.
+    """
+
+    def __init__(self, book: RunBook) -> None:
+        self._book = book
+        self._followed: dict[Path, Suite] = {}
+        """By what all runs are graded, but for those of the cases that are due."""
+        self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
+        self._moved: dict[int, tuple[RunRecord, RunResult]] = {}
+        """What runs came to before they were graded anew, by identity, until it is told."""
+
+    @property
+    def waiting(self) -> int:
+        """How many cases are due."""
+        return len(self._due)
+
+    def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
+        """Take over what a suite says now. While it has errors in some cases, only the `selected` one of it, which may
+        have none, is looked at."""
+        file, before = suite.file, self._followed.get(suite.path)
+        if file.suite is None:
+            if selected is not None and (now := read_now(suite, selected)) is not None:
+                self._look_at(now.file, now.case)
+        elif file.suite is not before:
+            self._followed[suite.path] = file.suite
+            for case in _changed(before, file.suite):
+                self._look_at(file, case)
+
+    def finish(self, suite: OpenSuite, case: CaseKey) -> None:
+        """Take over that runs of a case are over: they were made of what the suite said then."""
+        now = suite.file.suite
+        if now is None:
+            self._followed.pop(suite.path, None)  # all is looked at, once the suite has no errors
+            return
+        if all(run.planned.file.suite is now for run in self._book.finished(case)):
+            return
+        written = next((written for written in now.cases if written.id == case[1]), None)
+        if written is not None:
+            self._look_at(suite.file, written)
+
+    def due(self) -> Iterator[DueCase]:
+        """The cases that are due, with those of their runs that are graded by something else than what is due. While
+        one goes through them, nothing else may be done here."""
+        for key, now in self._due.items():
+            yield DueCase(key, tuple(self._of_case(key, *now)), now)
+
+    def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
+        """Take over what runs come to, by the identity of their records. The others keep the grades that they have."""
+        for case in cases:
+            current = self._book.finished(case.key)
+            for due in case.runs:
+                result = results.get(id(due.run))
+                # Somebody may have run the case again, or gone back to what it said, in the meantime.
+                if result is not None and due.run.result is due.result and any(run is due.run for run in current):
+                    self._moved.setdefault(id(due.run), (due.run, due.result))
+                    self._book.grade_anew(due.run, due.now, result)
+            if self._due.get(case.key) is case.stands_for:
+                del self._due[case.key]
+
+    def told(self) -> str:
+        """What moved since this was last asked, in words; empty when nothing did."""
+        moves = [Move(before, run.result) for run, before in self._moved.values() if run.result is not None]
+        self._moved.clear()
+        said = moves_said(moves)
+        return f"{said}, no model call" if said else ""
+
+    def _look_at(self, file: SuiteFile, case: Case) -> None:
+        key = (file.path, case.id)
+        if self._book.finished(key):
+            self._due[key] = (file, case)
+
+    def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:
+        for run in self._book.finished(key):
+            if file.suite is None or run.result is None or graded_alike(run.planned, file.suite, case):
+                continue
+            if run.original is not None and graded_alike(run.original[0], file.suite, case):
+                yield Due(run, run.result, *run.original)
+            else:
+                yield Due(run, run.result, replace(run.planned, file=file, case=case), None)
+
+
+def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
+    """The cases of a suite whose grades may be others; a case that was not touched is the same object."""
+    if before is None or (before.grading, before.limits) != (now.grading, now.limits):
+        return now.cases
+    known = set(map(id, before.cases))
+    return [case for case in now.cases if id(case) not in known]
+
+
+def _pace(case: Case, before: Case, trajectory: Trajectory) -> Pace:
+    """How a run is graded by a case. A pattern by which it was graded `before` has come to its end once."""
+    checks = list(case.written_checks())
+    known = {check.pattern for check in before.written_checks() if isinstance(check, Pattern)}
+    longest = _longest(trajectory)
+    steps = {check.pattern: most_steps(check.pattern, longest) for check in checks if isinstance(check, Pattern)}
+    if any(count > LONGEST_STEPS and pattern not in known for pattern, count in steps.items()):
+        return "endless"
+    if any(isinstance(check, PythonCheck) for check in checks):
+        return "with Python"
+    slow = len(trajectory.calls) > AT_ONCE_CALLS or any(isinstance(check, Judged | Similar) for check in checks)
+    return "beside" if slow or max(steps.values(), default=0) > AT_ONCE_STEPS else "at once"
+
+
+def _longest(trajectory: Trajectory) -> int:
+    """The length of the longest text that may be searched."""
+    values: list[JsonValue] = [trajectory.final_answer]
+    for record in trajectory.calls:
+        values += record.arguments.values()
+    return max(len(value) for value in values if isinstance(value, str))
