@@ -21,6 +21,7 @@ from workbench.config.program import program_in
 from workbench.config.resources import bundled
 from workbench.tui.environment import surroundings_of
 from workbench.tui.picture import svg_of
+from workbench.tui.screens.audit import AuditScreen
 from workbench.tui.workbench import Workbench
 
 Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
@@ -40,10 +41,10 @@ class Picture:
 
 
 async def _everything_run(app: Workbench, pilot: Pilot[int]) -> None:
-    """Run all suites and stand on a case that failed."""
+    """Run all suites and stand on a case with a wrong argument."""
     await pilot.press("home", "R")
     await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
-    await _on_case(app, pilot, "failed")
+    await _named(app, pilot, "HR assistant")
 
 
 async def _narrow(app: Workbench, pilot: Pilot[int]) -> None:
@@ -94,19 +95,15 @@ async def _failures(app: Workbench, pilot: Pilot[int]) -> None:
     await pilot.press("home", "f", "down", "down", "down")
 
 
+async def _audit(app: Workbench, pilot: Pilot[int]) -> None:
+    """What the audit finds in all suites."""
+    await pilot.press("home", "u")
+    await _until(pilot, lambda: isinstance(app.screen, AuditScreen) and app.screen.is_done)
+
+
 async def _named(app: Workbench, pilot: Pilot[int], name: str) -> None:
     row = next(row for row in app.main.suites.rows if row.case is not None and row.case.name == name)
     app.main.select(row.key.path, row.key.part)
-    await pilot.pause()
-
-
-async def _on_case(app: Workbench, pilot: Pilot[int], status: str) -> None:
-    suites = app.main.suites
-    for index, row in enumerate(suites.rows):
-        if row.case is not None and app.main.book.summary((row.key.path, row.case.id)).status == status:
-            suites.move_to(index)
-            app.main.open(app.main.workspace)
-            break
     await pilot.pause()
 
 
@@ -128,6 +125,7 @@ ALL_PICTURES = (
     Picture("tools", (120, 36), _tools),
     Picture("grades", (120, 36), _grades),
     Picture("failures", (120, 36), _failures),
+    Picture("audit", (120, 36), _audit),
 )
 
 

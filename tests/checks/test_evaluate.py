@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from tests.strategies import CHECK, checks, json_values
-from workbench.checks.equality import json_equal
+from workbench.checks.equality import by_json, by_python, json_equal
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckVerdict, Outside, all_hold, evaluate, why
-from workbench.suite.checks import Check, PythonCheck
+from workbench.suite.checks import Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
 
@@ -186,3 +186,24 @@ def test_a_value_too_deep_to_compare_fails_its_check() -> None:
 def test_a_python_check_must_answer_true_or_false(answer: object) -> None:
     with pytest.raises(CheckError, match="must answer True or False"):
         evaluate(PythonCheck(python="m:f"), 1, outside=Outside(lambda _reference, _value: answer))
+
+
+def test_what_a_check_said_of_a_value_is_asked_once_where_it_is_kept() -> None:
+    asked: list[JsonValue] = []
+
+    def even(_reference: str, value: JsonValue) -> bool:
+        asked.append(value)
+        return value == 4
+
+    check, other = PythonCheck(python="m:f"), PythonCheck(python="m:f")
+    outside = Outside(even, said={})
+    assert [evaluate(check, value, outside=outside).holds for value in (4, 5, 4)] == [True, False, True]
+    assert asked == [4, 5]
+    assert evaluate(other, 4, outside=outside).holds
+    assert asked == [4, 5, 4]
+
+
+def test_plain_values_are_compared_by_each_rule_also_where_verdicts_are_kept() -> None:
+    check, outside = Equals(equals=1), Outside(said={})
+    assert evaluate(check, True, equal=by_python, outside=outside).holds
+    assert not evaluate(check, True, equal=by_json, outside=outside).holds

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import UNBUILT, WEATHER, WRONG
+from workbench.cli.grade import GRADERS
+from workbench.suite.model import GraderName
 
 RIGHT = "out/weather.right.offline.1.run.jsonl"
 PYTHON = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = { python = "looks:like_a_city" } }')
@@ -163,3 +166,40 @@ def test_grading_starts_no_server_and_so_needs_no_trust_for_one(program: Program
     served = '[[servers]]\nname = "gone"\ncommand = ["no-such-program"]\n[[tools]]'
     program.write("weather.toml", WEATHER.replace("[[tools]]", served, 1))
     assert program.run("grade", RIGHT, "--suite", "weather.toml").returncode == 0
+
+
+def test_another_grader_decides_and_is_named(recorded: Program) -> None:
+    done = recorded.run("grade", "out", "--by", "dimensions")
+    assert done.returncode == 0, done.stderr
+    assert "graded by dimensions" in done.stdout
+    assert "failed 0.50 → passed 0.85" in done.stdout
+    report = json.loads(recorded.run("grade", "out", "--by", "accuracy", "--format", "json").stdout)
+    assert {run["grades"][0]["grader"] for run in report["runs"]} == {"accuracy"}
+    assert [(case["grader"], case["status"]) for case in report["cases"]] == [
+        ("accuracy", "passed"),
+        ("accuracy", "failed"),
+    ]
+
+
+def test_another_grader_decides_by_a_suite_as_it_is_now(recorded: Program) -> None:
+    recorded.write("weather.toml", WEATHER.replace('city = "Oslo"', 'city = "Bergen"'))
+    done = recorded.run("grade", RIGHT, "--suite", "weather.toml", "--by", "trajectory")
+    assert done.returncode == 1
+    assert "graded by trajectory" in done.stdout
+    assert f"{RIGHT}: passed 1.00 → failed 0.00\n" in done.stdout
+
+
+def test_every_grader_can_be_asked_to_decide() -> None:
+    assert get_args(GraderName) == GRADERS
+
+
+def test_repeats_that_were_recorded_come_to_what_their_rule_says(program: Program) -> None:
+    program.write("weather.toml", WEATHER + "[grading]\nrepeat_rule = 'majority'\n")
+    assert program.run("run", "weather.toml", "--repeats", "3", "--record", "out").returncode == 0
+    wrong = program.folder / "out/weather.right.offline.2.run.jsonl"
+    wrong.write_text(
+        wrong.read_text(encoding="utf-8").replace('"arguments":{"city":"Oslo"}', '"arguments":{"city":"Rom"}')
+    )
+    done = program.run("grade", "out")
+    assert "    3 runs by majority: ✓ passed · 2/3 passed or warned · mean 0.83 ± 0.24" in done.stdout
+    assert done.returncode == 0

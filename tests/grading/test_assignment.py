@@ -5,14 +5,16 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.assignment import best_pairing
+from workbench.grading.assignment import best_pairing, clear_pairing, sure_pairs
+
+NARROW, WIDE = st.integers(-3, 3), st.integers(-(10**40), 10**40)
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> list[list[int]]:
-    """Tables of up to five rows and columns, narrow in their values so that ties are common."""
+def tables(draw: st.DrawFn, *kinds: st.SearchStrategy[int]) -> list[list[int]]:
+    """Tables of up to five rows and columns; narrow values, so that ties are common, unless it says otherwise."""
     rows, columns = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    values = draw(st.sampled_from([st.integers(-3, 3), st.integers(-(10**40), 10**40)]))
+    values = draw(st.sampled_from(kinds or (NARROW,)))
     return draw(st.lists(st.lists(values, min_size=columns, max_size=columns), min_size=rows, max_size=rows))
 
 
@@ -27,12 +29,38 @@ def best_by_trying_all(gains: list[list[int]]) -> int:
     return max(total(gains, list(zip(chosen, columns, strict=True))) for chosen in permutations(rows, len(columns)))
 
 
+def all_best_pairings(gains: list[list[int]]) -> list[set[tuple[int, int]]]:
+    rows, columns = range(len(gains)), range(len(gains[0]))
+    if len(rows) <= len(columns):
+        tried = [list(zip(rows, chosen, strict=True)) for chosen in permutations(columns, len(rows))]
+    else:
+        tried = [list(zip(chosen, columns, strict=True)) for chosen in permutations(rows, len(columns))]
+    best = best_by_trying_all(gains)
+    return [set(pairs) for pairs in tried if total(gains, pairs) == best]
+
+
 @given(tables())
+def test_what_is_seen_at_once_is_the_only_best_pairing(gains: list[list[int]]) -> None:
+    seen = clear_pairing(gains, 0.5)
+    assert seen is None or all_best_pairings(gains) == [set(seen)]
+
+
+@given(tables())
+def test_sure_pairs_are_in_every_best_pairing(gains: list[list[int]]) -> None:
+    sure = set(sure_pairs(gains, 0.5).items())
+    assert all(sure <= pairs for pairs in all_best_pairings(gains))
+
+
+def test_a_row_alone_in_its_best_column_is_sure_of_it() -> None:
+    assert sure_pairs([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]], 0.5) == {0: 0}
+
+
+@given(tables(NARROW, WIDE))
 def test_no_other_pairing_is_better(gains: list[list[int]]) -> None:
     assert total(gains, best_pairing(gains)) == best_by_trying_all(gains)
 
 
-@given(tables())
+@given(tables(NARROW, WIDE))
 def test_all_of_the_shorter_side_are_paired_once(gains: list[list[int]]) -> None:
     pairs = best_pairing(gains)
     assert len(pairs) == min(len(gains), len(gains[0]))

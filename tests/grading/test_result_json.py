@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -41,7 +40,7 @@ def test_its_words_are_those_of_the_json_report() -> None:
 
 
 def test_an_infinite_score_becomes_the_largest_number() -> None:
-    made = result("failed", grade=replace(GRADE, score=-math.inf))
+    made = result("failed", grade=GRADE._replace(score=-math.inf))
     assert outcome_to_json(outcome_of(made))["score"] == -sys.float_info.max
 
 

@@ -36,6 +36,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.tui import auditing
 from workbench.tui.environment import surroundings_of
 from workbench.tui.workbench import Workbench
 
@@ -295,9 +296,10 @@ async def opened(
     paths: Sequence[Path] | None = None,
     trust: bool = False,
     variables: dict[str, str] | None = None,
+    audits: bool = False,
 ) -> AsyncIterator[Opened]:
     """Run the app on a folder, without a terminal, its clock standing still. `environment` is the terminal's,
-    `variables` are those that models and suites refer to."""
+    `variables` are those that models and suites refer to; `audits`: cases are audited, at once."""
     sessions: list[ScriptedSession] = []
 
     def open_session(listener: BatchListener) -> ScriptedSession:
@@ -315,6 +317,8 @@ async def opened(
         trust=trust,
         clock=lambda: 0.0,
     )
+    # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
+    auditing.REST_S = 0.01 if audits else 3600.0
     async with app.run_test(size=size) as pilot:
         open_app = Opened(app, pilot, sessions)
         await open_app.settle()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.terminal import Terminal
+from workbench.tui.glyphs import GLYPHS
 
 ENTERS, LEAVES, CURSOR_ON = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
 UP, DOWN = "\x1b[A", "\x1b[B"
@@ -24,6 +25,7 @@ def is_stopped(terminal: Terminal) -> bool:
 def test_stopped_and_continued_the_terminal_is_given_back_and_drawn_anew(tmp_path: Path) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")
+        terminal.wait_for(GLYPHS.audit)
         terminal.quiet(0.3)
         shown = terminal.screen
         terminal.signal(signal.SIGTSTP)
@@ -52,6 +54,7 @@ def test_after_a_storm_of_resizes_the_picture_is_right(tmp_path: Path) -> None:
     sizes = random.Random(4)
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, columns=120, rows=36) as terminal:
         terminal.wait_for("Not run yet.")
+        terminal.wait_for(GLYPHS.audit)
         terminal.quiet(0.3)
         shown = terminal.screen
         for _ in range(100):

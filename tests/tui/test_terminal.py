@@ -13,6 +13,7 @@ from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.terminal import Terminal
 from workbench.config.resources import bundled
 from workbench.tui.app import let_go
+from workbench.tui.glyphs import GLYPHS
 
 START_BYTES = 60_000
 KEY_BYTES = 1_200
@@ -135,6 +136,8 @@ def test_the_gates_of_bytes(tmp_path: Path) -> None:
         terminal.wait_for("Not run yet.")
         terminal.quiet(0.5)
         assert len(terminal.output) <= START_BYTES
+        terminal.wait_for(GLYPHS.audit)  # the cases ask too little, which is found out once nothing else is to be done
+        terminal.quiet(0.3)
         assert terminal.quiet(1.5) == 0, "an idle screen writes nothing"
         assert COLOURS.search(terminal.output)
         for _ in range(15):

@@ -33,11 +33,6 @@ SHOWN_CELLS = 60
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-def describe(check: Check) -> str:
-    """What a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
-    return _description(check)
-
-
 def _describe(check: Check) -> str:
     match check:
         case Equals(equals=value):
@@ -72,7 +67,12 @@ def _describe(check: Check) -> str:
             return f"python {reference}"
 
 
-_description: ByIdentity[Check, str] = ByIdentity(lambda check: cut(_describe(check)))
+def _described(check: Check) -> str:
+    return cut(_describe(check))
+
+
+describe: ByIdentity[Check, str] = ByIdentity(_described)
+"""What a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 
 def describe_value(value: JsonValue) -> str:

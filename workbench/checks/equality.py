@@ -17,7 +17,9 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 
     The order of an object's keys does not matter, that of a list does. Works without recursion, however deep.
     """
-    pending = [(left, right)]
+    if isinstance(left, str):
+        return left == right
+    pending: list[tuple[JsonValue, JsonValue]] = [(left, right)]
     while pending:
         a, b = pending.pop()
         if isinstance(a, dict):

@@ -137,9 +137,7 @@ def _recorded_suite(run: RunResult) -> str:
     return start.suite_hash if start is not None else run.suite
 
 
-def _opened(
-    paths: Sequence[Path], suite: Path | None, by: GraderName | None
-) -> tuple[list[_ToGrade], list[str]]:
+def _opened(paths: Sequence[Path], suite: Path | None, by: GraderName | None) -> tuple[list[_ToGrade], list[str]]:
     """The recordings at the paths, each once, with what they are graded by, and why others cannot be graded; raises
     RecordingError when none can be, since the suite cannot be used. `by` is the grader to decide, instead of the
     case's."""

@@ -77,8 +77,8 @@ class Secrets:
         return text
 
     def redacted(self, value: _Value) -> _Value:
-        """A JSON value, or a dataclass of such values, with every text in it redacted, keys too; a number that is a
-        secret becomes a text."""
+        """A JSON value, or a data class or named tuple of such values, with every text in it redacted, keys too; a
+        number that is a secret becomes a text."""
         return self._redacted(value) if self._values else value
 
     def _redacted(self, value: Any) -> Any:
@@ -86,19 +86,25 @@ class Secrets:
             return self.redact(value)
         if isinstance(value, Mapping):
             return {self._redacted(key): self._redacted(inner) for key, inner in value.items()}
+        if hasattr(value, "_asdict"):
+            return value._replace(**self._redacted_fields(value._asdict()))
         if isinstance(value, list | tuple):
             return type(value)([self._redacted(inner) for inner in value])
         if is_dataclass(value) and not isinstance(value, type):
-            texts = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _OURS}
-            changed = {
-                name: self._redacted(inner) for name, inner in texts.items() if not isinstance(inner, int | float)
-            }
-            return replace(value, **changed)
+            held = {field.name: getattr(value, field.name) for field in fields(value)}
+            return replace(value, **self._redacted_fields(held))
         if isinstance(value, int | float) and not isinstance(value, bool):
             text = str(value)
             shown = self.redact(text)
             return value if shown == text else shown
         return value
+
+    def _redacted_fields(self, held: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: self._redacted(inner)
+            for name, inner in held.items()
+            if name not in _OURS and not isinstance(inner, int | float)
+        }
 
 
 def _tells(name: str) -> bool:

@@ -37,7 +37,7 @@ def grade_accuracy(
     """
     if not case.expects_calls_or_none:
         return Grade("accuracy", None, "not applicable", "the case expects no particular calls")
-    expected = tuple(case.expected_calls())
+    expected = case.expected_calls()
     calls = trajectory.calls
     numbers = {"expected": float(len(expected)), "made": float(len(calls))}
     if not expected or not calls:

@@ -28,14 +28,13 @@ def judge_arguments(
     A check holds or not: graded ones earn all or nothing of their equal part of `shared`. No judge is asked unless
     `same_tool` is true. Raises CheckError, naming tool and argument, when a check cannot be evaluated.
     """
-    listed = [name for name, check in checks.items() if name in arguments or not check.optional]
+    listed = [(name, check) for name, check in checks.items() if name in arguments or not check.optional]
     weight = shared / len(listed) if listed else 0.0
     verdicts = []
-    for name in listed:
-        check, given = checks[name], name in arguments
-        value = arguments.get(name)
+    for name, check in listed:
+        value, given = arguments.get(name), name in arguments
         try:
-            if isinstance(check, Judged) and not same_tool:
+            if not same_tool and isinstance(check, Judged):
                 verdict = _NOT_ASKED
             else:
                 verdict = evaluate(check, value, given, equal=equal, outside=outside)

@@ -40,6 +40,23 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
     return list(enumerate(columns)) if len(set(columns)) == len(columns) else None
 
 
+def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
+    """Pairs that every best pairing has: a row with the column in which it alone gains anything, and gains most.
+
+    That is by more than `margin` more than in any other column. There are none where a gain is negative.
+    """
+    if any(min(row) < 0 for row in gains):
+        return {}
+    gained_by = [[number for number, gain in enumerate(column) if gain] for column in zip(*gains, strict=True)]
+    sure = {}
+    for number, row in enumerate(gains):
+        best = row.index(max(row))
+        clear = all(other == best or gain < row[best] - margin for other, gain in enumerate(row))
+        if clear and gained_by[best] == [number]:
+            sure[number] = best
+    return sure
+
+
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
     """The pairing in which every row has its largest gain, which no other can exceed, if there is one."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]

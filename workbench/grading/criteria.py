@@ -7,8 +7,8 @@ it every name that some call of the case writes has a critic in all of them, as 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from workbench.checks.numbers import as_number
 from workbench.checks.similarity import as_text
@@ -25,39 +25,47 @@ from workbench.trajectory.messages import JsonValue
 class Critic:
     """One argument of an expected call. `equals_null` has become `Equals(equals=None)`, or the schema's default.
 
-    `judged` is false for a weight of zero, which only records.
+    `judged` is false for a weight of zero, which only records. `weight` is the one in force.
     """
 
     argument: str
     check: Check
     expects_null: bool
     judged: bool
+    weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class CallCritics:
-    """The critics of an expected call and their weights in force; `optional` when some may be left out."""
+    """The critics of an expected call. `weight` is that of all; `speaking` are the arguments that have a say in the
+    pairing; `always_all` means that none expects null and none may be left out."""
 
     critics: tuple[Critic, ...]
-    weights: tuple[float, ...]
-    optional: bool
+    weight: float
+    speaking: frozenset[str]
+    some_optional: bool
+    always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
         """Those that judge a call with these arguments: without optional ones that were left out."""
-        if not self.optional:
+        if not self.some_optional:
             return self
         return _weighted([c for c in self.critics if c.argument in arguments or not c.check.optional])
 
 
-def _weighted(critics: Iterable[Critic]) -> CallCritics:
-    critics = tuple(critics)
+def _weighted(critics: Sequence[Critic]) -> CallCritics:
     weights = resolve_weights([critic.check.weight for critic in critics])
-    return CallCritics(critics, tuple(weights), any(critic.check.optional for critic in critics))
+    optional = any(critic.check.optional for critic in critics)
+    return CallCritics(
+        tuple(replace(critic, weight=weight) for critic, weight in zip(critics, weights, strict=True)),
+        sum(weights),
+        frozenset(critic.argument for critic in critics if critic.judged and not critic.expects_null),
+        optional,
+        not optional and not any(critic.expects_null for critic in critics),
+    )
 
 
-def critics_of(
-    calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool
-) -> list[CallCritics]:
+def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
     """The critics of each expected call; none for a call whose arguments do not matter (`args` absent).
 
     Arguments that the tool's schema fills in are recorded without judging. Raises GradingError when, with
@@ -65,7 +73,12 @@ def critics_of(
     """
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
-    return [_with_defaults(call, defaults) if (defaults := registry.defaults(call.tool)) else _as_written(call) for call in calls]
+    return [_of_call(call, registry) for call in calls]
+
+
+def _of_call(call: ExpectedCall, registry: ToolRegistry) -> CallCritics:
+    defaults = registry.defaults(call.tool)
+    return _with_defaults(call, defaults) if defaults else _as_written(call)
 
 
 def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> CallCritics:

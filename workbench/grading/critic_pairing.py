@@ -10,7 +10,7 @@ from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
 from workbench.checks.numbers import closeness
-from workbench.grading.assignment import best_pairing, clear_pairing
+from workbench.grading.assignment import best_pairing, clear_pairing, sure_pairs
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
 from workbench.grading.errors import GradingError
@@ -70,36 +70,62 @@ class CriticPairing:
         self._compatible = options.arcade_compatible
         self._outside = outside
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
-        total = sum([sum(own.weights) for own in critics]) + self._tool_weight * len(expected)
+        total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
             raise GradingError("weight: the weights of the case are too large to be added up")
 
     def lines(self) -> tuple[CallPairing, ...]:
         """The best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
+        rows, columns = range(len(self._expected)), range(len(self._calls))
+        partner = {row: row for row in rows} if self._is_perfect_in_order() else self._best()
+        taken = set(partner.values())
+        return (
+            *[self._together(row, partner[row]) if row in partner else self._missing(row) for row in rows],
+            *[_extra(column) for column in columns if column not in taken],
+        )
+
+    def _is_perfect_in_order(self) -> bool:
+        """Whether each expected call has all it can have in the call of the same place: no pairing is better then."""
+        return len(self._expected) <= len(self._calls) and all(map(self._is_perfect, range(len(self._expected))))
+
+    def _is_perfect(self, index: int) -> bool:
+        own, arguments = self._critics[index], self._filled[index]
+        return (
+            self._expected_names[index] == self._called_names[index]
+            and own.always_all
+            and all(
+                arguments.get(critic.argument) is not None and self._verdict(index, index, critic).score == 1.0
+                for critic in own.critics
+                if critic.judged
+            )
+        )
+
+    def _best(self) -> dict[int, int]:
         columns = range(len(self._calls))
         gains = [[self._gain(row, column) for column in columns] for row in range(len(self._expected))]
-        pairs = clear_pairing(gains, _CLEARLY)
-        partner = dict(best_pairing(self._exact_gains(gains)) if pairs is None else pairs)
-        lines = [
-            self._together(row, partner[row]) if row in partner else self._missing(row)
-            for row in range(len(self._expected))
-        ]
-        taken = set(partner.values())
-        lines += [_extra(column) for column in columns if column not in taken]
-        return tuple(lines)
+        clear = clear_pairing(gains, _CLEARLY)
+        if clear is not None:
+            return dict(clear)
+        sure = sure_pairs(gains, _CLEARLY)
+        rows = [row for row in range(len(self._expected)) if row not in sure]
+        others = [column for column in columns if column not in sure.values()]
+        pairs = best_pairing(self._exact_gains(gains, rows, others))
+        return sure | {rows[row]: others[column] for row, column in pairs}
 
     def _gain(self, row: int, column: int) -> float:
         """What the pairing goes by: what the pair earns, arguments that are or should be null left out."""
         gain = self._tool_weight if self._expected_names[row] == self._called_names[column] else 0.0
-        arguments = self._filled[column]
-        own = self._critics[row].judging(self._calls[column].arguments)
-        for critic, weight in zip(own.critics, own.weights, strict=True):
-            if critic.judged and not critic.expects_null and arguments.get(critic.argument) is not None:
-                gain += self._verdict(row, column, critic).score * weight
+        own, arguments = self._critics[row], self._filled[column]
+        if own.speaking.isdisjoint(arguments):
+            return gain
+        for critic in own.judging(self._calls[column].arguments).critics:
+            if critic.argument in own.speaking and arguments.get(critic.argument) is not None:
+                gain += self._verdict(row, column, critic).score * critic.weight
         return gain
 
     def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
-        place = (row, column, critic.argument)
+        # An argument that is not there is the same in every call.
+        place = (row, column if critic.argument in self._filled[column] else _NO_COLUMN, critic.argument)
         verdict = self._verdicts.get(place)
         if verdict is None:
             verdict = self._verdicts[place] = self._judged(row, column, critic)
@@ -107,66 +133,63 @@ class CriticPairing:
 
     def _judged(self, row: int, column: int, critic: Critic) -> CheckVerdict:
         name, arguments = critic.argument, self._filled[column]
-        if isinstance(critic.check, Judged) and self._expected_names[row] != self._called_names[column]:
+        if self._expected_names[row] != self._called_names[column] and isinstance(critic.check, Judged):
             return _OF_ANOTHER_TOOL
         try:
             return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._outside)
         except CheckError as error:
             raise CheckError(f"{self._expected[row].tool}.{name}: {error}") from error
 
-    def _exact_gains(self, gains: Sequence[Sequence[float]]) -> list[list[int]]:
-        """What each pair is worth for the pairing, as one integer.
+    def _exact_gains(
+        self, gains: Sequence[Sequence[float]], rows: Sequence[int], columns: Sequence[int]
+    ) -> list[list[int]]:
+        """What each pair of some rows and columns is worth for the pairing, as one integer.
 
         The pairing total decides (to 1e-9), as the peer has it. It leaves ties, which are resolved so that the score
         does not depend on the order of the calls: the higher score, then the lower weight, then the right tool, then
         the order.
         """
-        if not gains or not gains[0]:
+        if not rows or not columns:
             return []
-        size = len(gains) + len(gains[0])
+        size = len(self._expected) + len(self._calls)
         in_units = [
-            [
-                (_in_units(gain), *map(_in_units, self._score_and_cost(row, column)))
-                for column, gain in enumerate(gains_of_row)
-            ]
-            for row, gains_of_row in enumerate(gains)
+            [(_in_units(gains[row][column]), *map(_in_units, self._score_and_cost(row, column))) for column in columns]
+            for row in rows
         ]
-        largest = max(max(map(abs, amounts)) for row in in_units for amounts in row)
+        largest = max(max(map(abs, each)) for amounts in in_units for each in amounts)
         base = 1 + 2 * size * max(largest, 2 * size**3)
         return [
             [
                 ((gain * base + score) * base - cost) * base
                 + (self._expected_names[i] == self._called_names[j]) * size**3
                 - (i - j) ** 2
-                for j, (gain, score, cost) in enumerate(row)
+                for j, (gain, score, cost) in zip(columns, amounts, strict=True)
             ]
-            for i, row in enumerate(in_units)
+            for i, amounts in zip(rows, in_units, strict=True)
         ]
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
         """What the pair earns, and what it weighs beyond what the expected call would weigh without a partner."""
-        own = self._critics[row].judging(self._calls[column].arguments)
         score = self._tool_weight if self._expected_names[row] == self._called_names[column] else 0.0
         weight = self._tool_weight
-        for critic, share in zip(own.critics, own.weights, strict=True):
+        for critic in self._critics[row].judging(self._calls[column].arguments).critics:
             if critic.judged:
                 verdict = self._verdict(row, column, critic)
-                score += verdict.score * share
+                score += verdict.score * critic.weight
                 if verdict.measured or not self._compatible:
-                    weight += share
-        alone = 0.0 if self._compatible else self._tool_weight + sum(self._critics[row].judging({}).weights)
+                    weight += critic.weight
+        alone = 0.0 if self._compatible else self._tool_weight + self._critics[row].judging({}).weight
         return score, weight - alone
 
     def _together(self, row: int, column: int) -> CallPairing:
         same_tool = self._expected_names[row] == self._called_names[column]
         tool_score = self._tool_weight if same_tool else 0.0
         given, filled = self._calls[column].arguments, self._filled[column]
-        own = self._critics[row].judging(given)
         credit = tool_score
         right = same_tool
         shown = []
-        for critic, weight in zip(own.critics, own.weights, strict=True):
-            name = critic.argument
+        for critic in self._critics[row].judging(given).critics:
+            name, weight = critic.argument, critic.weight
             verdict = self._verdict(row, column, critic) if critic.judged else None
             score = verdict.score * weight if verdict else 0.0
             credit += score
@@ -188,20 +211,19 @@ class CriticPairing:
         return CallPairing(row, column, same_tool, tool_score, self._tool_weight, tuple(shown), credit, outcome)
 
     def _missing(self, row: int) -> CallPairing:
-        own = self._critics[row].judging({})
         shown = tuple(
             ArgumentVerdict(
                 critic.argument,
                 False if critic.judged else None,
                 0.0,
-                weight,
+                critic.weight,
                 describe(critic.check),
                 None,
                 False,
                 "the call is missing",
                 not self._compatible,
             )
-            for critic, weight in zip(own.critics, own.weights, strict=True)
+            for critic in self._critics[row].judging({}).critics
         )
         return CallPairing(row, None, False, 0.0, self._tool_weight, shown, 0.0, "missing")
 
@@ -217,6 +239,8 @@ def _why(verdict: CheckVerdict | None, given: bool, filled: bool) -> str:
         return f"not given, so its default counts{'; ' if verdict.note else ''}{verdict.note}"
     return verdict.note if given or verdict.holds else "not given"
 
+
+_NO_COLUMN = -1
 
 _UNITS = 1e9
 _CLEARLY = 1e-8

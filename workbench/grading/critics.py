@@ -30,7 +30,7 @@ def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outsi
     """
     if not case.expects_calls_or_none:
         return Grade("critics", None, "not applicable", "the case expects no particular calls")
-    expected = tuple(case.expected_calls())
+    expected = case.expected_calls()
     calls = trajectory.calls
     options = grading.critics
     registry = ToolRegistry(trajectory.start.tools if trajectory.start else ())
@@ -77,6 +77,8 @@ def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
     """The first names that differ when both lists are sorted, up to the shorter one's length."""
+    if [call.tool for call in expected] == [record.tool for record in calls]:
+        return None
     order = None if options.arcade_compatible else normalised_name
     wanted = sorted((call.tool for call in expected), key=order)
     made = sorted((record.tool for record in calls), key=order)

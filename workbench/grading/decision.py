@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 from workbench.checks.equality import by_python
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
@@ -42,13 +42,12 @@ def grade_decision(
     score = total / len(items)
     # An item without an expected and an actual call is a refusal that was right: it counts, and there is no line of it.
     lines = tuple(line for line in items if line.expected_call is not None or line.call is not None)
-    issues = findings(tuple(case.expected_calls()), trajectory.calls, lines, extras_matter=True, closed=True)
+    issues = findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True, closed=True)
     numbers = {"items": float(len(items)), "total": total}
     return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """One decision judged: three parts in 0..1, and what each expected argument earned of the third one."""
 
     should_call: float
@@ -99,14 +98,14 @@ def judge_expected_arguments(
     )
     if not verdicts:
         return (0.0 if arguments else 1.0), ()
-    right = sum(verdict.holds is True for verdict in verdicts)
-    extra = sum(name not in checks for name in arguments)
+    right = sum([verdict.holds is True for verdict in verdicts])
+    extra = len(arguments.keys() - checks.keys())
     return max(0.0, (right - EXTRA_COST * extra) / len(verdicts)), verdicts
 
 
 def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
     """The k-th expected call against the k-th actual one; where none is expected, the refusal against the first."""
-    expected = tuple(case.expected_calls())
+    expected = case.expected_calls()
     calls = trajectory.calls
     for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
         if index >= max(len(expected), 1):
@@ -186,7 +185,7 @@ def _reason(items: list[CallPairing]) -> str:
         if item.expected_call is None and item.call is None:
             return "no call expected, none made"
         return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {amount:.2f}" for part, amount in item.parts.items())
-    counts = Counter(item.outcome for item in items)
+    counts = Counter([item.outcome for item in items])
     return f"{len(items)} decisions: " + ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
 
 

@@ -41,7 +41,7 @@ def grade_dimensions(
     Raises CheckError when a check cannot be evaluated.
     """
     calls = trajectory.calls
-    expected = tuple(case.expected_calls())
+    expected = case.expected_calls()
     keywords = len(case.response_contains)
     found = keywords - len(missing_keywords(case, trajectory.final_answer))
     content = found / keywords if keywords else 1.0
@@ -106,11 +106,21 @@ def _paired(
     left = set(range(len(calls)))
     for tool, rows in rows_of.items():
         columns = made.get(tool, [])[: len(rows)]
-        table = [[_judged(expected[row], calls[column], outside) for column in columns] for row in rows]
-        for row, column in _best(table):
-            arguments = calls[columns[column]].arguments
-            lines[rows[row]] = _together(rows[row], columns[column], table[row][column], arguments)
-            left.discard(columns[column])
+        in_turn = {
+            (row, column): _judged(expected[row], calls[column], outside)
+            for row, column in zip(rows, columns, strict=False)
+        }
+        if len(columns) == len(rows) and (len(rows) == 1 or all(judged.score == 1 for judged in in_turn.values())):
+            pairs = in_turn
+        else:
+            table = [
+                [in_turn.get((row, column)) or _judged(expected[row], calls[column], outside) for column in columns]
+                for row in rows
+            ]
+            pairs = {(rows[row], columns[column]): table[row][column] for row, column in _best(table)}
+        for (row, column), judged in pairs.items():
+            lines[row] = _together(row, column, judged, calls[column].arguments)
+            left.discard(column)
     missing = [call.tool for row, call in enumerate(expected) if row not in lines]
     return (
         *(lines.get(row) or _alone(expected_call=row, outcome="missing") for row in range(len(expected))),
@@ -139,8 +149,6 @@ def _best(table: Sequence[Sequence[_Judged]]) -> list[tuple[int, int]]:
     Of equal sums the one that pairs the first row, else the second one and so on, each with the earliest column.
     """
     rows, columns = len(table), len(table[0])
-    if rows == columns == 1:
-        return [(0, 0)]
     # Scores as whole numbers, so that equal sums are equal; below them what settles those, row by row.
     scale = math.lcm(*(2 * (judged.entries or 1) for row in table for judged in row))
     base = columns + 1

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.trajectory import CallRecord
 
@@ -72,6 +73,8 @@ def _out_of_place(
 ) -> tuple[set[str], set[str]]:
     """The tools that were expected, and those that were called, in lines that do not bring both together."""
     lines = [pairing for pairing in pairings if not pairing.same_tool and pairing.prohibition is None]
+    if not lines:
+        return set(), set()
     return (
         {expected[line.expected_call].tool for line in lines if line.expected_call is not None},
         {calls[line.call].tool for line in lines if line.call is not None},
@@ -80,9 +83,11 @@ def _out_of_place(
 
 def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
     for verdict in pairing.arguments:
+        if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
+            continue
         if verdict.given and verdict.argument in expected.forbidden_args:
             continue  # an issue under every grader, so one of the requirements
-        if verdict.holds is False:
+        if not verdict.holds:
             shown = verdict.given or verdict.got is not None
             yield Issue(
                 "wrong argument" if shown else "missing argument",
@@ -94,7 +99,7 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
                 expected=verdict.expected,
                 got=describe_value(verdict.got) if shown else None,
             )
-        elif verdict.holds and verdict.score < verdict.weight - ROUNDING_SLACK:
+        else:
             yield Issue(
                 "partial credit",
                 f"holds, but earns {verdict.score:.2f} of {verdict.weight:.2f}",
@@ -105,7 +110,9 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
                 expected=verdict.expected,
                 got=describe_value(verdict.got),
             )
-    if expected.args is not None and (closed or not expected.args):
+    if expected.args is None or not (closed or not expected.args):
+        return
+    if not record.arguments.keys() <= expected.args.keys():
         for name, value in record.arguments.items():
             if name in expected.args or name in expected.forbidden_args:
                 continue
@@ -137,14 +144,20 @@ def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bo
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 
 
-def describe_expected(expected: ExpectedCall) -> str:
-    """An expected call in one line: `set_lights(room="bedroom", brightness=5..20)`, `(…)` where arguments are free."""
+def _expected_text(expected: ExpectedCall) -> str:
     if expected.args is None:
         return f"{expected.tool}(…)"
     return cut(f"{expected.tool}({', '.join(f'{name}={describe(check)}' for name, check in expected.args.items())})")
 
 
-def describe_call(record: CallRecord) -> str:
-    """An actual call in one line."""
+describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
+"""An expected call in one line: `set_lights(room="bedroom", brightness=5..20)`, `(…)` where arguments are free."""
+
+
+def _call_text(record: CallRecord) -> str:
     arguments = ", ".join(f"{name}={describe_value(value)}" for name, value in record.arguments.items())
     return cut(f"{record.tool}({arguments})")
+
+
+describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text, most=256)
+"""An actual call in one line."""

@@ -62,7 +62,7 @@ def evaluate(term: Term) -> float:
         case Amount(value=value):
             return value
         case Sum(terms=terms):
-            return math.fsum(map(evaluate, terms))
+            return sum(map(evaluate, terms))  # one after the other, as `dimensions` adds up what it then rounds
         case Difference(left=left, right=right):
             return evaluate(left) - evaluate(right)
         case Product(left=left, right=right):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from workbench.checks.canonical import canonical
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CheckVerdict
 from workbench.suite.checks import Judged
 from workbench.trajectory.json_text import escape_lone_surrogates
 from workbench.trajectory.messages import JsonValue, Usage
+
+if TYPE_CHECKING:
+    from workbench.checks.evaluate import CheckVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Judgement:
     @property
     def verdict(self) -> CheckVerdict:
         """The judgement as that of a check."""
+        # Evaluating imports what compares texts and dates; whoever only holds results needs none of it.
+        from workbench.checks.evaluate import CheckVerdict
+
         return CheckVerdict(1.0 if self.holds else 0.0, self.holds, self.rationale.removesuffix("."))
 
 

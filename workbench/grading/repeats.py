@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from workbench.grading.grade import GRADED, Grade, RunResult, Status
+from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
 from workbench.grading.thresholds import ROUNDING_SLACK, verdict_of
 from workbench.suite.model import RepeatRule
 
@@ -16,8 +16,8 @@ from workbench.suite.model import RepeatRule
 class ArgumentStatistics:
     """What an argument earned in each graded run, over all pairs of calls that were judged by it.
 
-    `scores` are means over a run's pairs, 0 where it has none; `normalised` are the same as shares of the weight, which
-    is 0 where that is. Deviations are those of a population. `weight` is the mean of the runs' weights other than 0.
+    `scores` are means over a run's pairs, 0 where it has none; `normalised` are the same as shares of the weight, 0
+    where that is 0. Deviations are those of a population. `weight` is the mean of the runs' weights other than 0.
     """
 
     argument: str
@@ -174,8 +174,15 @@ def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
     for pairing in grade.pairings if grade.numbers else ():
         if pairing.call is not None:
             for verdict in pairing.arguments:
-                earned.setdefault(verdict.argument, []).append((verdict.score, verdict.weight))
+                earned.setdefault(verdict.argument, []).append(_share(verdict))
     return earned
+
+
+def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
+    """Score and weight; 1 of 1 for what holds under a grader that gives single arguments no weight."""
+    if not verdict.weight and verdict.holds is not None:
+        return float(verdict.holds), 1.0
+    return verdict.score, verdict.weight
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -42,9 +42,13 @@ def requirement_issues(
     if case.disallowed and "disallowed" not in scored:
         issues += _forbidden_calls(case.disallowed, trajectory.calls, equal, outside)
         forbidden = {issue.call for issue in issues}
-    issues += _forbidden_arguments(case, trajectory, pairings, decides="forbidden_args" not in scored)
-    if "extra_calls" not in scored:
-        issues += _extra_calls(case, trajectory, pairings, forbidden)
+    expected = case.expected_calls()
+    if any(call.forbidden_args for call in expected):
+        decides = "forbidden_args" not in scored
+        issues += _forbidden_arguments(expected, trajectory.calls, pairings, decides=decides)
+    why = why_unexpected(case)
+    if why is not None and "extra_calls" not in scored:
+        issues += _extra_calls(why, trajectory.calls, pairings, forbidden)
     if case.response_contains:
         issues += _keyword_issues(case, trajectory.final_answer, decides="response_contains" not in scored)
     issues += issues_of_any_grader(case, limits, trajectory, outside) if of_any_grader is None else of_any_grader
@@ -107,12 +111,8 @@ def missing_keywords(case: Case, answer: str) -> list[str]:
 
 
 def _forbidden_arguments(
-    case: Case, trajectory: Trajectory, pairings: Sequence[CallPairing], *, decides: bool
+    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing], *, decides: bool
 ) -> Iterator[Issue]:
-    expected = tuple(case.expected_calls())
-    if not any([call.forbidden_args for call in expected]):
-        return
-    calls = trajectory.calls
     for pairing in pairings:
         if pairing.expected_call is None or pairing.call is None or not pairing.same_tool:
             continue
@@ -132,13 +132,9 @@ def _forbidden_arguments(
 
 
 def _extra_calls(
-    case: Case, trajectory: Trajectory, pairings: Sequence[CallPairing], forbidden: Container[int | None]
+    why: str, calls: Sequence[CallRecord], pairings: Sequence[CallPairing], forbidden: Container[int | None]
 ) -> Iterator[Issue]:
     """Calls that no expectation accounts for, where those are wrong; a forbidden call is not also an extra one."""
-    why = why_unexpected(case)
-    if why is None:
-        return
-    calls = trajectory.calls
     accounted = {pairing.call for pairing in pairings if pairing.expected_call is not None and pairing.same_tool}
     for index in range(len(calls)):
         if index not in accounted and index not in forbidden:

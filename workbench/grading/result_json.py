@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult, Status
 from workbench.grading.judgements import Judgement
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import reader_of
@@ -41,9 +41,14 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     return outcome
 
 
+_NAMED = (Grade, CallPairing, ArgumentVerdict, Issue)
+
+
 def _plain(value: Any) -> JsonValue:
     if isinstance(value, float):
         return max(min(value, sys.float_info.max), -sys.float_info.max)
+    if isinstance(value, _NAMED):
+        return {name: _plain(item) for name, item in value._asdict().items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):

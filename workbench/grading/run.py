@@ -133,6 +133,6 @@ def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue
 
 
 def _status(grade: Grade, demands: tuple[Issue, ...]) -> Status:
-    if any(issue.decides for issue in demands):
+    if demands and any(issue.decides for issue in demands):
         return "failed"
     return "passed" if grade.verdict == "not applicable" else grade.verdict

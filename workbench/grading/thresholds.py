@@ -13,7 +13,9 @@ off in binary."""
 
 def verdict_of(score: float, grading: Grading, slack: float = ROUNDING_SLACK) -> Literal["passed", "warned", "failed"]:
     """failed < fail threshold ≤ warned < warn threshold ≤ passed; the lower of the two is the one that fails."""
-    lower, upper = sorted((grading.fail_threshold, grading.warn_threshold))
+    lower, upper = grading.fail_threshold, grading.warn_threshold
+    if lower > upper:
+        lower, upper = upper, lower
     if score >= upper - slack:
         return "passed"
     return "warned" if score >= lower - slack else "failed"

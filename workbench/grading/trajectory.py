@@ -53,9 +53,11 @@ class _Reading:
 
     def __init__(self, case: Case, calls: Sequence[CallRecord], outside: Outside) -> None:
         self._disallowed = case.disallowed
-        self._expected = tuple(case.expected_calls())
+        self._expected = case.expected_calls()
         self._number_ordered = len(self._expected) - len(case.unordered)
         self._calls = calls
+        self._wanted = [_wanted(call) for call in self._expected]
+        self._called_tools = [canonical_text(record.tool) for record in calls]
         self._outside = outside
         self._verdicts: dict[tuple[int, int], _Said] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
@@ -66,9 +68,11 @@ class _Reading:
             [call for call, record in enumerate(calls) if _meets(prohibition, record, {}, outside)]
             for prohibition in case.disallowed
         ]
-        accounted = {*self._call_of.values(), *(call for offenders in self._offenders for call in offenders)}
         self._why_unexpected = why_unexpected(case)
-        self._unexpected = [call for call in range(len(calls)) if self._why_unexpected and call not in accounted]
+        self._unexpected: list[int] = []
+        if self._why_unexpected is not None:
+            accounted = {*self._call_of.values(), *(call for offenders in self._offenders for call in offenders)}
+            self._unexpected = [call for call in range(len(calls)) if call not in accounted]
 
     def grade(self) -> Grade:
         """Everything that was found, as a grade."""
@@ -103,7 +107,12 @@ class _Reading:
         call_of: dict[int, int] = {}
         first = cursor = 0
         for size in sizes:
-            taken = paired_in_turn(range(first, first + size), range(cursor, len(self._calls)), self._fits)
+            later = range(cursor, len(self._calls))
+            if size == 1:
+                found = next((call for call in later if self._fits(first, call)), None)
+                taken = {} if found is None else {first: found}
+            else:
+                taken = paired_in_turn(range(first, first + size), later, self._fits)
             call_of |= taken
             cursor = max(taken.values(), default=cursor - 1) + 1
             first += size
@@ -112,17 +121,24 @@ class _Reading:
     def _in_any_order(self) -> dict[int, int]:
         """The calls of the unordered list; those that the ordered list took come last (A11, A12)."""
         members = range(self._number_ordered, len(self._expected))
+        if not members:
+            return {}
         used = set(self._ordered.values())
         return paired_in_turn(members, sorted(range(len(self._calls)), key=used.__contains__), self._fits)
 
     def _fits(self, expected: int, call: int) -> bool:
         """Whether the call meets the expectation."""
+        if not self._same_tool(expected, call):
+            return False
         known = self._fitting.get((expected, call))
         if known is None:
             said = self._verdicts[expected, call] = {}
             known = _meets(self._expected[expected], self._calls[call], said, self._outside)
             self._fitting[expected, call] = known
         return known
+
+    def _same_tool(self, expected: int, call: int) -> bool:
+        return self._wanted[expected].tool == self._called_tools[call]
 
     def _lines_of_expected(self) -> Iterator[CallPairing]:
         early = self._too_early()
@@ -140,19 +156,25 @@ class _Reading:
     def _too_early(self) -> dict[int, int]:
         """For unmet steps of the ordered list calls that would meet them, had they come later."""
         unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
+        if not unmet:
+            return {}
         taken = set(self._ordered.values())
         return paired_in_turn(unmet, (call for call in range(len(self._calls)) if call not in taken), self._would_fit)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
         """For what is unmet beside those the calls of its tool that met nothing, with the most checks that hold."""
-        met = {*self._call_of.values(), *early.values()}
         unmet = [index for index in range(len(self._expected)) if index not in self._call_of and index not in early]
+        if not unmet:
+            return {}
+        met = {*self._call_of.values(), *early.values()}
         left = [call for call in range(len(self._calls)) if call not in met]
         gains = [[self._nearness(index, call) for call in left] for index in unmet]
         return {unmet[row]: left[column] for row, column in best_pairing(gains) if gains[row][column]}
 
     def _would_fit(self, expected: int, call: int) -> bool:
         """As `_fits`, where only the place was wrong: nobody outside is asked for the sake of what is shown."""
+        if not self._same_tool(expected, call):
+            return False
         known = self._fitting.get((expected, call))
         if known is not None:
             return known
@@ -162,10 +184,9 @@ class _Reading:
             return True
 
     def _nearness(self, expected: int, call: int) -> int:
-        wanted = _wanted(self._expected[expected])
-        if wanted.tool != canonical_text(self._calls[call].tool):
+        if not self._same_tool(expected, call):
             return 0
-        said = (self._said(expected, call, asked) for asked in wanted.checks)
+        said = (self._said(expected, call, asked) for asked in self._wanted[expected].checks)
         return 1 + sum(verdict is not None and verdict.holds for verdict in said)
 
     def _line(self, expected: int, call: int, outcome: str, credit: float = 0.0) -> CallPairing:
@@ -175,7 +196,7 @@ class _Reading:
         arguments = self._calls[call].arguments
         shown = [
             _shown(asked.argument, self._said(expected, call, asked), asked.said, arguments)
-            for asked in _wanted(self._expected[expected]).checks
+            for asked in self._wanted[expected].checks
             if asked.argument in arguments or not asked.check.optional
         ]
         for name in self._expected[expected].forbidden_args:
@@ -243,6 +264,8 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
     if not total:
         return "nothing is asked of the calls"
+    if matched == total:
+        return f"{matched} of {total} met"
     counts = Counter(line.outcome for line in lines)
     broken = len({line.prohibition for line in lines if line.outcome == "broken"})
     parts = [f"{matched} of {total} met"]
@@ -298,7 +321,7 @@ def _meets(expected: ExpectedCall, record: CallRecord, said: _Said, outside: Out
     if wanted.tool != canonical_text(record.tool):
         return False
     arguments = record.arguments
-    if any(name in arguments for name in expected.forbidden_args):
+    if expected.forbidden_args and any(name in arguments for name in expected.forbidden_args):
         return False
     if not expected.args:
         return expected.args is None or not arguments

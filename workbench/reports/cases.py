@@ -84,9 +84,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
 
 
 def _argument_text(statistics: ArgumentStatistics) -> str:
-    return one_line(
-        f"{statistics.argument} {statistics.mean_normalised:.2f} ± {statistics.normalised_deviation:.2f}"
-    )
+    return one_line(f"{statistics.argument} {statistics.mean_normalised:.2f} ± {statistics.normalised_deviation:.2f}")
 
 
 def grades_line(grades: Sequence[Grade]) -> str:

@@ -280,10 +280,10 @@ class Case(Frozen):
             return {"id": derived_id(raw["name"]), **raw}
         return raw
 
-    def expected_calls(self) -> Iterator[ExpectedCall]:
+    def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Expected calls in order, groups flattened in place: the ordered list, then the unordered one; of a chain,
-        those of its steps. The same case yields the same objects."""
-        return iter(_expected_calls(self))
+        those of its steps. The same case has the same objects."""
+        return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
         """The expected calls outside of steps, with their places in the case."""

@@ -84,7 +84,7 @@ class Trajectory:
     @property
     def calls(self) -> tuple[CallRecord, ...]:
         """The calls of all rounds in the order in which they were emitted."""
-        return tuple(call for round_ in self.rounds for call in round_.calls)
+        return tuple([call for round_ in self.rounds for call in round_.calls])
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Trajectory:
     @property
     def model_latency_ms(self) -> float:
         """The sum of the latencies of all model answers; tool time is not part of it."""
-        return sum(round_.latency_ms or 0.0 for round_ in self.rounds)
+        return sum([round_.latency_ms or 0.0 for round_ in self.rounds])
 
     @property
     def retries(self) -> int:

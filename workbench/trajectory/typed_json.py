@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -32,8 +32,8 @@ def parsed_json(text: str) -> Any:
 
 
 def reader_of(hint: Any) -> Reader:
-    """What turns a JSON value into a value of that type: a data class, `str`, `int`, `float`, `bool`, a `Literal`, a
-    homogeneous tuple, a mapping from names to any JSON value, any JSON value, or one of these or `None`.
+    """What turns a JSON value into a value of that type: a data class, a named tuple, `str`, `int`, `float`, `bool`, a
+    `Literal`, a homogeneous tuple, a mapping from names to any JSON value, any JSON value, or one of these or `None`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """
@@ -44,7 +44,9 @@ def reader_of(hint: Any) -> Reader:
 def _reader_of(hint: Any) -> Reader:
     origin, arguments = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
-        return _data_class(hint)
+        return _record(hint, [field.name for field in fields(hint) if _needed(field)])
+    if hasattr(hint, "_field_defaults"):
+        return _record(hint, [name for name in hint._fields if name not in hint._field_defaults])
     if origin is Literal:
         return _one_of(arguments)
     if origin is tuple:
@@ -98,10 +100,12 @@ def _sequence(inner: Reader) -> Reader:
     return read
 
 
-def _data_class(cls: Any) -> Reader:
-    hints = get_type_hints(cls)
-    readers = [(field.name, reader_of(hints[field.name])) for field in fields(cls)]
-    needed = {field.name for field in fields(cls) if field.default is field.default_factory is MISSING}
+def _needed(field: Field[Any]) -> bool:
+    return field.default is field.default_factory is MISSING
+
+
+def _record(cls: Any, needed: Sequence[str]) -> Reader:
+    readers = [(name, reader_of(hint)) for name, hint in get_type_hints(cls).items()]
 
     def read(value: Any) -> Any:
         if type(value) is not dict:

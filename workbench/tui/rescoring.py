@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from workbench.tui.state.runs import CaseKey
 from workbench.tui.state.words import many
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from workbench.batches.judgement_cache import JudgementCache
     from workbench.batches.judging import RunJudge
     from workbench.checks.evaluate import CheckVerdict, Judge
@@ -27,18 +29,11 @@ if TYPE_CHECKING:
 REST_S = 0.15
 """Many runs are graded once nothing has changed for this long."""
 
-PIECE_CASES = 20
-"""Cases whose runs are graded before somebody may call that off."""
+PIECE_RUNS = 25
+"""So many are graded before somebody may call that off."""
 
 LONG_S = 1.0
 """What takes longer says how far it is."""
-
-_WHY_NOT = {
-    "untrusted": "Python code of a suite that is not trusted",
-    "hanging": "checks that do not end",
-    "endless": "a pattern that may search without end",
-}
-"""Why runs keep their grades."""
 
 
 class Rescorer:
@@ -50,8 +45,7 @@ class Rescorer:
         self._state = Rescoring(app.main.book)
         self._functions: dict[Path, PythonFunctions] = {}
         self._remembered: JudgementCache | None = None
-        self._kept: dict[str, set[int]] = {}
-        """Records of runs that could not be graded anew, by why, until it is told."""
+        self._worker: Worker[object] | None = None
 
     def follow(self, suites: Iterable[OpenSuite]) -> str:
         """Grade anew what suites that say something else now move: at once, or soon. What moved at once, in words."""
@@ -62,16 +56,16 @@ class Rescorer:
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
         """Runs of these cases may be over; they were made of what their suites said when they began."""
-        main = self._app.main
+        main, before = self._app.main, self._state.waiting
         for case in cases:
             if main.book.finished(case) and (suite := main.desk.at(case[0])) is not None:
                 self._state.finish(suite, case)
-        if self._state.waiting:
+        if self._state.waiting > before and (self._worker is None or self._worker.is_finished):
             self._grade()
 
     def _grade(self) -> str:
         """Grade what can be graded at once, and begin to grade the rest. What moved, in words."""
-        first = list(islice(self._state.due(), AT_ONCE_RUNS + 1))
+        first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
             return ""
@@ -82,64 +76,67 @@ class Rescorer:
         return self._state.told()
 
     def _begin(self) -> None:
-        self._app.run_worker(self._grade_waiting, group="rescore", exclusive=True)  # type: ignore[arg-type]
+        """Begin with what waits; what was begun before is called off, and what is left of it waits, too."""
+        self._worker = self._app.run_worker(self._grade_waiting, group="rescore", exclusive=True)
 
     async def _grade_waiting(self) -> None:
-        """Grade piece by piece: what comes in the meantime begins anew, with what is left."""
         main, state = self._app.main, self._state
         await asyncio.sleep(REST_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
-        while piece := list(islice(state.due(), PIECE_CASES)):
-            results = await self._graded_beside([due for case in piece for due in case.runs])
-            state.done(piece, results)
-            main.delivered({case.key for case in piece if case.runs}, False)
+        refused: dict[Path, str] = {}
+        kept: Counter[str] = Counter()
+        while piece := state.due(PIECE_RUNS):
+            due = [each for case in piece for each in case.runs]
+            state.done(piece, await self._graded_beside(due, refused, kept))
+            if due:
+                main.delivered({case.key for case in piece}, False)
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
                 main.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
-        said = "; ".join(filter(None, (state.told(), self._told_kept())))
+        said = [
+            state.told(),
+            *(f"{many(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
+        ]
         main.follow_grades()
-        if said or shown_s:
-            main.announce(said or "Graded anew: nothing moved", gently=True)
+        if any(said) or shown_s:
+            main.announce("; ".join(filter(None, said)) or "Graded anew: nothing moved", gently=True)
 
-    async def _graded_beside(self, due: Sequence[Due]) -> dict[int, RunResult]:
-        """What runs come to, off the loop; those are missing that cannot be graded."""
+    async def _graded_beside(
+        self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
+    ) -> dict[int, RunResult]:
+        """What runs come to, off the loop, by the identity of their records. Those that are missing are counted in
+        `kept` by why; `refused` says why the Python of a suite, by its path, is not called any more."""
         results: dict[int, RunResult] = {}
         quick = [each for each in due if each.pace in ("at once", "beside")]
         if quick:
             found = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
-            results |= {id(each.run): result for each, result in zip(quick, found, strict=True)}
+            results = {id(each.run): result for each, result in zip(quick, found, strict=True)}
         for each in due:
+            path = each.now.file.path
             if each.pace == "endless":
-                self._keep(each, "endless")
+                kept["a pattern that may search without end"] += 1
             elif each.pace == "with Python":
-                result = await self._graded_with_python(each)
-                results |= {id(each.run): result} if result is not None else {}
+                if path not in refused and not self._app.starter.is_trusted(each.now.file):
+                    refused[path] = "Python code of a suite that is not trusted"
+                result = await self._graded_with_python(each) if path not in refused else None
+                if result is not None:
+                    results[id(each.run)] = result
+                else:
+                    kept[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
     async def _graded_with_python(self, due: Due) -> RunResult | None:
+        """What a run comes to; `None` when that does not come to an end."""
         from workbench.batches.single import GRADING_TIMEOUT_S
         from workbench.tools.python_reference import PythonFunctions, in_thread
 
-        if not self._app.starter.is_trusted(due.now.file):
-            self._keep(due, "untrusted")
-            return None
         folder = due.now.file.path.parent
         functions = self._functions.setdefault(folder, PythonFunctions(folder, trusted=True))
         try:
             async with asyncio.timeout(GRADING_TIMEOUT_S):
                 return await in_thread(lambda: self._graded(due, functions))
         except TimeoutError:
-            self._keep(due, "hanging")
             return None
-
-    def _keep(self, due: Due, why: str) -> None:
-        self._kept.setdefault(why, set()).add(id(due.run))
-
-    def _told_kept(self) -> str:
-        """How many runs were not graded anew since this was last asked, and why; empty when all were."""
-        kept, self._kept = self._kept, {}
-        said = [f"{many(len(runs), 'run')} not graded anew ({_WHY_NOT[why]})" for why, runs in kept.items()]
-        return ", ".join(said) + ": r runs again" if said else ""
 
     def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:

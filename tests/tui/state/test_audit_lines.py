@@ -38,4 +38,4 @@ def test_no_row_is_wider_than_there_is_room(width: int) -> None:
 
 
 def test_the_text_says_what_is_not_covered() -> None:
-    assert "not covered: leave" in audit_text(audited())
+    assert "no case covers these tools: leave" in audit_text(audited())

@@ -112,7 +112,7 @@ class Bench:
         return self.grade()
 
     def grade(self) -> list[str]:
-        cases = list(self.rescoring.due())
+        cases = self.rescoring.due(10_000)
         due = [each for case in cases for each in case.runs]
         results = {id(each.run): each.known or graded_anew(each.result, each.now, NOTHING_OUTSIDE) for each in due}
         self.rescoring.done(cases, results)
@@ -294,7 +294,7 @@ def test_a_run_that_broke_off_keeps_its_error_and_is_current(bench: Bench) -> No
 def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: Bench) -> None:
     bench.suite.change(Document.of(bench.suite.document.text.replace('to = "Oslo"', 'to = "Rome"')), "Changed")
     bench.rescoring.follow(bench.suite)
-    cases = list(bench.rescoring.due())
+    cases = bench.rescoring.due(100)
     again = bench.make("one", [("go", {"to": "Rome", "fast": True})])
     (due,) = (each for case in cases for each in case.runs)
     bench.rescoring.done(cases, {id(due.run): graded_anew(due.result, due.now, NOTHING_OUTSIDE)})
@@ -305,7 +305,7 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
 def test_pieces_that_were_called_off_are_still_due(bench: Bench) -> None:
     bench.suite.change(Document.of(bench.suite.document.text.replace("go", "fly")), "Changed")
     bench.rescoring.follow(bench.suite)
-    first = next(iter(bench.rescoring.due()))
+    first = bench.rescoring.due(1)[0]
     assert bench.rescoring.waiting == 2
     bench.rescoring.done([first], {})
     assert bench.rescoring.waiting == 1
@@ -345,7 +345,7 @@ def test_how_a_run_is_graded_follows_what_its_checks_may_take(bench: Bench, writ
     bench.make("one", [("go", {"to": "O" * 100})])
     bench.suite.change(Document.of(bench.suite.document.text.replace('to = "Oslo"', written)), "Changed")
     bench.rescoring.follow(bench.suite)
-    assert [due.pace for case in bench.rescoring.due() for due in case.runs] == [pace]
+    assert [due.pace for case in bench.rescoring.due(100) for due in case.runs] == [pace]
 
 
 def test_a_pattern_that_ended_once_is_searched_again(bench: Bench) -> None:
@@ -353,7 +353,7 @@ def test_a_pattern_that_ended_once_is_searched_again(bench: Bench) -> None:
     bench.make("one", OSLO)
     bench.suite.change(Document.of(bench.suite.document.text.replace("fast = true", "fast = false")), "Changed")
     bench.rescoring.follow(bench.suite)
-    assert [due.pace for case in bench.rescoring.due() for due in case.runs] == ["beside"]
+    assert [due.pace for case in bench.rescoring.due(100) for due in case.runs] == ["beside"]
 
 
 arguments = st.fixed_dictionaries(

@@ -325,12 +325,30 @@ def test_issues_that_belong_to_no_call_stand_at_the_end() -> None:
     assert outcome.issues == (late,)
 
 
-def test_only_the_first_grade_counts() -> None:
+def test_the_same_grade_again_leaves_every_item_where_it_is() -> None:
     view = two_calls()
     view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "u"))
-    before = len(view.items)
+    before = [id(item) for item in view.items]
+    view.take_changes()
     view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "u"))
-    assert len(view.items) == before
+    assert [id(item) for item in view.items] == before
+    assert view.take_changes()[0] is False
+
+
+def test_another_grade_takes_its_missing_calls_out_and_puts_others_in() -> None:
+    view = two_calls()
+    before = len(view.items)
+    view.grade(graded(pair(0, None), pair(1, None)), ordered("a", "b"))
+    view.grade(graded(pair(0, 0), pair(1, None)), ordered("t", "c"), result("passed", 1.0))
+    assert [item.tool for item in view.items if isinstance(item, MissingItem)] == ["c"]
+    view.grade(graded(pair(0, 0)), ordered("t"))
+    fresh = two_calls()
+    fresh.grade(graded(pair(0, 0)), ordered("t"))
+    assert [type(item) for item in view.items] == [type(item) for item in fresh.items]
+    assert len(view.items) == len(fresh.items) >= before
+    outcome = view.items[-1]
+    assert isinstance(outcome, OutcomeItem)
+    assert outcome.former is None
 
 
 def test_changes_are_told_once() -> None:

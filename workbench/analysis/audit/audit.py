@@ -102,7 +102,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             # A case that expects no call is there to be passed by silence; it says little all the same.
             meant = case.expect_no_calls
             hint = "check the answer too" if meant or not case.expects_calls_or_none else "check arguments more closely"
-            message = f"{agent.said} gets {grade.status}"
+            message = f"{agent.said} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
             yield AuditFinding("weak case", "note" if meant else "warning", place, message, hint, case.id)
             return
 

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.logs import LOG_NAME
 from workbench.tui.glyphs import GLYPHS
@@ -67,8 +67,6 @@ class ProgramCommands:
         os.kill(0, signal.SIGTSTP)
 
     def _say(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something where it is seen: these actions can be taken on the tools screen, too."""
-        from workbench.tui.screens.tools import ToolsScreen
-
-        screen = self._app.screen
-        (screen if isinstance(screen, ToolsScreen) else self._app.main).announce(text, role, sign)
+        """Say something where it is seen: these actions can be taken on the screens beside the main one, too."""
+        screen: Any = self._app.screen
+        (screen if hasattr(screen, "NAME") else self._app.main).announce(text, role, sign)

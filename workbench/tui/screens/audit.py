@@ -107,14 +107,18 @@ class AuditScreen(Screen[Target | None]):
             self._list.move_cursor(at)
 
     @property
+    def is_done(self) -> bool:
+        """Whether all suites were looked at."""
+        return len(self._list.audited) == len(self._files)
+
+    @property
     def _list(self) -> AuditList:
         return self.query_one("#audit-list", AuditList)
 
     def _show_bars(self) -> None:
         audited = self._list.audited
         left: Line = (Span(" Audit ", "badge"), Span(f" {one_line(self._place)}"))
-        going = len(audited) < len(self._files)
-        said = f"{len(audited)} of {len(self._files)} suites … " if going else ""
+        said = "" if self.is_done else f"{len(audited)} of {len(self._files)} suites … "
         found = finding_count(audited)
         right: Line = (Span(said, "muted"), Span(f"{many(found, 'finding')} ", "warned" if found else "passed"))
         self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.analysis.audit.audit import Audit
-from workbench.analysis.audit.coverage import Share
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
@@ -60,7 +59,7 @@ def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
     path, suite = each.file.path, each.file.suite
     name = suite.name if suite is not None else path.stem
     home: Target = (path, None)
-    found = many(len(each.audit.findings), "finding")
+    found = many(len(each.audit.findings), "finding") if each.audit.findings else "nothing found"
     yield AuditRow(cut_line((Span(f" {one_line(name)} ", "strong"), Span(f" {found}", "muted")), width), home)
     for finding in each.audit.findings:
         yield from _finding_rows(finding, path, width)
@@ -82,16 +81,12 @@ def _finding_rows(finding: AuditFinding, path: Path, width: int) -> Iterator[Aud
 
 def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[AuditRow]:
     coverage = each.audit.coverage
-    for what, share in (
-        ("tools", coverage.tools),
-        ("parameters", coverage.parameters),
-        ("enum values", coverage.values),
-    ):
-        if share.total:
-            yield AuditRow(cut_line((Span(f"   {_share(share, what)}", "muted"),), width), home)
-            for text in wrap(one_line("not covered: " + "; ".join(share.missing)), width - 7) if share.missing else ():
+    shares = (("tools", coverage.tools), ("parameters", coverage.parameters), ("enum values", coverage.values))
+    said = [f"{share.covered} of {share.total} {what}" for what, share in shares if share.total]
+    if said:
+        yield AuditRow(cut_line((Span(f"   covered: {', '.join(said)}", "muted"),), width), home)
+    for what, share in shares:
+        if share.missing:
+            names = one_line("; ".join(share.missing))
+            for text in wrap(f"no case covers these {what}: {names}", max(width - 7, 1)):
                 yield AuditRow((Span(f"      {text}", "muted"),), home)
-
-
-def _share(share: Share, what: str) -> str:
-    return f"{share.covered} of {share.total} {what} covered"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from workbench.analysis.audit.finding import AuditFinding
 from workbench.suite.model import Case, Suite
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.runs import CaseKey
 from workbench.tui.state.tree_rows import Row
+
+if TYPE_CHECKING:
+    from workbench.analysis.audit.finding import AuditFinding
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,6 @@ class _Columns(NamedTuple):
     name: int
     expected: int
     got: int
-    earned: int
 
 
 def pairing_lines(state: GradesState, width: int) -> list[Line]:
@@ -73,11 +72,10 @@ def pairing_lines(state: GradesState, width: int) -> list[Line]:
 def _columns(pairings: Sequence[CallPairing], width: int) -> _Columns:
     names = (verdict.argument for pairing in pairings[:MOST_PAIRINGS] for verdict in pairing.arguments)
     name = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME)
-    earned = EARNED_CELLS
-    room = width - INDENT - name - 2 - earned
+    room = width - INDENT - name - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
-        return _Columns(name, room // 2 - 2, room - room // 2, earned)
-    return _Columns(name, 0, max(room, 8), earned)
+        return _Columns(name, room // 2 - 2, room - room // 2)
+    return _Columns(name, 0, max(room, 8))
 
 
 def _heading(columns: _Columns) -> Line:
@@ -186,9 +184,9 @@ def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
 
 
 def _earned(verdict: ArgumentVerdict) -> str:
-    if verdict.holds is None or (verdict.weight == 0 and verdict.score == 0):
-        return "not judged" if verdict.holds is None else ""
-    return _amount(verdict.score, verdict.weight) + ("" if verdict.counted else " left out")
+    if verdict.holds is None:
+        return "not judged"
+    return _amount(verdict.score, verdict.weight) if verdict.counted else "not counted"
 
 
 def _amount(earned: float, weight: float) -> str:
@@ -199,10 +197,13 @@ def _extra(state: GradesState, pairing: CallPairing, columns: _Columns, width: i
     """A call that no expectation stands behind."""
     assert pairing.call is not None
     lead = INDENT + columns.name + 2 + columns.expected + 2 if columns.expected else 1
-    call = one_line(describe_call(state.calls[pairing.call]))
-    texts = wrap(call, max(width - lead - 9, 10)) if state.more else [call]
+    record = state.calls[pairing.call]
     number = f"{GLYPHS.call} call {pairing.call + 1} "
     blanks = " " * cell_len(number)
+    texts = [one_line(describe_call(record))]
+    if state.more:
+        whole = f"{one_line(record.tool)} {compact_json(dict(record.arguments), _UNFOLDED)}"
+        texts = wrap(whole, max(width - lead - cell_len(number), 10))
     return [
         cut_line((Span(" " * lead), Span(number if row == 0 else blanks, "muted"), Span(text, "tool")), width)
         for row, text in enumerate(texts)

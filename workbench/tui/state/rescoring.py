@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -96,21 +97,27 @@ class Rescoring:
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
         """Take over that runs of a case are over: they were made of what the suite said then."""
+        if all(run.planned.file is suite.file for run in self._book.finished(case)):
+            return
         now = suite.file.suite
         if now is None:
             self._followed.pop(suite.path, None)  # all is looked at, once the suite has no errors
-            return
-        if all(run.planned.file.suite is now for run in self._book.finished(case)):
             return
         written = next((written for written in now.cases if written.id == case[1]), None)
         if written is not None:
             self._look_at(suite.file, written)
 
-    def due(self) -> Iterator[DueCase]:
-        """The cases that are due, with those of their runs that are graded by something else than what is due. While
-        one goes through them, nothing else may be done here."""
-        for key, now in self._due.items():
-            yield DueCase(key, tuple(self._of_case(key, *now)), now)
+    def due(self, most: int) -> list[DueCase]:
+        """The first cases that are due, with those of their runs that are graded by something else: until there are
+        `most` such runs, or that many cases."""
+        found: list[DueCase] = []
+        runs = 0
+        for key, now in islice(self._due.items(), most):
+            found.append(DueCase(key, tuple(self._of_case(key, *now)), now))
+            runs += len(found[-1].runs)
+            if runs >= most:
+                break
+        return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
         """Take over what runs come to, by the identity of their records. The others keep the grades that they have."""
@@ -134,7 +141,7 @@ class Rescoring:
 
     def _look_at(self, file: SuiteFile, case: Case) -> None:
         key = (file.path, case.id)
-        if self._book.finished(key):
+        if any(run.planned.file is not file for run in self._book.finished(key)):
             self._due[key] = (file, case)
 
     def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:

@@ -98,8 +98,8 @@ class RunRecord:
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """What a recording holds of it: what it comes to now; where the case asks something else by now, what it came to
-        when it ran."""
+        """What a recording holds of it: what it comes to now. Where the case asks something else by now, it is what it
+        came to when it ran."""
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original

@@ -13,8 +13,8 @@ from workbench.tui.state.words import many, score
 
 INDENT = 2
 
-_UNSAVED: Line = (Span(f" {GLYPHS.unsaved}", "running"),)
-_AUDIT: Line = (Span(f" {GLYPHS.audit}", "warned"),)
+_BLANK = Span(" ")
+_UNSAVED: Line = (_BLANK, Span(GLYPHS.unsaved, "running"))
 
 
 def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
@@ -23,10 +23,10 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
     name = one_line(row.label)
     match row.key.kind:
         case "case":
-            sign, result = _case(row, book.summary((row.key.path, row.key.part)))
+            summary = book.summary((row.key.path, row.key.part))
+            sign, result = _case(row, summary)
             fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
-            changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
-            marks = (*(_UNSAVED if changed else EMPTY), *(_AUDIT if tree.audits.is_marked(row) else EMPTY))
+            marks = _marks(tree, row, summary)
             return _marked((indent, sign, Span(fold, "muted"), Span(f" {name}")), marks, result, width)
         case "step":
             number, _, tool = name.partition(" ")
@@ -56,6 +56,18 @@ def fold_cell(row: Row) -> int:
 
 def _fold(tree: TreeState, row: Row) -> str:
     return GLYPHS.folded if tree.is_folded(row) else GLYPHS.open
+
+
+def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
+    """What else there is to say of a case: that it is not saved, that it asks for too little or for what cannot be,
+    that graders disagree about it."""
+    changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
+    marks = [
+        *([Span(GLYPHS.unsaved, "running")] if changed else []),
+        *([Span(GLYPHS.audit, "warned")] if tree.audits.is_marked(row) else []),
+        *([Span(GLYPHS.disagree, "warned")] if summary.disagree and summary.stage == "done" else []),
+    ]
+    return (_BLANK, *marks) if marks else EMPTY
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int) -> Line:
@@ -90,8 +102,7 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
         skipped = row.case is not None and row.case.skip is not None
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
     sign, role = STATUS_SIGNS[summary.status]
-    at_odds: Line = (Span(f"{GLYPHS.disagree} ", "warned"),) if summary.disagree else EMPTY
-    return Span(sign, role), (*at_odds, *_result(summary.status, summary.score, role))
+    return Span(sign, role), _result(summary.status, summary.score, role)
 
 
 def _result(status: Status, value: float | None, role: Role) -> Line:

@@ -1,0 +1,144 @@
+"""What several runs of a case come to: the three rules, what they leave out, and the numbers beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.grading.cases import call, case_of
+from tests.results import result
+from tests.trajectories import CallSpec, trajectory_of
+from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.grading.repeats import CaseResult, case_result, case_results
+from workbench.grading.run import grade_run
+from workbench.suite.model import RepeatRule, Suite
+from workbench.suite.settings import CriticsOptions, Grading
+
+RULES: tuple[RepeatRule, ...] = ("last", "mean", "majority")
+
+
+def came_to(rule: RepeatRule, *runs: RunResult, grading: Grading | None = None) -> CaseResult:
+    in_force = (grading or Grading()).model_copy(update={"repeat_rule": rule})
+    return case_result([replace(run, repeat=repeat, grading=in_force) for repeat, run in enumerate(runs)])
+
+
+PASSED, WARNED, FAILED = result("passed", 1.0), result("warned", 0.85), result("failed", 0.4)
+BROKEN, STOPPED, SKIPPED = result("error", error="no route"), result("stopped"), result("skipped", error="later")
+
+
+@pytest.mark.parametrize(
+    ("rule", "runs", "status"),
+    [
+        ("last", (FAILED, FAILED, PASSED), "passed"),
+        ("last", (PASSED, PASSED, FAILED), "failed"),
+        ("mean", (PASSED, PASSED, PASSED, FAILED), "warned"),
+        ("mean", (PASSED, WARNED), "passed"),
+        ("mean", (PASSED, FAILED), "failed"),
+        ("majority", (PASSED, PASSED, FAILED), "passed"),
+        ("majority", (PASSED, FAILED), "failed"),
+        ("majority", (PASSED, WARNED, FAILED), "warned"),
+        ("majority", (PASSED, PASSED, FAILED, FAILED), "failed"),
+    ],
+)
+def test_each_rule_has_its_word(rule: RepeatRule, runs: tuple[RunResult, ...], status: Status) -> None:
+    assert came_to(rule, *runs).status == status
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_runs_that_were_not_graded_are_no_part_of_it(rule: RepeatRule) -> None:
+    case = came_to(rule, BROKEN, PASSED, STOPPED, SKIPPED)
+    assert (case.status, case.score, case.deviation, len(case.graded), case.good) == ("passed", 1.0, 0.0, 1, 1)
+    assert len(case.runs) == 4
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_a_graded_run_the_worst_of_what_broke_them_off_is_the_status(rule: RepeatRule) -> None:
+    case = came_to(rule, SKIPPED, BROKEN, STOPPED)
+    assert (case.status, case.score, case.deviation, case.reason) == ("error", None, None, "no route")
+
+
+def test_repeats_count_in_their_order_whenever_they_were_done() -> None:
+    first, second = replace(PASSED, repeat=0), replace(FAILED, repeat=1)
+    assert case_result([second, first]).status == "failed"
+
+
+def test_a_broken_requirement_fails_the_mean_which_cannot_hold_it() -> None:
+    forbidden = Issue("forbidden call", "this call must not be made", decides=True)
+    broke = result("failed", 1.0, grade=Grade("critics", 1.0, "passed", "all right", issues=(forbidden,)))
+    case = came_to("mean", PASSED, broke)
+    assert (case.status, case.score) == ("failed", 1.0)
+    assert came_to("last", PASSED, broke).reason == "forbidden call: this call must not be made"
+
+
+def test_a_mean_that_binary_fractions_push_below_a_threshold_has_reached_it_except_as_published() -> None:
+    runs = [result("passed", score) for score in (0.7999999999, 0.8)]
+    grading = Grading(warn_threshold=0.8)
+    assert came_to("mean", *runs, grading=grading).status == "passed"
+    published = grading.model_copy(update={"critics": CriticsOptions(arcade_compatible=True)})
+    assert came_to("mean", *runs, grading=published).status == "failed"
+
+
+def test_a_case_that_no_grader_applies_to_passes_or_fails_by_its_requirements() -> None:
+    nothing = result("passed", grade=Grade("critics", None, "not applicable", "nothing expected"))
+    case = came_to("mean", nothing, nothing)
+    assert (case.status, case.score, case.deviation) == ("passed", None, None)
+
+
+def test_a_reason_is_told_only_if_all_runs_have_it() -> None:
+    failed = [result("failed", 0.0, grade=Grade("critics", 0.0, "failed", reason)) for reason in ("a", "a", "b")]
+    assert came_to("mean", *failed[:2]).reason == "a"
+    assert came_to("mean", *failed).reason is None
+    assert came_to("last", *failed).reason == "b"
+    assert came_to("majority", PASSED, PASSED).reason is None
+
+
+def test_each_case_and_model_is_of_its_own_and_so_is_a_repeat_of_another_batch() -> None:
+    runs = [
+        result("passed", 1.0, model=model, repeat=repeat) for _ in range(2) for model in "ab" for repeat in range(2)
+    ]
+    cases = case_results([*runs, result("failed", 0.0, case="other")])
+    assert [(case.runs[0].model, len(case.runs)) for case in cases] == [
+        ("a", 2),
+        ("b", 2),
+        ("a", 2),
+        ("b", 2),
+        ("offline", 1),
+    ]
+
+
+@pytest.mark.parametrize("by", ["critics", "decision", "accuracy", "trajectory", "dimensions"])
+def test_every_grader_tells_what_each_argument_earned(by: str) -> None:
+    case = case_of(call("f", {"a": 1, "b": 2}), grading={"by": by})
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case]})
+    runs = [graded(suite, [("f", {"a": 1, "b": number})], repeat) for repeat, number in enumerate((2, 3))]
+    (of_a, of_b) = case_result(runs).arguments
+    assert of_a.normalised == (1.0, 1.0)
+    assert of_b.normalised == (1.0, 0.5 if by == "dimensions" else 0.0)
+
+
+def graded(suite: Suite, calls: Sequence[CallSpec], repeat: int) -> RunResult:
+    (case,) = suite.cases
+    run = trajectory_of(*calls)
+    grades, status = grade_run(suite, case, run)
+    return RunResult(str(repeat), "s", case.id, case.name, "m", repeat, status, run, grades)
+
+
+def test_a_run_that_was_decided_before_any_argument_was_scored_earned_nothing_in_it() -> None:
+    suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case_of(call("f", {"a": 1}))]})
+    runs = [graded(suite, calls, repeat) for repeat, calls in enumerate(([("f", {"a": 1})], [("f", {"a": 1})] * 2))]
+    (of_a,) = case_result(runs).arguments
+    assert (of_a.scores, of_a.weight) == ((1.0, 0.0), 1.0)
+
+
+@given(st.lists(st.floats(allow_nan=False, max_value=1.0), min_size=1, max_size=6), st.sampled_from(RULES))
+def test_any_scores_have_a_mean_and_a_deviation(scores: list[float], rule: RepeatRule) -> None:
+    case = came_to(rule, *(result("failed", score) for score in scores))
+    assert case.score is not None
+    assert case.deviation is not None
+    assert not math.isnan(case.deviation)
+    assert case.deviation >= 0
