@@ -86,7 +86,7 @@ async def _grades(app: Workbench, pilot: Pilot[int]) -> None:
     """A run about which the graders disagree, and how one of them came to its score."""
     await _everything_run(app, pilot)
     await _named(app, pilot, "Weather in Tokyo, exact units")
-    await pilot.press("g", "n", "enter")
+    await pilot.press("g", "n", "enter", "tab", "tab")
 
 
 async def _failures(app: Workbench, pilot: Pilot[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -37,6 +38,15 @@ json_values: st.SearchStrategy[JsonValue] = st.recursive(
 """Any JSON value, infinities and NaN included, as Python's parser gives them."""
 
 json_objects: st.SearchStrategy[dict[str, JsonValue]] = st.dictionaries(st.text(max_size=6), json_values, max_size=4)
+
+
+def is_json(value: JsonValue) -> bool:
+    """Whether it holds no number that JSON lacks."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 _finite = st.floats(allow_nan=False, allow_infinity=False)

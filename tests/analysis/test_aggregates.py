@@ -166,3 +166,17 @@ def test_no_statistic_depends_on_the_order_of_the_values_or_is_no_number(
         found = statistic(name, values)
         assert found == statistic(name, shuffled)
         assert found is None or not math.isnan(found)
+
+
+def test_a_run_that_a_rule_of_critics_decided_earned_nothing() -> None:
+    scored = result("passed", grade=Grade("critics", 1.0, "passed", "", numbers={"earned": 8.0, "possible": 8.0}))
+    too_many = result("failed", case="b", grade=Grade("critics", 0.0, "failed", "2 calls for 1"))
+    aside = result("passed", case="c", grade=Grade("critics", None, "not applicable", "nothing expected"))
+    found = aggregate([scored, too_many, aside], of="critics.earned", at_least={"mean": 8})
+    assert (found.count, found.statistics["mean"], found.met) == (2, 4.0, False)
+
+
+def test_numbers_whose_sum_is_beyond_a_float_have_statistics() -> None:
+    found = aggregate([run(-1.7e308), run(-1.7e308, "b")], statistics=["mean", "median", "spread", "variance"])
+    assert found.statistics == {"mean": -1.7e308, "median": -1.7e308, "spread": 0.0, "variance": 0.0}
+    assert statistic("variance", [-1.7e308, 1.7e308, 0.0, 0.0]) == math.inf

@@ -32,6 +32,7 @@ SEARCH = {
             "query": {"type": "string"},
             "kind": {"enum": ["book", "film"]},
             "limit": {"type": "integer", "minimum": 1, "maximum": 10},
+            "author": {"type": "string", "maxLength": 4},
         },
     },
 }
@@ -75,6 +76,18 @@ class TestCarelessAgents:
         [finding] = found({"expect_no_calls": True})
         assert (finding.kind, finding.weight) == ("weak case", "note")
 
+    def test_a_pattern_that_may_search_without_end_is_not_searched(self) -> None:
+        request = "a" * 60 + "!"
+        case = {"user": request, "expect_no_calls": True, "response": {"pattern": "^(a+)+$"}}
+        tool = {"name": "f", "parameters": {"properties": {"x": {"pattern": "^(a+)+$"}, "y": {"enum": [request]}}}}
+        called = {"ordered": [{"tool": "f", "args": {"x": request, "y": {"pattern": "^(a+)+$"}}}]}
+        mock = {"tool": "f", "when": {"x": {"pattern": "^(a+)+$"}}, "result": 1}
+        findings = found(case, called, tools=[tool], mocks=[mock])
+        assert {finding.kind for finding in findings} == {"not looked at"}
+
+    def test_a_skipped_case_need_not_find_anything_out(self) -> None:
+        assert found({"disallowed": [{"tool": "delete"}], "skip": "later"}) == []
+
     def test_an_answer_check_makes_the_difference(self) -> None:
         assert found({"expect_no_calls": True, "response_contains": ["spice"]}) == []
 
@@ -103,6 +116,17 @@ class TestOutOfReach:
         places = [finding.place for finding in found(nothing_counts, gate={"min_score": 0.5})]
         assert ("gate", "min_score") in places
 
+    @pytest.mark.parametrize(
+        "demanded", [{"of": "accuracy.extra", "at_least": {"mean": 0}}, {"of": "trajectory", "above": {"minimum": 1}}]
+    )
+    def test_a_gate_of_an_aggregate_that_exact_runs_miss(self, demanded: dict[str, Any]) -> None:
+        [finding] = found(expecting({"query": "dune"}), aggregates=[{"name": "a", **demanded}])
+        assert (finding.kind, finding.place[0]) == ("out of reach", "aggregates")
+
+    def test_a_gate_of_an_aggregate_that_exact_runs_meet(self) -> None:
+        met = {"name": "a", "of": "trajectory.all_pass", "above": {"mean": 0.9}}
+        assert found(expecting({"query": "dune"}), aggregates=[met]) == []
+
     def test_checks_that_need_a_judge_or_a_function_are_taken_to_hold(self) -> None:
         assert found(expecting({"query": {"judged": "is about Dune"}, "kind": {"pattern": "^b"}})) == []
 
@@ -119,7 +143,7 @@ class TestExpectations:
     def test_a_tool_that_may_be_a_server_s_that_nobody_listed(self) -> None:
         server = {"name": "books", "command": ["books"]}
         findings = found({"ordered": [{"tool": "serch", "args": {"query": "dune"}}]}, servers=[server])
-        assert [finding.kind for finding in findings] == ["unknown tools"]
+        assert [finding.kind for finding in findings] == ["not looked at"]
 
     def test_a_tool_that_a_server_listed(self) -> None:
         suite = suite_of({"ordered": [{"tool": "lend", "args": {"id": 5}}]}, servers=[{"name": "b", "command": ["b"]}])
@@ -142,6 +166,9 @@ class TestExpectations:
             {"limit": {"range": [11, 20]}},
             {"limit": {"range": [1.2, 1.8]}},
             {"query": {"range": [1, 2]}},
+            {"limit": {"near": 50, "tolerance": 10}},
+            {"limit": {"near": 500, "value_range": [400, 600]}},
+            {"author": {"prefix": "Frank"}},
         ],
     )
     def test_a_check_that_no_allowed_value_meets(self, check: dict[str, Any]) -> None:
@@ -149,6 +176,14 @@ class TestExpectations:
 
     def test_no_arguments_of_a_tool_that_needs_some(self) -> None:
         assert {finding.kind for finding in found(expecting({}))} == {"refused value"}
+
+    def test_a_tool_whose_parameters_are_not_listed_may_have_any(self) -> None:
+        tool = {"name": "open", "parameters": {"type": "object"}}
+        assert found({"ordered": [{"tool": "open", "args": {"x": 1}}]}, tools=[tool, SEARCH]) == []
+
+    def test_a_refusal_names_values_as_json_has_them(self) -> None:
+        [finding] = found(expecting({"query": True}))
+        assert finding.message.endswith("true is not of type 'string'")
 
     def test_a_reference_in_a_schema_is_followed(self) -> None:
         tool = {
@@ -193,7 +228,7 @@ class TestCoverage:
     def test_it_names_tools_parameters_and_values_that_no_case_speaks_of(self) -> None:
         coverage = audit_suite(suite_of(expecting({"query": "dune", "kind": "book"})), {}).coverage
         assert (coverage.tools.covered, coverage.tools.missing) == (1, ("delete",))
-        assert coverage.parameters.missing == ("search.limit",)
+        assert coverage.parameters.missing == ("search.limit", "search.author")
         assert coverage.values.missing == ('search.kind = "film"',)
 
     def test_a_skipped_case_covers_nothing(self) -> None:

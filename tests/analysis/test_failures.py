@@ -114,12 +114,17 @@ def test_a_forbidden_call_comes_before_the_tool_it_stands_for() -> None:
 
 
 def test_forbidden_and_unexpected_arguments_are_named() -> None:
-    case = case_of(call("weather", {}, forbidden_args=["speed"]))
+    case = case_of(call("weather", {}, forbidden_args=["speed"]), grading={"by": "decision"})
     failures = failures_of([called(case, ("weather", {"speed": 1, "city": "Oslo"}))])
     assert subjects_of(failures) == {
         "forbidden argument": [("weather.speed", 1)],
         "unexpected argument": [("weather.city", 1)],
     }
+
+
+def test_an_unexpected_argument_that_costs_nothing_is_no_cause() -> None:
+    case = case_of(call("weather", {"city": "Oslo"}))
+    assert causes_of(called(case, ("weather", {"city": "Rome", "days": 3}))) == [("wrong argument",)]
 
 
 def test_latency_and_many_calls_are_noted_of_a_failed_run_and_never_its_main_cause() -> None:

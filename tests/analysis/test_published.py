@@ -8,8 +8,9 @@ from typing import Any
 
 from tests.results import result
 from workbench.analysis.published.summary import SYSTEMS, PublishedReport, published_reports
-from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
 from workbench.grading.run import GRADERS
+from workbench.suite.settings import Grading
 from workbench.trajectory.trajectory import Trajectory
 
 
@@ -59,7 +60,7 @@ def test_arcade_s_numbers_are_percentages_with_two_digits() -> None:
         by("critics", 0.85, "warned", case="c"),
     ]
     summary = the_report(*runs).summary
-    assert summary.headline == "3 cases, 1 passed, 1 warned, 1 failed, pass rate 33.33%"
+    assert summary.headline == "3 cases, 1 passed, 1 warned, 1 failed, pass rate 33.33% without the warned"
     assert summary.numbers == {
         "total": 3,
         "passed": 1,
@@ -120,7 +121,7 @@ def test_the_five_dimensions_are_reported_with_advice_from_what_failed() -> None
     assert summary.details == (
         "failed: b, c",
         "parameters went wrong: describe them better, with examples: b",
-        "tools were called needlessly: say when not to call them, or lower the limits: c",
+        "tools were called needlessly: say when not to call them: c",
     )
     assert summary.numbers["failures"] == ["b", "c"]
 
@@ -154,3 +155,17 @@ def test_evalite_s_average_is_a_percentage_with_halves_rounded_up_and_the_counts
     metadata = {"mode": "exact", "exactMatches": 1, "nameOnlyMatches": 0, "wrongOrMissing": 0}
     totals = {"reference": 2, "output": 1}
     assert summary.numbers["evals"] == [{"name": "A", "score": 0.625, "metadata": {**metadata, "totals": totals}}]
+
+
+def test_arcade_s_mean_of_repeats_knows_nothing_of_requirements_either() -> None:
+    keyword = Issue("response", "the answer lacks 'rain'", decides=True)
+    run = replace(by("critics", 1.0, "passed", keyword), status="failed", grading=Grading(repeat_rule="mean"))
+    assert numbers_of(run)["passed"] == 1
+
+
+def test_a_call_of_an_unexpected_tool_is_of_the_wrong_tools_also_where_extra_calls_are_forbidden() -> None:
+    forbidden = Issue("extra call", "extra calls are forbidden", "u", 1, decides=True)
+    run = by("dimensions", 0.7, "failed", forbidden)
+    expecting = run.grades[0]._replace(pairings=(CallPairing(0, 0, True, 1.0, 1.0),))
+    analysis = numbers_of(replace(run, grades=(expecting,)))["analysis"]
+    assert (analysis["wrong_tool"], analysis["over_calling"]) == (["case"], [])

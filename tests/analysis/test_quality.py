@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.results import result
+from workbench.analysis.aggregates import AggregateGate, AggregateResult
 from workbench.analysis.quality import quality_of
 from workbench.suite.model import Gate
 
@@ -48,3 +49,11 @@ def test_the_option_wins_over_the_file() -> None:
 def test_no_graded_run_meets_no_gate(gate: Gate) -> None:
     assert not quality_of([result("error", error="no route")], {"suite.toml": gate}).met
     assert not quality_of([result("error", error="no route")], {}, min_score=0.0).met
+
+
+def test_under_the_option_no_gate_of_an_aggregate_is_said_to_be_demanded() -> None:
+    missed = AggregateResult("suite.toml", "All", "score", (), 1, {}, (AggregateGate("mean", 0.6, True, 0.5),))
+    assert not quality_of([result("passed", 0.5)], {}, aggregates=(missed,)).met
+    quality = quality_of([result("passed", 0.5)], {}, 0.4, aggregates=(missed,))
+    assert quality.met
+    assert [each.gates for each in quality.aggregates] == [()]

@@ -68,3 +68,7 @@ def test_a_percentile_is_the_smallest_value_that_covers_its_share(values: list[f
 def test_no_values_have_no_percentile() -> None:
     with pytest.raises(ValueError, match="no values"):
         nearest_rank([], 50)
+
+
+def test_scores_whose_sum_is_beyond_a_float_have_a_mean() -> None:
+    assert totals_of([result("failed", -1.7e308), result("failed", -1.7e308)]).mean_score == -1.7e308

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import logging
 import queue
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,14 +21,13 @@ from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import RunJudge
 from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import RecordingLines, Recordings, result_of_recording, suite_of_recording
-from workbench.batches.regrading import case_in, regrade
+from workbench.batches.regrading import ToRegrade, case_in, regrade
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.session import Session
 from workbench.batches.trusting import judge_for, needs_of
 from workbench.checks.errors import CheckError
-from workbench.config.models import ModelSpec
 from workbench.config.program import Program
-from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.config.secrets import NO_SECRETS
 from workbench.engine.retries import RetryPolicy
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement, JudgeUse
@@ -174,9 +174,9 @@ def test_a_judge_that_talks_rubbish_is_an_error_counted_and_not_remembered(tmp_p
         result = place.one()
         assert (result.status, result.judgements) == ("error", ())
         assert "its answer is no verdict (Fine, I guess.)" in (result.error or "")
-        assert result.judging.usage == Usage(11, 7)
+        assert (result.judging.asked, result.judging.usage) == (2, Usage(22, 14))
         place.one()
-        assert place.asked == 2
+        assert place.asked == 4
 
 
 def test_a_judge_that_is_down_spoils_only_the_grades_that_need_it(tmp_path: Path) -> None:
@@ -249,7 +249,8 @@ def regraded(folder: Path, program: Program, chosen: str | None = None, edit: Ca
     recording = read_recording(path)
     file = suite_of_recording(recording)
     judges = RegradingJudges(program, chosen)
-    return regrade(recording, file, case_in(file, recording), trusted=False, judges=judges)
+    [result] = asyncio.run(regrade([ToRegrade(recording, file, case_in(file, recording), False)], judges))
+    return result
 
 
 def test_a_recording_is_graded_again_elsewhere_without_asking_anybody(tmp_path: Path) -> None:
@@ -265,6 +266,30 @@ def test_a_recording_is_graded_again_elsewhere_without_asking_anybody(tmp_path: 
         assert len(server.requests) == 2
         again = regraded(runs, Place(tmp_path, server).program, "strict")
         assert (again.status, again.judging.asked, len(server.requests)) == ("passed", 1, 3)
+
+
+def test_recordings_are_judged_side_by_side_and_what_is_alike_once(tmp_path: Path) -> None:
+    one, both = Signal(), Signal()
+    waits = iter([(Tell(one), both), (Tell(both), one)])
+
+    def together(request: Request) -> Answer:
+        return replace(judging(request), before=next(waits))
+
+    with Server(judging) as server:
+        place = Place(tmp_path, server, HEAD + ARGUMENT + ARGUMENT.replace("Oslo", "Rome"))
+        place.run(repeats=3, record=tmp_path)
+    with Server(together) as server:
+        recordings = [read_recording(path) for path in recordings_in(tmp_path)]
+        files = [suite_of_recording(recording) for recording in recordings]
+        runs = [
+            ToRegrade(recording, file, case_in(file, recording), False)
+            for recording, file in zip(recordings, files, strict=True)
+        ]
+        other = Place(tmp_path, server, settings=JUDGE.replace("strict", "other")).program
+        results = asyncio.run(regrade(runs, RegradingJudges(other, "other")))
+        assert len(server.requests) == 2
+    assert [result.run_id for result in results] == [recording.header.run for recording in recordings]
+    assert {(result.case_id, result.status) for result in results} == {("oslo", "passed"), ("rome", "failed")}
 
 
 def test_an_older_recording_has_no_judgements_and_is_read_all_the_same(tmp_path: Path) -> None:
@@ -292,48 +317,3 @@ def test_rescoring_knows_a_runs_judgements_and_what_is_remembered_and_asks_nobod
         with pytest.raises(CheckError, match="none is asked here"):
             judge(check, "Bergen")
         assert place.asked == 2
-
-
-SPEC = ModelSpec("mine", "openai", "m", "http://localhost:1/v1")
-
-
-def test_judgements_are_remembered_by_what_is_asked_not_by_its_name(tmp_path: Path) -> None:
-    file = tmp_path / "state" / "judgements.jsonl"
-    JudgementCache(file, NO_SECRETS).keep(SPEC, "polite", '"hi"', True, "It greets.")
-    reading = JudgementCache(file, NO_SECRETS)
-    renamed = ModelSpec("yours", "openai", "m", "http://localhost:1/v1")
-    assert reading.find(renamed, "polite", '"hi"') == (True, "It greets.")
-    assert reading.find(SPEC, "rude", '"hi"') is None
-    JudgementCache(file, NO_SECRETS).keep(SPEC, "rude", '"hi"', False, "No.")  # another program, meanwhile
-    assert reading.find(SPEC, "rude", '"hi"') == (False, "No.")
-    assert JudgementCache(file, NO_SECRETS, anew=True).find(SPEC, "rude", '"hi"') is None
-    assert file.stat().st_mode & 0o077 == 0
-
-
-def test_lines_that_cannot_be_read_are_passed_over_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    file = tmp_path / "judgements.jsonl"
-    file.write_bytes(b'nonsense\n{"judge": 3}\n\xff\n{"half a li')
-    cache = JudgementCache(file, NO_SECRETS)
-    with caplog.at_level(logging.WARNING):
-        assert cache.find(SPEC, "polite", '"hi"') is None
-    assert "3 lines of" in caplog.text
-    file.write_bytes(b"")
-    cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
-    assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
-
-
-def test_a_place_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    cache = JudgementCache(tmp_path / "file" / "judgements.jsonl", NO_SECRETS)
-    cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
-    assert cache.find(SPEC, "polite", '"hi"') == (True, "It greets.")
-
-
-def test_no_secret_is_remembered_and_what_holds_one_is_found_again(tmp_path: Path) -> None:
-    secrets = Secrets()
-    secrets.add("API_KEY", "sk-very-secret-1")
-    file = tmp_path / "judgements.jsonl"
-    criteria, value = "holds sk-very-secret-1", '"sk-very-secret-1"'
-    JudgementCache(file, secrets).keep(SPEC, criteria, value, True, "sk-very-secret-1 is there.")
-    assert "sk-very-secret-1" not in file.read_text(encoding="utf-8")
-    assert JudgementCache(file, secrets).find(SPEC, criteria, value) == (True, "$API_KEY is there.")

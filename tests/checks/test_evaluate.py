@@ -54,6 +54,7 @@ def test_a_check_holds(written: Any, value: JsonValue) -> None:
     [
         (1, True, "not equal"),
         ("5", 5, "not equal"),
+        ("Z\u00fcrich", "Zu\u0308rich", "not equal: the same letters, composed differently"),
         ({"equals_null": True}, False, "not null"),
         ({"one_of": [1]}, True, "none of them"),
         ({"range": [5, 40]}, 41, "outside"),

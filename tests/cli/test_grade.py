@@ -7,13 +7,15 @@ import shutil
 from pathlib import Path
 from typing import get_args
 
+import jsonschema
 import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import UNBUILT, WEATHER, WRONG
-from workbench.cli.grade import GRADERS
+from workbench.cli.run import GRADERS
 from workbench.suite.model import GraderName
 
+GRADE_SCHEMA = Path(__file__).parents[2] / "docs" / "grade-report.schema.json"
 RIGHT = "out/weather.right.offline.1.run.jsonl"
 PYTHON = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = { python = "looks:like_a_city" } }')
 
@@ -82,7 +84,7 @@ def test_a_case_that_has_changed_since_moves_the_grade(recorded: Program) -> Non
     recorded.write("weather.toml", WEATHER.replace('city = "Oslo"', 'city = "Bergen"'))
     done = recorded.run("grade", RIGHT, "--suite", "weather.toml")
     assert done.returncode == 1
-    assert done.stdout.endswith(f"{RIGHT}: passed 1.00 → failed 0.50\n1 passed → failed\n")
+    assert done.stdout.endswith(f"{RIGHT}: passed 1.00 → failed 0.50\n1 run: passed → failed\n")
 
 
 def test_the_json_report_says_what_moved(recorded: Program) -> None:
@@ -191,6 +193,50 @@ def test_another_grader_decides_by_a_suite_as_it_is_now(recorded: Program) -> No
 
 def test_every_grader_can_be_asked_to_decide() -> None:
     assert get_args(GraderName) == GRADERS
+
+
+def test_the_runs_of_one_suite_are_reported_together(recorded: Program) -> None:
+    said = recorded.run("grade", "out").stdout
+    assert "Weather as Arcade evals reports it: 2 cases, 1 passed, 1 failed, pass rate 50.00%" in said
+    report = json.loads(recorded.run("grade", "out", "--format", "json").stdout)
+    [published] = report["published"]
+    assert published["numbers"]["total"] == 2
+    assert {run["suite"] for run in report["runs"]} == {published["suite"]} == {RIGHT}
+    jsonschema.validate(report, json.loads(GRADE_SCHEMA.read_text(encoding="utf-8")))
+
+
+DEMANDS = """
+[gate]
+min_score = 0.7
+[[aggregates]]
+name = "Easy ones"
+tags = ["easy"]
+statistics = ["mean"]
+at_least = { mean = 1 }
+"""
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_gates_and_aggregates_decide_as_they_do_for_run(program: Program, by_file: bool) -> None:
+    suite = WEATHER.replace("[[tools]]", f"{DEMANDS}[[tools]]", 1) + WRONG
+    program.write("weather.toml", suite)
+    assert program.run("run", "weather.toml", "--record", "out").returncode == 0
+    words = ["grade", "out", *(["--suite", "weather.toml"] if by_file else [])]
+    done = program.run(*words)
+    assert "gate of Weather: mean score 0.750, 0.7 demanded: met" in done.stdout
+    assert "Easy ones of Weather: score, tagged easy, 1 run: mean 1.000\n  mean 1.000, at least 1" in done.stdout
+    assert done.returncode == 0
+    missed = program.run(*words, "--min-score", "0.8")
+    assert "demanded: missed" in missed.stdout
+    assert missed.stdout.count("demanded") == 1, "what does not count is not said to be demanded"
+    assert missed.returncode == 1
+
+
+def test_a_suite_of_many_cases_is_not_listed_for_every_recording(recorded: Program) -> None:
+    others = "".join(WRONG.replace("Wrong", f"Rigth {number}") for number in range(9))
+    recorded.write("other.toml", WEATHER.replace('"Right"', '"Rigth"') + others)
+    said = recorded.run("grade", RIGHT, "--suite", "other.toml").stderr
+    assert said.endswith("and other.toml has no such case among its 10: did you mean 'rigth'?\n")
 
 
 def test_repeats_that_were_recorded_come_to_what_their_rule_says(program: Program) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from tests.providers.server import Answer, Call, Request, Server, said
+from tests.providers.server import Answer, Call, Request, Server, document, error_document, said
 
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 CASE = """
@@ -86,6 +86,38 @@ def test_a_check_in_a_recording_that_names_an_endpoint_is_asked_about_before_it_
     assert len(server.requests) == 2
 
 
+def test_one_question_about_trust_is_for_all_recordings_and_about_the_one_model_that_would_judge(
+    program: Program, server: Server
+) -> None:
+    program.write("weather.toml", HEAD + CASE)
+    program.run("run", "weather.toml", "--repeat", "4", "--record", "runs")
+    model = '[models.{name}]\nprovider = "openai"\nmodel = "{name}"\nbase_url = "{url}/v1"\n'
+    names = ("strict", "mild", "other")
+    settings = "".join(model.format(name=name, url=server.url) for name in names)
+    program.write("runs/workbench.toml", settings)
+    refused = program.run("grade", "runs", "--judge", "strict")
+    assert refused.returncode == 2
+    assert refused.stderr.count("allows it, on this machine") == 1
+    assert "and 3 others like it allows it" in refused.stderr
+    assert f"  ask the model strict at {server.url}/v1\n" in refused.stderr
+    assert "mild" not in refused.stderr
+    done = program.run("grade", "runs", "--judge", "strict", "--trust")
+    assert (done.returncode, len(server.requests)) == (1, 1)
+
+
+def test_it_is_shown_that_a_judge_is_asked_and_that_it_is_asked_again(program: Program) -> None:
+    down = iter([document(error_document("openai", "down"), 503, {"retry-after": "0"})])
+    program.write("weather.toml", HEAD + CASE)
+    with Server(lambda request: next(down, None) or judging(request)) as server:
+        judge = judge_at(server)
+        shown = program.run("run", "weather.toml", "--judge", judge).stdout
+        quiet = program.run("run", "weather.toml", "--judge", judge, "--quiet", "--no-judge-cache").stdout
+    assert f"asking the judge {judge} about 1 value\n" in shown
+    assert f"⚠ the judge {judge}: " in shown
+    assert "↻ retry 2 in " in shown
+    assert "asking the judge" not in quiet
+
+
 def test_without_a_judge_it_is_said_before_anything_runs_and_by_validate(program: Program) -> None:
     program.write("weather.toml", HEAD + CASE)
     warning = "weather.toml: warning: not all of its checks can be judged: no judge is chosen: give --judge MODEL"
@@ -103,7 +135,7 @@ def test_a_judge_that_cannot_be_one_is_wrong_usage(program: Program, judge: str)
     done = program.run("run", "weather.toml", "--judge", judge)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "offline is none: it cannot judge" in done.stderr or "there is no model 'nobody'" in done.stderr
+    assert "offline is none: it cannot judge" in done.stderr or "there is no model 'nobody': name it in" in done.stderr
 
 
 def test_the_judges_of_suites_and_settings_are_listed_among_the_models(program: Program) -> None:

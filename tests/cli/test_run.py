@@ -378,3 +378,15 @@ def test_the_app_is_not_opened_without_a_terminal(program: Program) -> None:
     assert (
         done.stderr == "the app cannot be shown: standard input is not a terminal; 'workbench run' needs no terminal\n"
     )
+
+
+def test_another_grader_decides_a_run_and_its_recording(program: Program) -> None:
+    program.write("weather.toml", WEATHER.replace('"Oslo" }', '"Oslo", days = 3 }'))
+    assert program.run("run", "weather.toml").returncode == 1
+    done = program.run("run", "weather.toml", "--by", "dimensions", "--record", "out")
+    assert (done.returncode, "✓ passed 0.85" in done.stdout) == (0, True), done.stdout
+    assert "graded by dimensions" in done.stdout
+    again = program.run("grade", "out")
+    assert (again.returncode, "graded by dimensions" in again.stdout) == (0, True), again.stdout
+    assert again.stdout.endswith("nothing moved against the recorded grades\n")
+    assert program.run("grade", "out", "--suite", "weather.toml").returncode == 1

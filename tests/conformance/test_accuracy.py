@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from tests.conformance.evalite import flexible_details, run_summary
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
-from workbench.analysis.published.accuracy import flexible_details, run_summary, score_metadata
+from workbench.analysis.published.accuracy import score_metadata
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.criteria import bound_to
 from workbench.suite.checks import Check
@@ -53,7 +54,7 @@ def case_of(expected: Sequence[Call]) -> Case:
 
 
 def made_of(actual: Sequence[Call]) -> list[ToolCall]:
-    """Calls as a model makes them; one without input has written nothing."""
+    """Calls as a model makes them; for one without input it has written nothing."""
     calls = []
     for index, call in enumerate(actual):
         given = input_of(call)
@@ -101,6 +102,12 @@ def test_a_run_is_summed_up_as_published(vector: Vector) -> None:
     assert summary.average == pytest.approx(expect["average"], abs=CLOSE)
     assert summary.exit_code == expect["exit_code"]
     assert summary.failed_threshold == expect["failed_threshold"]
+
+
+def test_a_run_without_scores_reaches_no_threshold() -> None:
+    assert run_summary([], 0).exit_code == 1
+    assert run_summary([[None, 1]], 50).exit_code == 0
+    assert run_summary([[1]], 50, failed_evals=1).exit_code == 1
 
 
 def test_every_vector_is_of_a_kind_that_is_tested() -> None:

@@ -75,14 +75,28 @@ async def test_a_model_without_tools_may_answer_with_nothing_but_json(text: str)
         said("openai", '{"holds": true}'),
         said("openai", '{"rationale": "Because.", "holds": 1}'),
         said("openai", "true"),
-        verdict('{"rationale": "It is fi'),
-        verdict({"rationale": "Because.", "holds": None}),
-        said("openai", json.dumps(YES), calls=[Call("approve", {})]),
-        said("openai", calls=[Call("verdict", YES), Call("verdict", NO, "call_2")]),
     ],
 )
 async def test_anything_else_is_no_verdict(answer: Answer) -> None:
     assert "its answer is no verdict" in await why_not(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (said("openai", ""), "its answer is empty: choose a model that calls tools"),
+        (verdict('{"rationale": "It is fi'), 'it called `verdict` with {"rationale": "It is fi: '),
+        (verdict({"rationale": "Because.", "holds": None}), '"holds":null}: a text `rationale` and a boolean `holds`'),
+        (verdict({"holds": True}), 'with {"holds":true}: a text `rationale`'),
+        (said("openai", json.dumps(YES), calls=[Call("approve", {})]), "it called approve, and not `verdict`"),
+        (
+            said("openai", calls=[Call("verdict", YES), Call("verdict", NO, "call_2")]),
+            "it called `verdict` 2 times, and not always with the same `holds`",
+        ),
+    ],
+)
+async def test_a_call_that_is_no_verdict_is_shown_with_what_is_wrong(answer: Answer, why: str) -> None:
+    assert why in await why_not(answer)
 
 
 async def test_half_an_answer_is_asked_for_again_and_never_taken_for_a_verdict() -> None:

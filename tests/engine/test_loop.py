@@ -145,20 +145,20 @@ async def test_tool_time_and_model_time_are_numbers_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "problem"),
+    ("value", "problem", "raw"),
     [
-        (float("inf"), "a number that JSON does not have: not finite"),
-        (float("nan"), "a number that JSON does not have: not finite"),
-        ("deep", "nested more than 100 levels deep"),
+        (float("inf"), "a number that is not finite", '{"x": {"y": [Infinity]}}'),
+        (float("nan"), "a number that is not finite", '{"x": {"y": [NaN]}}'),
+        ("deep", "nested more than 100 levels deep", f'{{"x": {{"y": {"[" * 301}"deep"{"]" * 301}}}}}'),
     ],
 )
-async def test_arguments_that_nothing_can_hold_count_as_broken(value: Any, problem: str) -> None:
+async def test_arguments_that_nothing_can_hold_count_as_broken_and_are_kept(value: Any, problem: str, raw: str) -> None:
     if value == "deep":
         for _ in range(300):
             value = [value]
     made = await make(ScriptedModel([Say(calls=[("send", {"x": {"y": [value]}})]), Say("Done.")]))
     (record,) = made.trajectory.calls
-    assert (record.arguments, record.call.problem) == ({}, problem)
+    assert (record.arguments, record.call.problem, record.call.raw) == ({}, problem, raw)
     assert finish_of(made) == RunFinished("answered")
 
 

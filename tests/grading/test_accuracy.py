@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.analysis.published.accuracy import run_summary
+from workbench.checks.evaluate import CheckVerdict, Outside
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
+from workbench.suite.checks import Judged
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
-from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.messages import JsonValue, ToolCall
 
 
 def graded(case: Case, *calls: CallSpec | ToolCall, mode: str = "exact", **options: Any) -> Grade:
@@ -83,7 +84,10 @@ def test_an_argument_too_many_spoils_the_input_and_is_an_issue() -> None:
     grade = graded(case_of(call("a", {"x": 1})), ("a", {"x": 1, "y": 2}))
     assert grade.score == 0.5
     assert [(issue.kind, issue.argument) for issue in grade.issues] == [("unexpected argument", "y")]
-    assert [verdict.holds for verdict in grade.pairings[0].arguments] == [True]
+    assert [(verdict.argument, verdict.holds, verdict.listed) for verdict in grade.pairings[0].arguments] == [
+        ("x", True, True),
+        ("y", False, False),
+    ]
 
 
 def test_a_number_is_never_a_boolean_and_checks_decide_for_themselves() -> None:
@@ -113,12 +117,6 @@ def test_weights_that_cannot_be_added_up_are_refused() -> None:
     huge: dict[str, Any] = {"name_only": 1e308, "wrong_penalty": 1e308}
     with pytest.raises(GradingError, match="too large"):
         graded(case_of(*[call("a", {"x": 1})] * 4), *[("a", {})] * 4, *[("b", {})] * 4, **huge)
-
-
-def test_a_run_without_scores_reaches_no_threshold() -> None:
-    assert run_summary([], 0).exit_code == 1
-    assert run_summary([[None, 1]], 50).exit_code == 0
-    assert run_summary([[1]], 50, failed_evals=1).exit_code == 1
 
 
 TOOLS = st.sampled_from(["a", "b"])
@@ -208,3 +206,26 @@ def test_flexible_mode_never_scores_below_exact_mode_but_for_calls_whose_argumen
     flexible = graded(expecting(with_args), *calls, mode="flexible").score
     assert exact is not None and flexible is not None
     assert flexible >= exact - 1e-9
+
+
+@pytest.mark.parametrize("mode", ["exact", "flexible"])
+def test_no_judge_is_asked_about_a_call_that_is_wrong_without_it(mode: str) -> None:
+    asked: list[object] = []
+
+    def judge(_check: Judged, value: JsonValue) -> CheckVerdict:
+        asked.append(value)
+        return CheckVerdict(1.0, True)
+
+    judged = {"judged": "is polite"}
+    case = case_of(*(call("say", {"to": name, "text": judged}) for name in ("a", "b", "c")))
+    calls: list[CallSpec] = [
+        ("say", {"text": "for b", "to": "b"}),
+        ("say", {"text": "for a", "to": "a"}),
+        ("say", {"text": "for c", "to": "c", "loud": True}),
+    ]
+    grading = Grading(by="accuracy", accuracy=AccuracyOptions(mode=mode))
+    grade = grade_accuracy(case, grading, trajectory_of(*calls), outside=Outside(judge=judge))
+    assert sorted(map(str, asked)) == ([] if mode == "exact" else ["for a", "for b"])
+    last = grade.pairings[2].arguments
+    assert [(each.argument, each.holds) for each in last] == [("to", True), ("text", None), ("loud", False)]
+    assert last[1].why == "not asked, as the call is wrong without it"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -333,13 +334,13 @@ class TestIssues:
 
     def test_a_missing_call_says_which(self) -> None:
         result = grade(case_of(call("f", {"a": 1}), call("g", {"door": "front"})), ("f", {"a": 1}))
-        assert self.kinds(result) == [("quantity", None, None, None), ("missing call", None, 1, None)]
-        assert result.issues[1].expected == 'g(door="front")'
+        assert self.kinds(result) == [("missing call", None, 1, None)]
+        assert result.issues[0].expected == 'g(door="front")'
 
     def test_an_extra_call_is_an_issue_only_where_the_number_matters(self) -> None:
         case = case_of(call("f", {"a": 1}))
         calls: list[CallSpec] = [("f", {"a": 1}), ("g", {"x": 2})]
-        assert self.kinds(grade(case, *calls)) == [("quantity", None, None, None), ("extra call", 1, None, None)]
+        assert self.kinds(grade(case, *calls)) == [("extra call", 1, None, None)]
         assert grade(case, *calls, grading=critics(**QUANTITY_FREE)).issues == ()
 
     def test_a_wrong_tool_names_both_calls_and_is_silent_about_arguments(self) -> None:
@@ -351,3 +352,20 @@ class TestIssues:
         result = grade(case_of(call("f", {})), ("f", {"x": 1}))
         assert result.score == 1.0
         assert self.kinds(result) == [("unexpected argument", 0, 0, "x")]
+
+    def test_an_argument_beside_those_listed_is_named_and_costs_nothing(self) -> None:
+        result = grade(case_of(call("a", {"x": 1})), ("a", {"x": 1, "z": 2}))
+        assert self.kinds(result) == [("unexpected argument", 0, 0, "z")]
+        assert (result.score, result.verdict, result.issues[0].decides) == (1.0, "passed", False)
+
+
+def test_the_compatible_score_is_independent_of_the_order_where_a_name_is_optional_in_some_calls() -> None:
+    expected = [call("t", {"y": 1}), call("t", {}), call("s", {"y": {"equals": 1, "optional": True}})]
+    made: list[CallSpec] = [("t", {}), ("s", {"y": "b"}), ("t", {"x": 0})]
+    assert len({score(case_of(*turn), *made, grading=COMPATIBLE) for turn in permutations(expected)}) == 1
+
+
+def test_a_case_in_which_nothing_has_a_weight_says_so() -> None:
+    case = case_of(call("f", {"a": {"equals": 1, "weight": 0}}))
+    result = grade(case, ("f", {"a": 1}), grading=critics(tool_selection_weight=0))
+    assert (result.score, result.reason) == (0.0, "nothing has a weight, so nothing counts")

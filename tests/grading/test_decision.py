@@ -74,6 +74,23 @@ def test_an_argument_too_many_costs_half_of_one_and_is_an_issue() -> None:
     grade = graded(case_of(call("a", {"x": 1, "y": 2})), ("a", {"x": 1, "y": 2, "z": 3}))
     assert grade.pairings[0].parts["arguments"] == 0.75
     assert [(issue.kind, issue.argument) for issue in grade.issues] == [("unexpected argument", "z")]
+    verdicts = grade.pairings[0].arguments
+    assert [(verdict.argument, verdict.score, verdict.weight, verdict.listed) for verdict in verdicts] == [
+        ("x", 0.5, 0.5, True),
+        ("y", 0.5, 0.5, True),
+        ("z", -0.25, 0.0, False),
+    ]
+
+
+def test_arguments_too_many_are_not_called_wrong_ones() -> None:
+    grade = graded(case_of(call("a", {"x": 1})), ("a", {"x": 1, "y": 2, "z": 3}))
+    assert [line.outcome for line in grade.pairings] == ["right tool, too many arguments"]
+    assert graded(case_of(call("a", {})), ("a", {"x": 1})).pairings[0].outcome == "right tool, too many arguments"
+
+
+def test_the_arguments_that_a_call_of_another_tool_has_too_many_are_listed_too() -> None:
+    [line] = graded(case_of(call("a", {"x": 1})), ("b", {"x": 1, "y": 2})).pairings
+    assert [(verdict.argument, verdict.score) for verdict in line.arguments] == [("x", 1.0), ("y", -0.5)]
 
 
 @pytest.mark.parametrize(

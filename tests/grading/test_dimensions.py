@@ -121,11 +121,11 @@ def test_tools_are_the_same_only_to_the_letter() -> None:
 
 def test_the_reason_names_the_dimensions_and_what_is_missing() -> None:
     grade = graded(case_of(call("f"), call("g")), ("f", {}))
-    assert grade.reason == "precision 1.00, recall 0.50, parameters 0.50, content 1.00; not called: g"
+    assert grade.reason == "not called: g; recall 0.50, parameters 0.50, precision 1.00, content 1.00"
 
 
 def test_a_case_that_expects_nothing_lives_by_its_keywords() -> None:
     case = case_of(response_contains=["Oslo"], disallowed=[call("delete")])
-    assert graded(case, ("find", {}), answer="In Oslo.").reason == "no call is expected, 1 of 1 keywords found"
+    assert graded(case, ("find", {}), answer="In Oslo.").reason == "the case asks for no calls, 1 of 1 keywords found"
     grade = graded(case, ("delete", {}), answer="In Oslo.")
     assert (grade.score, grade.status) == (1.0, "failed")

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
+from workbench.grading.dimensions import SHARES
 from workbench.grading.errors import GradingError
-from workbench.grading.explaining import Explanation, disagreement, explain
+from workbench.grading.explaining import Explanation, disagreement, explain, reason_of
+from workbench.grading.facets import facets
 from workbench.grading.formulas import (
     Amount,
     Clamped,
@@ -125,10 +127,13 @@ def test_what_the_lines_add_is_the_score(case: dict[str, Any], calls: list[CallS
         assert len(explanation.accounts) == len(grade.pairings)
         if explanation.formula is None:
             continue
-        total = math.fsum(account.share for account in explanation.accounts if account is not None)
+        total = math.fsum(account.share or 0.0 for account in explanation.accounts if account is not None)
         if grade.grader == "dimensions":
-            total += 0.1 * grade.numbers["content"] + (0 if calls else 0.3)
-            assert math.isclose(total, grade.score or 0.0, abs_tol=0.0005 + SLACK), grade
+            assert total == 0
+            found = facets(grade, len(case.get("response_contains", [])))
+            assert {facet.name: evaluate(facet.formula) for facet in found} == pytest.approx(
+                {name: grade.numbers[name] for name in SHARES}
+            )
         else:
             if grade.grader == "decision":
                 # A decision not to call that was right has no line.
@@ -145,7 +150,9 @@ def test_what_a_line_earned_comes_of_its_own_formula(
         for line, account in zip(grade.pairings, explanation.accounts, strict=True):
             if account is None:
                 continue
-            assert account.share <= account.most + SLACK
+            assert (account.share or 0.0) <= (account.most or 0.0) + SLACK
+            if account.arguments is not None:
+                assert math.isclose(evaluate(account.arguments), line.parts["arguments"], abs_tol=SLACK)
             if account.formula is not None:
                 assert math.isclose(evaluate(account.formula), line.credit, abs_tol=SLACK)
 
@@ -194,7 +201,7 @@ ONE = {"ordered": [call("a", {"x": 1})]}
             {"response_contains": ["sorry"]},
             [],
             {},
-            "no call is expected and a keyword is missing: 0.5",
+            "the case asks for no calls, and a keyword is missing: 0.5",
         ),
     ],
 )
@@ -219,6 +226,38 @@ def test_what_the_thresholds_made_of_a_score_is_said(made: dict[str, Any], said:
     case = {"ordered": [call("a", {"x": 1, "y": 1})]}
     (explanation,) = [found for grade, found in graded(case, [("a", made)], {}) if grade.grader == "decision"]
     assert explanation.verdict == said
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([("a", {"x": 2}), ("b", {"y": 1})], "0.825 reaches 0.8, and no expected call is missing: passed"),
+        ([("a", {"x": 2})], "0.525 is below 0.8, and an expected call is missing: failed"),
+        ([("a", {"x": 2}), ("b", {}), ("c", {})], "0.575 is below 0.8: failed"),
+    ],
+)
+def test_what_the_pass_mark_made_of_a_score_is_said(calls: list[CallSpec], said: str) -> None:
+    case = {"ordered": [call("a", {"x": 1}), call("b", {"y": 1})], "response_contains": ["sorry"]}
+    (explanation,) = [found for grade, found in graded(case, calls, {}) if grade.grader == "dimensions"]
+    assert explanation.verdict == said
+
+
+def test_that_extra_calls_cost_nothing_is_said_only_where_it_is_so() -> None:
+    free = {"critics": {"fail_on_tool_call_quantity": False}}
+    said = [
+        " ".join(found.more)
+        for options in ({}, free)
+        for grade, found in graded(ONE, [("a", {"x": 1})], options)
+        if grade.grader == "critics"
+    ]
+    assert ["costs nothing" in text for text in said] == [False, True]
+
+
+def test_the_reason_of_a_run_that_fails_beside_the_score_is_what_fails_it() -> None:
+    case = {"ordered": [call("a", {"x": 1}, forbidden_args=["note"])]}
+    by = {grade.grader: grade for grade, _ in graded(case, [("a", {"x": 1, "note": 1})], {})}
+    assert reason_of(by["critics"]) == "forbidden argument: a.note"
+    assert reason_of(by["trajectory"]) == by["trajectory"].reason
 
 
 def test_graders_that_would_fail_a_run_stand_against_those_that_would_not() -> None:

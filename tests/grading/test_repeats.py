@@ -16,7 +16,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import Grade, Issue, RunResult, Status
 from workbench.grading.repeats import CaseResult, case_result, case_results
 from workbench.grading.run import grade_run
-from workbench.suite.model import RepeatRule, Suite
+from workbench.suite.model import GraderName, RepeatRule, Suite
 from workbench.suite.settings import CriticsOptions, Grading
 
 RULES: tuple[RepeatRule, ...] = ("last", "mean", "majority")
@@ -142,3 +142,23 @@ def test_any_scores_have_a_mean_and_a_deviation(scores: list[float], rule: Repea
     assert case.deviation is not None
     assert not math.isnan(case.deviation)
     assert case.deviation >= 0
+
+
+def graded_by(grader: GraderName, score: float, recall: float = 1.0) -> RunResult:
+    grade = Grade(grader, score, "passed" if score == 1 else "failed", "", numbers={"recall": recall})
+    return result("passed" if score == 1 else "failed", grade=grade)
+
+
+@pytest.mark.parametrize(
+    ("runs", "status"),
+    [
+        ([graded_by("trajectory", 1.0), graded_by("trajectory", 10 / 11)], "failed"),
+        ([graded_by("trajectory", 1.0), graded_by("trajectory", 1.0)], "passed"),
+        ([graded_by("dimensions", 0.85), graded_by("dimensions", 0.8)], "passed"),
+        ([graded_by("dimensions", 0.85), graded_by("dimensions", 0.7)], "failed"),
+        ([graded_by("dimensions", 1.0), graded_by("dimensions", 0.94, recall=0.5)], "failed"),
+    ],
+)
+def test_a_mean_passes_only_what_the_grader_s_own_rule_would_pass(runs: list[RunResult], status: Status) -> None:
+    by: GraderName = "dimensions" if runs[0].grades[0].grader == "dimensions" else "trajectory"
+    assert came_to("mean", *runs, grading=Grading(by=by, fail_threshold=0.1, warn_threshold=0.2)).status == status

@@ -7,11 +7,13 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import NOTHING_OUTSIDE
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import Issue
 from workbench.grading.requirements import requirement_issues
-from workbench.suite.model import Case
-from workbench.suite.settings import Grading, Limits
+from workbench.grading.run import GRADERS, graded_by
+from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.settings import Grading, Limits, settings_of
 from workbench.trajectory.messages import ToolCall
 from workbench.trajectory.trajectory import Trajectory
 
@@ -25,6 +27,21 @@ def decisive(case: Case, *calls: CallSpec, answer: str = "") -> list[tuple[str, 
     found = issues_of(case, trajectory_of(*calls, answer=answer))
     assert all(issue.decides for issue in found)
     return [(issue.kind, issue.call, issue.argument) for issue in found]
+
+
+@pytest.mark.parametrize("grader", [name for name in GRADERS if name != "trajectory"])
+def test_a_call_out_of_its_place_is_no_extra_one(grader: GraderName) -> None:
+    suite = suite_of_case(case_of(call("a"), call("b"), extra_calls="forbid"))
+    (case,) = suite.cases
+    settings = settings_of(suite, case)
+    swapped = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {})), NOTHING_OUTSIDE)
+    assert [issue for issue in swapped.issues if issue.kind == "extra call"] == []
+    twice = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {}), ("b", {})), NOTHING_OUTSIDE)
+    assert [issue.tool for issue in twice.issues if issue.kind == "extra call" and issue.decides] == ["b"]
+
+
+def suite_of_case(case: Case) -> Suite:
+    return Suite.model_validate({"format": 1, "name": "suite", "cases": [case]})
 
 
 class TestProhibitions:

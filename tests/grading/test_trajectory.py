@@ -54,6 +54,8 @@ def test_a_step_that_came_too_early_is_said_to_be_out_of_order() -> None:
     found = grade(case_of(**MOVIE_NIGHT), ("tv", {"power": "on"}), ("lights", {"level": 20}))
     assert lines(found) == [(0, 1, "matched"), (1, 0, "wrong order")]
     assert [(issue.kind, issue.call, issue.expected_call) for issue in found.issues] == [("wrong order", 0, 1)]
+    assert (found.issues[0].expected or "").endswith(" later")
+    assert (found.issues[0].got or "").endswith(" too early")
     assert found.reason == "1 of 2 met, 1 in the wrong order"
 
 

@@ -63,3 +63,10 @@ def test_the_json_report_points_to_its_runs() -> None:
         ("weather", "weather", 2),
         ("weather", "forecast", 1),
     }
+
+
+def test_a_long_list_of_tools_mixed_up_says_how_much_of_it_is_missing() -> None:
+    runs = [called(case_of(call(f"t{number}", {})), (f"u{number}", {})) for number in range(8)]
+    *_, last = failure_lines(failures_of(runs), Paint(False))
+    assert last.count("→") == 5
+    assert last.endswith(", and 3 others")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.results import result
@@ -10,6 +12,7 @@ from workbench.reports.move_kinds import Move, graded_text, moves_said
 
 PASSED, HALF, NONE = result("passed", 1.0), result("failed", 0.5), result("failed", 0.0)
 ALMOST = result("failed", 0.5001)
+OTHER = replace(HALF, case_id="other")
 ERROR = result("error", error="gone")
 
 
@@ -18,12 +21,17 @@ ERROR = result("error", error="gone")
     [
         ([], ""),
         ([(PASSED, PASSED)], ""),
-        ([(PASSED, HALF)], "1 passed → failed"),
-        ([(PASSED, HALF)] * 12 + [(HALF, PASSED)], "12 passed → failed, 1 failed → passed"),
+        ([(PASSED, HALF)], "1 run: passed → failed"),
+        ([(PASSED, HALF)] * 12 + [(HALF, PASSED)], "13 runs of 1 case: 12 passed → failed, 1 failed → passed"),
+        ([(PASSED, HALF), (PASSED, OTHER)], "2 runs: passed → failed"),
+        ([(PASSED, HALF), (PASSED, OTHER)] * 2, "4 runs of 2 cases: passed → failed"),
         ([(HALF, NONE)], "score 0.50 → 0.00"),
-        ([(HALF, ALMOST)], "1 score higher"),
-        ([(HALF, NONE), (HALF, NONE), (NONE, HALF)], "2 scores lower, 1 score higher"),
-        ([(None, PASSED), (ERROR, PASSED)], "1 not graded → passed, 1 error → passed"),
+        ([(HALF, ALMOST)], "1 run: score higher"),
+        ([(HALF, NONE), (HALF, NONE), (NONE, HALF)], "3 runs of 1 case: 2 scores lower, 1 score higher"),
+        (
+            [(None, PASSED), (ERROR, PASSED)],
+            "2 runs of 1 case: 1 not graded → passed, 1 error → passed",
+        ),
     ],
 )
 def test_moves_are_counted_by_kind(moves: list[tuple[RunResult | None, RunResult]], said: str) -> None:

@@ -159,3 +159,13 @@ def test_retries_executions_and_special_tokens_are_in_the_totals_and_each_notice
     assert "⚠ seed is not sent (2 runs)" in lines
     assert "  tokens: 2,400 in (2,000 cached), 80 out (60 reasoning)" in lines
     assert "  requests made again: 2 · calls really executed: 2" in lines
+
+
+def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_demanded() -> None:
+    runs = [result("passed", 1.0, case="a"), result("passed", 1.0, case="b"), result("failed", 1.0, case="c")]
+    lines = lines_of(runs, gate=Gate(min_pass_rate=0.667))
+    assert "gate of Weather: pass rate 0.6667, 0.667 demanded: missed" in lines
+
+
+def test_a_rate_that_counts_warned_runs_says_so() -> None:
+    assert "  mean score 0.880 · pass rate 100.0% with the warned" in lines_of([result("warned", 0.88)])

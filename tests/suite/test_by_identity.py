@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from dataclasses import dataclass
+
 from tests.suite.examples import CASE, HEAD, suite_of
+from workbench.grading.findings import describe_call
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.settings import settings_of
+from workbench.trajectory.messages import ToolCall
+from workbench.trajectory.trajectory import CallRecord
+
+
+@dataclass
+class Counted:
+    numbers: list[int]
+
+    def total(self) -> int:
+        return sum(self.numbers)
 
 
 def test_the_same_object_is_asked_about_once_and_an_equal_one_anew() -> None:
-    asked: list[list[int]] = []
+    asked: list[Counted] = []
 
-    def total(numbers: list[int]) -> int:
-        asked.append(numbers)
-        return sum(numbers)
+    def total(counted: Counted) -> int:
+        asked.append(counted)
+        return counted.total()
 
     known = ByIdentity(total)
-    one, equal = [1, 2], [1, 2]
+    one, equal = Counted([1, 2]), Counted([1, 2])
     assert [known(one), known(one), known(equal)] == [3, 3, 3]
     assert asked == [one, equal]
 
 
 def test_objects_that_come_and_go_never_get_the_answer_of_another() -> None:
-    known: ByIdentity[list[int], int] = ByIdentity(sum, most=3)
-    assert [known([number]) for number in range(100)] == list(range(100))
+    known = ByIdentity(Counted.total)
+    assert [known(Counted([number])) for number in range(100)] == list(range(100))
+
+
+def test_nothing_is_kept_alive_because_it_was_asked_about() -> None:
+    suite = suite_of(HEAD + CASE)
+    record = CallRecord(ToolCall("1", "set", {"x": 1}), 1)
+    settings_of(suite, suite.cases[0])
+    suite.cases[0].expected_calls()
+    describe_call(record)
+    kept = [weakref.ref(held) for held in (suite, suite.cases[0], record)]
+    del suite, record
+    gc.collect()
+    assert [held() for held in kept] == [None, None, None]
 
 
 def test_the_settings_of_a_case_are_those_of_its_suite() -> None:

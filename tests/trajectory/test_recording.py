@@ -77,7 +77,7 @@ def test_keys_and_events_of_the_future(file: Path) -> None:
         (WHOLE.replace(b'"hash":"f00"', b'"hash":0'), ":1: no whole header: suite: hash: must be a text"),
         (WHOLE.replace(b'"Hi"', b'"\xff"'), ":4: not JSON"),
         (WHOLE.replace(b'"Hi"', b"7"), ":4: no whole text_delta: text: must be a text"),
-        (WHOLE.replace(b'"ms":2.0', b'"ms":1e999'), ":4: not JSON (1e999 is no number of JSON)"),
+        (WHOLE.replace(b'"ms":2.0', b'"ms":1e999'), ":4: not JSON (1e999 is too large a number)"),
         (WHOLE.replace(b'"seq":2,', b'"seq":3,'), ":4: event 3 where 2 was due"),
         (WHOLE.replace(b'"answered"', b'"bored"', 1), ":12: no whole response_finished: stop_reason: must be one of"),
         (

@@ -6,7 +6,7 @@ import runpy
 from pathlib import Path
 
 from tests.tui.apps import opened
-from workbench.tui.actions import ACTIONS, BY_ID, PANES, Situation, shown_keys
+from workbench.tui.actions import ACTIONS, BY_ID, PANES, SCREEN_TITLES, Situation, shown_keys
 from workbench.tui.keymap import DEFAULT_KEYS
 from workbench.tui.keys import key_name
 from workbench.tui.state.spans import cells, plain
@@ -58,6 +58,17 @@ def test_the_bar_never_shows_more_keys_than_fit_and_always_the_one_for_help() ->
             line = key_line(keys, width, DEFAULT_KEYS)
             assert cells(line) <= width
             assert "? keys" in plain(line)
+
+
+def test_at_160_columns_the_tree_names_the_ways_to_the_other_screens() -> None:
+    now = Situation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
+    line = plain(key_line(shown_keys(now), 160, DEFAULT_KEYS))
+    assert all(key in line for key in ("t tools", "g grades", "f failures", "u audit"))
+
+
+def test_on_a_narrow_screen_beside_the_main_one_the_way_back_is_named() -> None:
+    for name in SCREEN_TITLES:
+        assert "Esc back" in plain(key_line(shown_keys(Situation(screen=name)), 30, DEFAULT_KEYS))
 
 
 def test_the_page_of_keys_is_true() -> None:

@@ -59,7 +59,7 @@ async def test_the_screen_lists_findings_and_leads_to_the_case(tmp_path: Path) -
         screen = app.app.screen
         assert isinstance(screen, AuditScreen)
         await app.until(lambda: "2 findings" in app.screen)
-        assert "forbids-only" in app.screen
+        assert "Forbids only  weak case" in app.screen
         assert "an agent that neither calls nor says anything passes" in app.screen
         assert "1 of 2 enum values" in app.screen
         rows = [row.target[1] for row in screen.query_one("#audit-list", AuditList).rows]
@@ -74,7 +74,7 @@ async def test_it_begins_at_the_case_under_the_cursor(tmp_path: Path) -> None:
         app.app.main.select(app.app.main.desk.suites[0].path, "silence-is-meant")
         await app.press("u")
         await app.until(lambda: "2 findings" in app.screen)
-        assert "silence-is-meant" in app.screen
+        assert "Silence is meant" in app.screen
 
 
 async def test_help_and_escape_work_there(tmp_path: Path) -> None:

@@ -99,6 +99,49 @@ async def test_the_filter_and_folding_narrow_the_list(tmp_path: Path) -> None:
         assert "▾ wrong tool" in app.screen
 
 
+async def test_what_is_folded_is_folded_for_its_suite_only(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, garden=GARDEN, home=SMART_HOME)) as app:
+        await failing(app, "home", "R")
+        await app.press("home", "left")
+        assert "▸ wrong tool" in app.screen
+        await app.press("escape", "down", "f")
+        assert "▾ wrong tool" in app.screen
+        await app.press("escape", "up", "f")
+        assert "▸ wrong tool" in app.screen
+
+
+async def test_where_nothing_failed_the_key_says_where_something_did(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, garden=GARDEN, home=SMART_HOME)) as app:
+        await app.press("home", "down", "down")
+        await failing(app, "R")
+        await app.press("escape", "end", "f")
+        assert "Nothing has failed in home.toml, but in garden.toml" in app.screen
+
+
+async def test_while_the_filter_is_typed_only_its_own_keys_are_offered(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        await failing(app, "R")
+        await app.press("slash")
+        assert app.screen.splitlines()[-1].split() == ["Enter", "keep", "Esc", "show", "all"]
+        await app.press("enter")
+        assert "/ filter" in app.screen
+        await app.press("escape", "1", "slash")
+        assert app.screen.splitlines()[-1].split() == ["Enter", "keep", "Esc", "show", "all"]
+        await app.press("escape")
+        assert "r run" in app.screen
+
+
+async def test_a_click_on_the_name_of_a_key_presses_it(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        await failing(app, "R")
+        for name, offset in (("Esc", 1), ("back", 3)):
+            shown = app.screen.splitlines()[-1]
+            await app.pilot.click("#failures-keys", offset=(shown.index(name) + offset, 0))
+            await app.settle()
+            assert app.app.screen is app.app.main
+            await app.press("f")
+
+
 async def test_copying_takes_all_of_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await failing(app, "R")

@@ -117,6 +117,25 @@ async def test_undo_goes_to_the_row_that_it_changes(tmp_path: Path) -> None:
         assert current is not None and current.place == ("repeats",)
 
 
+@pytest.mark.parametrize("key", ["ctrl+z", "ctrl+y"])
+async def test_undo_and_redo_close_a_field_that_refuses_and_change_nothing_behind_it(tmp_path: Path, key: str) -> None:
+    async with opened(suites_in(tmp_path, smart_home=HOME), size=(160, 36)) as app:
+        await app.press("2", "enter", "end", *"!!", "escape", "ctrl+z", "enter", "end", "X", "escape")
+        if key == "ctrl+y":
+            await app.press("ctrl+z")
+        text = app.app.main.desk.suites[0].document.text
+        go(app, "repeats")
+        await app.press("enter", "x")
+        assert app.app.main.case_pane.refused
+        await app.press(key)
+        assert "The field is closed, nothing else is" in app.screen
+        await app.press("X")
+        assert app.app.main.case_pane.typing is None
+        assert app.app.main.desk.suites[0].document.text == text
+        await app.press("enter")
+        assert app.app.main.case_pane.refused, "what was typed stands there again"
+
+
 async def test_at_40_by_10_a_value_is_edited(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME), size=(40, 10)) as app:
         await app.press("2")

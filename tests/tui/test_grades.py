@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
+from workbench.batches.events import RunDone
+from workbench.grading.grade import RunResult
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.screens.grades import GradesScreen
 from workbench.tui.screens.help import HelpScreen
 
@@ -64,7 +67,7 @@ async def test_on_a_small_screen_one_column_is_seen_at_a_time(tmp_path: Path) ->
         await graded(app)
         await app.press("end")
         assert "dimensions" in app.screen
-        assert "precision" in app.screen
+        assert "not called: set_tv" in app.screen
         await app.press("enter")
         assert "five-dimension" in app.screen
         assert "critics" not in app.screen
@@ -72,13 +75,44 @@ async def test_on_a_small_screen_one_column_is_seen_at_a_time(tmp_path: Path) ->
         assert "critics  decides" in app.screen
 
 
+async def test_brackets_go_from_repeat_to_repeat_and_b_to_what_is_not_right(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        await app.press("1", "home", "down", "down")
+        first, second = await app.run("T", "2", "enter")
+        app.session.finish(first, conversation(first, MOVIE_NIGHT, "Done."))
+        app.session.finish(second, conversation(second, [], "Done."))
+        app.session.end_batch()
+        await app.settle()
+        await app.press("g", "n")
+        assert "Movie night · offline #1" in app.screen
+        await app.press("right_square_bracket")
+        assert "Movie night · offline #2" in app.screen
+        assert "decision  Toolvaluator" in app.screen
+        await app.press("b")
+        assert "1 of 2 that are not right" in app.screen
+        await app.press("b")
+        assert "2 of 2 that are not right" in app.screen
+        await app.press("escape")
+        shown = app.app.main.run_shown
+        assert shown is not None
+        assert shown.repeat == 1
+
+
 async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("home", "down", "down", "g")
         assert "This case has not been run; r runs it" in app.screen
-        await app.run("r")
+        (run,) = await app.run("r")
         await app.press("g")
         assert "This run is not over yet" in app.screen
+        path, case = str(run.file.path), run.case
+        begun = Trajectory(run.run_id)
+        ended = RunResult(run.run_id, path, case.id, case.name, run.model, 0, "error", begun, error="no route")
+        app.session.listener(RunDone(ended))
+        app.session.end_batch()
+        await app.settle()
+        await app.press("g")
+        assert "This run broke off, so it is not graded: no route" in app.screen
 
 
 async def test_a_grade_is_copied_with_everything_behind_it(tmp_path: Path) -> None:
@@ -107,9 +141,7 @@ async def test_disagreement_is_marked_in_the_tree_found_by_the_filter_and_said_i
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(140, 36)) as app:
         await graded(app, down=3, calls=TWICE)
         assert "≠ the graders disagree" in app.screen
-        assert (
-            "≠ The graders disagree: critics (quantity: 1 call expected, 2 made), decision and accuracy" in app.screen
-        )
+        assert "≠ trajectory and dimensions would pass it; critics, decision and accuracy would fail it" in app.screen
         await app.press("escape")
         assert re.search(r"≠ +0\.00 │", app.screen)
         assert "✗ failed  0.00  critics  ≠ graders disagree: g" in app.screen

@@ -71,14 +71,24 @@ async def test_an_edit_regrades_the_run_says_what_moved_and_undo_takes_it_back(t
         await change(app, 'power = "on"', 'power = "off", room = "hall"')
         assert "✗ failed" in app.screen
         assert "graded anew; was passed 1.00 when it ran" in app.screen
-        assert "1 passed → failed, no model call" in app.screen
+        assert "1 run: passed → failed, no model call" in app.screen
         assert "changed since" not in app.screen
         assert "0/1" in app.screen
         await app.press("ctrl+z")
         assert "✓ passed" in app.screen
         assert "graded anew" not in app.screen
         assert "1/1" in app.screen
-        assert "Undone: Changed; 1 failed → passed, no model call" in app.screen
+        assert "Undone: Changed; 1 run: failed → passed, no model call" in app.screen
+
+
+async def test_a_run_that_was_graded_anew_has_nothing_new_to_be_seen(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 16)) as app:
+        await ran(app, RIGHT)
+        await app.press("3", "home")
+        missing = '[[cases.ordered]]\ntool = "set_lights"\n\n[[cases.ordered]]\ntool = "set_tv"'
+        await change(app, '[[cases.ordered]]\ntool = "set_tv"', missing)
+        assert app.app.main.book.counts().failed == 1
+        assert " new " not in app.screen
 
 
 async def test_another_question_is_marked_and_graded_all_the_same(tmp_path: Path) -> None:
@@ -124,7 +134,7 @@ async def test_a_change_of_settings_grades_everything_beside_what_is_done(
         await app.settle()
         assert threading.main_thread().name not in on_threads
         assert len(on_threads) == CASES, "the first change was called off"
-        assert f"{CASES - 1} failed → warned, no model call" in app.screen
+        assert f"{CASES - 1} runs: failed → warned, no model call" in app.screen
         assert main.book.counts().warned == CASES - 1
         await app.press("ctrl+z", "ctrl+z")
         await app.settle()
@@ -149,7 +159,7 @@ async def test_what_others_wrote_regrades_too(tmp_path: Path) -> None:
         (suites / "smart_home.toml").write_text(other, encoding="utf-8")
         await app.press("f5")
         assert "✗ failed" in app.screen
-        assert "read again; 1 passed → failed, no model call" in app.screen
+        assert "read again; 1 run: passed → failed, no model call" in app.screen
 
 
 async def test_a_run_that_was_under_way_is_graded_by_what_its_case_says_when_it_ends(tmp_path: Path) -> None:
@@ -210,7 +220,7 @@ async def test_what_was_never_judged_is_an_error_that_names_the_way_out(tmp_path
         assert run.result.status == "error"
         assert run.result.error is not None
         assert "r runs the case and asks the judge" in run.result.error
-        assert "1 passed → error, no model call" in app.screen
+        assert "1 run: passed → error, no model call" in app.screen
         assert threading.main_thread().name not in on_threads
 
 
@@ -221,4 +231,4 @@ async def test_what_is_known_of_a_value_is_judged_without_asking(tmp_path: Path)
         assert run.result is not None
         run.result = replace(run.result, judgements=(Judgement("m", "is a power", '"on"', False, "It is a state."),))
         await change(app, 'power = "on"', 'power = { judged = "is a power" }')
-        assert "1 passed → failed, no model call" in app.screen
+        assert "1 run: passed → failed, no model call" in app.screen

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.grading.grade import GRADED, RunResult
+from workbench.grading.means import mean
 from workbench.suite.model import Aggregate, Statistic, Suite
 
 SLACK = 1e-9
@@ -99,23 +100,23 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 
 
 def _value(result: RunResult, of: str) -> float | None:
-    """What a run has for a measure; `None`, which no aggregate counts, where its grader does not apply to the case."""
+    """What a run has for a measure; `None`, which no aggregate counts, where its grader does not apply to the case.
+
+    A run that a rule of `critics` decided before any sum was made earned nothing: it counts with 0.
+    """
     if of == "latency_ms":
         return result.trajectory.model_latency_ms
     name, _, number = of.partition(".")
     grade = result.grade if name == "score" else next((each for each in result.grades if each.grader == name), None)
     if grade is None:
         return None
-    return grade.numbers.get(number) if number else grade.score
-
-
-def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean. As the others here it raises for want of values."""
-    return math.fsum(values) / len(values)
+    if not number:
+        return grade.score
+    return grade.numbers.get(number, 0.0 if name == "critics" and grade.verdict in GRADED else None)
 
 
 def median(values: Sequence[float]) -> float:
-    """The value in the middle, or the mean of the two that are there."""
+    """The value in the middle, or the mean of the two that are there. As the others it raises for want of values."""
     ascending = sorted(values)
     middle = len(ascending) // 2
     return ascending[middle] if len(ascending) % 2 else mean(ascending[middle - 1 : middle + 1])
@@ -132,7 +133,10 @@ def variance(values: Sequence[float]) -> float | None:
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
-    return math.fsum((value - centre) * (value - centre) for value in values) / (len(values) - 1)
+    try:
+        return math.fsum((value - centre) * (value - centre) for value in values) / (len(values) - 1)
+    except OverflowError:
+        return math.inf
 
 
 def spread(values: Sequence[float]) -> float | None:

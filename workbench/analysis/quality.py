@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
@@ -49,8 +49,9 @@ def quality_of(
     suite_of: Callable[[RunResult], str] = path_of_suite,
     aggregates: tuple[AggregateResult, ...] = (),
 ) -> Quality:
-    """Judge a batch. `gates` holds the gate of each suite by its path; `min_score` (0..1) overrides them all; cases are
-    of the same suite where `suite_of` answers the same. The gates of `aggregates` count among those of their suites.
+    """Judge a batch. `gates` holds the gate of each suite by its path; cases are of the same suite where `suite_of`
+    answers the same. The gates of `aggregates` count among those of their suites. `min_score` (0..1) stands in for all
+    of these gates, so that none of them is in the answer.
 
     A suite without a gate is good enough when no case failed, by the rule for its repeats.
     """
@@ -58,7 +59,7 @@ def quality_of(
     cases = tuple(case_results(results, suite_of))
     if min_score is not None:
         gate = GateResult(None, "mean score", min_score, totals_of(results).mean_score)
-        return Quality(gate.met, (gate,), cases, aggregates)
+        return Quality(gate.met, (gate,), cases, tuple(replace(each, gates=()) for each in aggregates))
     with_failures = {case.runs[0].suite for case in cases if case.status == "failed"}
     checked: list[GateResult] = []
     met = True

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
+from workbench.grading.means import mean
 from workbench.trajectory.messages import Usage
 
 
@@ -72,7 +73,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
         errors=counts["error"],
         skipped=counts["skipped"],
         stopped=counts["stopped"],
-        mean_score=math.fsum(scores) / len(scores) if scores else None,
+        mean_score=mean(scores) if scores else None,
         pass_rate=(counts["passed"] + counts["warned"]) / len(graded) if graded else None,
         latency=_latency([result.trajectory.model_latency_ms for result in graded]),
         usage=sum(usages, Usage()) if usages else None,

@@ -9,7 +9,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.config.secrets import Secrets
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult
-from workbench.trajectory.events import Event
+from workbench.trajectory.events import Event, RetryScheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,17 @@ class ExecutionAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeAsked:
+    """A judge is asked about so many values of a run; with `again`, the request about one of them failed and will be
+    made again."""
+
+    run_id: str
+    judge: str
+    values: int
+    again: RetryScheduled | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunDone:
     """A run is over and, unless it was stopped, skipped or broke, graded."""
 
@@ -48,7 +59,7 @@ class BatchDone:
     batch: str
 
 
-BatchEvent = BatchStarted | RunEvent | ExecutionAsked | RunDone | BatchDone
+BatchEvent = BatchStarted | RunEvent | ExecutionAsked | JudgeAsked | RunDone | BatchDone
 BatchListener = Callable[[BatchEvent], None]
 
 

@@ -20,6 +20,9 @@ _logger = logging.getLogger(__name__)
 
 _Key = tuple[str, str, str]
 
+_TAIL_BYTES = 200
+"""So much of what was read last is looked at again, to see whether the file is still the same."""
+
 
 class JudgementCache:
     """Judgements by model, criteria and value. A model is known by where and how it is asked, not by the name that
@@ -34,12 +37,13 @@ class JudgementCache:
         self._secrets = secrets
         self._reads = not anew
         self._read_bytes = 0
+        self._tail = b""
         self._known: dict[_Key, tuple[bool, str]] = {}
         self._lock = threading.Lock()
 
     def find(self, judge: ModelSpec, criteria: str, value: str) -> tuple[bool, str] | None:
         """Whether the value meets the criteria, and the rationale; `None` where that is not known."""
-        key = self._key(judge, criteria, value)
+        key = self.key(judge, criteria, value)
         with self._lock:
             if key not in self._known and self._reads:
                 self._read_on()
@@ -47,7 +51,7 @@ class JudgementCache:
 
     def keep(self, judge: ModelSpec, criteria: str, value: str, holds: bool, rationale: str) -> None:
         """Remember a judgement."""
-        key = self._key(judge, criteria, value)
+        key = self.key(judge, criteria, value)
         rationale = self._secrets.redact(rationale)
         line = {**dict(zip(_KEY_NAMES, key, strict=True)), "holds": holds, "rationale": rationale, "prompt": PROMPT}
         with self._lock:
@@ -57,7 +61,8 @@ class JudgementCache:
             except (OSError, ValueError) as error:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
-    def _key(self, judge: ModelSpec, criteria: str, value: str) -> _Key:
+    def key(self, judge: ModelSpec, criteria: str, value: str) -> _Key:
+        """What is remembered under one key was asked of the same model in the same way, without secrets."""
         params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
         asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
         redact = self._secrets.redact
@@ -65,8 +70,12 @@ class JudgementCache:
 
     def _append(self, line: bytes) -> None:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o600)
         try:
+            if os.fstat(descriptor).st_size:
+                os.lseek(descriptor, -1, os.SEEK_END)
+                if os.read(descriptor, 1) != b"\n":  # a line that was written in part must not swallow this one
+                    line = b"\n" + line
             if os.write(descriptor, line) < len(line):
                 raise OSError(f"only a part of a line of {len(line)} bytes was written")
         finally:
@@ -78,22 +87,23 @@ class JudgementCache:
             size = self._file.stat().st_size
             if size == self._read_bytes:
                 return
-            if size < self._read_bytes:  # deleted meanwhile, and begun anew
-                self._read_bytes = 0
             with self._file.open("rb") as file:
-                file.seek(self._read_bytes)
-                lines = file.read().splitlines(keepends=True)
+                file.seek(self._read_bytes - len(self._tail))
+                if file.read(len(self._tail)) != self._tail:  # deleted meanwhile, and begun anew
+                    self._read_bytes, self._tail = file.seek(0), b""
+                lines = file.read().split(b"\n")[:-1]
         except FileNotFoundError:
             return
         except OSError as error:
             _logger.warning("no judgements are remembered: %s cannot be read: %s", self._file, error.strerror)
             return
-        if lines and not lines[-1].endswith(b"\n"):
-            del lines[-1]
-        self._read_bytes += sum(map(len, lines))
-        unreadable = sum(not self._take(line) for line in lines)
+        whole = b"".join(line + b"\n" for line in lines)
+        self._read_bytes += len(whole)
+        self._tail = (self._tail + whole)[-_TAIL_BYTES:]
+        unreadable = sum(not self._take(line) for line in lines if line)
         if unreadable:
-            _logger.warning("%d lines of %s are no judgements and were passed over", unreadable, self._file)
+            what = "line is no judgement and was" if unreadable == 1 else "lines are no judgements and were"
+            _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
     def _take(self, line: bytes) -> bool:
         """Whether the line is a judgement; one of another prompt is, and is not used."""

@@ -3,36 +3,62 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from workbench.batches.cost import cost_of
 from workbench.batches.judgement_cache import JudgementCache
-from workbench.checks.evaluate import CheckVerdict
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import CheckVerdict, Judge
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, ask_judge
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.grading.errors import JudgementNeededError
+from workbench.grading.errors import GradingError, JudgementNeededError
 from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse, KnownJudgements, judged_value, unjudged
 from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged
+from workbench.trajectory.events import Event, RetryScheduled
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
+_Key = tuple[str | None, str, str]
+_Graded = TypeVar("_Graded")
+
 NOT_ASKED = "no judge was asked about this value, and none is asked here: give --judge MODEL to have it judged"
+
+
+@dataclass
+class Question:
+    """A value about which a judge is being asked, for all who want to know: so many wait. What the answer took is
+    counted for one of them."""
+
+    answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
+    waiting: int = 0
+    counted: bool = False
+
+
+Questions = dict[tuple[str | None, ...], Question]
+"""What is under way, by who is asked how about what."""
 
 
 @dataclass(frozen=True)
 class Asking:
     """How judges are asked. `open_model` raises ModelError and ConfigError. What is being asked is asked once: whoever
-    wants to know the same waits. To be used on one event loop."""
+    wants to know the same waits for the same answer, or the same failure. To be used on one event loop.
+
+    `tell` hears which judge is about to be asked about how many values, and when one of them will be asked again.
+    """
 
     open_model: Callable[[ModelSpec], Model]
     secrets: Secrets = NO_SECRETS
     retries: RetryPolicy = DEFAULT_RETRIES
     timeout_s: float = JUDGE_TIMEOUT_S
-    under_way: dict[tuple[str, str, str], asyncio.Lock] = field(default_factory=dict)
+    under_way: Questions = field(default_factory=dict)
+    tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
 
 
 class RunJudge:
@@ -57,76 +83,160 @@ class RunJudge:
         self._asking = asking
         self._recorded = KnownJudgements(recorded)
         self._chosen = chosen
-        self._said: dict[tuple[str | None, str, str], Judgement | str] = {}
+        self._said: dict[_Key, Judgement | str] = {}
         """The judgement of each check's model, criteria and value, or why there is none."""
+        self._saying = threading.Lock()
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
         """All that were used so far, each once."""
-        return tuple(dict.fromkeys(said for said in self._said.values() if isinstance(said, Judgement)))
+        with self._saying:  # a thread that took too long to grade goes on asking
+            said = tuple(self._said.values())
+        return tuple(dict.fromkeys(each for each in said if isinstance(each, Judgement)))
 
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """What is known of a value, for `Outside.judge`; may be called on any thread.
 
         Raises JudgementNeededError when it is to be asked for, CheckError when there is no judgement to be had.
         """
-        text = judged_value(value)
-        key = (check.model, check.judged, text)
-        said = self._said.get(key) or self._recorded.of(check, text, self._chosen)
+        key = _key_of(check, value)
+        said = self._said.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:
-            said = said or self._remembered(self._spec_of(check), check, text)
+            said = said or self._remembered(self._spec_of(check), key)
         except ConfigError as error:
             said = str(error) if self._asking is not None else NOT_ASKED
         if said is None and self._asking is not None:
             raise JudgementNeededError(check, value)
-        self._said[key] = said = said or NOT_ASKED
+        said = said or NOT_ASKED
+        self._say(key, said)
         if isinstance(said, Judgement):
             return said.verdict
         raise unjudged(check, said)
 
-    async def ask(self, check: Judged, value: JsonValue) -> None:
-        """Have a value judged that is not known; afterwards it is, or why it cannot be."""
-        text = judged_value(value)
-        self._said[check.model, check.judged, text] = await self._asked(check, text)
+    async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
+        """Have values judged that are not known, all at once; afterwards they are, or why they cannot be."""
+        asking = self._asking
+        assert asking is not None, "known() asks for nothing where nobody is asked"
+        wanted: dict[_Key, tuple[ModelSpec, Model]] = {}
+        for key, check in {_key_of(each.check, each.value): each.check for each in needed}.items():
+            try:
+                spec = self._spec_of(check)
+                wanted[key] = spec, asking.open_model(spec)
+            except (ConfigError, ModelError) as error:
+                self._say(key, str(error))
+        for name, values in Counter(spec.name for spec, _ in wanted.values()).items():
+            asking.tell(name, values, None)
+        await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
 
     async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """What is known of a value, else what a judge says now; raises CheckError where that is impossible."""
         try:
-            return self.known(check, value)
-        except JudgementNeededError:
-            await self.ask(check, value)
+            return await asyncio.to_thread(self.known, check, value)
+        except JudgementNeededError as needed:
+            await self.ask([needed])
             return self.known(check, value)
 
-    def _remembered(self, spec: ModelSpec, check: Judged, text: str) -> Judgement | None:
-        found = self._cache.find(spec, check.judged, text)
-        return Judgement(spec.name, check.judged, text, *found) if found is not None else None
+    def _say(self, key: _Key, said: Judgement | str) -> None:
+        with self._saying:
+            self._said[key] = said
 
-    async def _asked(self, check: Judged, text: str) -> Judgement | str:
-        asking = self._asking
-        assert asking is not None, "known() asks for nothing where nobody is asked"
+    def _remembered(self, spec: ModelSpec, key: _Key) -> Judgement | None:
+        _, criteria, text = key
+        found = self._cache.find(spec, criteria, text)
+        return Judgement(spec.name, criteria, text, *found) if found is not None else None
+
+    async def _ask(self, asking: Asking, key: _Key, spec: ModelSpec, model: Model) -> None:
+        """Ask about one value, or wait with those who do. Who is the last to stop waiting ends the asking."""
+        place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:]))
+        question = asking.under_way.get(place)
+        if question is None:
+            answer = asyncio.create_task(self._answered(asking, key, spec, model))
+            question = asking.under_way[place] = Question(answer)
+        question.waiting += 1
         try:
-            spec = self._spec_of(check)
-            lock = asking.under_way.setdefault((spec.name, check.judged, text), asyncio.Lock())
-            async with lock:
-                remembered = self._remembered(spec, check, text)
-                if remembered is not None:
-                    return remembered
-                ruling = await ask_judge(
-                    asking.open_model(spec),
-                    check.judged,
-                    text,
-                    secrets=asking.secrets,
-                    retries=asking.retries,
-                    timeout_s=asking.timeout_s,
-                )
-                self._count(ruling.asked, spec)
-                self._cache.keep(spec, check.judged, text, ruling.holds, ruling.rationale)
-        except JudgeError as error:
-            self._count(error.asked, spec)
-            return str(error)
-        except (ConfigError, ModelError) as error:
-            return str(error)
-        return Judgement(spec.name, check.judged, text, ruling.holds, ruling.rationale)
+            said, use = await asyncio.shield(question.answer)
+        finally:
+            question.waiting -= 1
+            if not question.waiting:
+                del asking.under_way[place]
+                if not question.answer.done():
+                    question.answer.cancel()
+                    await asyncio.wait([question.answer])
+        if not question.counted:
+            question.counted = True
+            self.use += use
+        self._say(key, said)
 
-    def _count(self, asked: Trajectory, spec: ModelSpec) -> None:
-        self.use += JudgeUse(1, asked.usage, cost_of(asked, spec.price))
+    async def _answered(
+        self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
+    ) -> tuple[Judgement | str, JudgeUse]:
+        # Somebody may have asked since it was not known.
+        remembered = await asyncio.to_thread(self._remembered, spec, key)
+        if remembered is not None:
+            return remembered, NOBODY_ASKED
+        _, criteria, text = key
+
+        def again(event: Event) -> None:
+            if isinstance(event.what, RetryScheduled):
+                asking.tell(spec.name, 1, event.what)
+
+        try:
+            ruling = await ask_judge(
+                model,
+                criteria,
+                text,
+                secrets=asking.secrets,
+                retries=asking.retries,
+                timeout_s=asking.timeout_s,
+                listener=again,
+            )
+        except JudgeError as error:
+            return str(error), _use(error.asked, spec)
+        await asyncio.to_thread(self._cache.keep, spec, criteria, text, ruling.holds, ruling.rationale)
+        return Judgement(spec.name, criteria, text, ruling.holds, ruling.rationale), _use(ruling.asked, spec)
+
+
+async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
+    """What grading comes to once all that it looks at is judged. Until then what a judge has to be asked about is taken
+    to hold, so that one attempt finds as much of it as possible, and then asked together.
+
+    Raises what the attempts raise, but for those whose errors may come of what was taken to hold.
+    """
+    while True:
+        supposing = _Supposing(judge.known)
+        try:
+            graded = await attempt(supposing)
+        except (CheckError, GradingError):
+            if not supposing.needed:
+                raise
+        else:
+            if not supposing.needed:
+                return graded
+        await judge.ask(tuple(supposing.needed))
+
+
+class _Supposing:
+    """A judge for one attempt, by whom holds whatever has to be asked for first."""
+
+    def __init__(self, known: Judge) -> None:
+        self.needed: list[JudgementNeededError] = []
+        self._known = known
+
+    def __call__(self, check: Judged, value: JsonValue) -> CheckVerdict:
+        try:
+            return self._known(check, value)
+        except JudgementNeededError as needed:
+            self.needed.append(needed)
+            return CheckVerdict(1.0, True)
+
+
+def _key_of(check: Judged, value: JsonValue) -> _Key:
+    """Raises CheckError for a value that JSON cannot say."""
+    try:
+        return check.model, check.judged, judged_value(value)
+    except (ValueError, RecursionError) as error:
+        raise unjudged(check, f"the value cannot be written as JSON: {error}") from error
+
+
+def _use(asked: Trajectory, spec: ModelSpec) -> JudgeUse:
+    return JudgeUse(1, asked.usage, cost_of(asked, spec.price))

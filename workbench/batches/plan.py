@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from itertools import count
 
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, settings_of
 
 
 @dataclass(frozen=True)
 class PlannedRun:
     """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says
-    that the suite names the model, not the person who runs it."""
+    that the suite names the model, not the person who runs it. `by` is the grader that person has chosen instead of the
+    suite's; `case` says so already."""
 
     run_id: str
     file: SuiteFile
@@ -22,6 +23,7 @@ class PlannedRun:
     model: str
     repeat: int
     model_of_suite: bool = False
+    by: GraderName | None = None
 
     @property
     def suite(self) -> Suite:
@@ -54,6 +56,11 @@ def _next_run_id() -> str:
     return f"run-{next(_numbers)}"
 
 
+def decided_by(case: Case, grader: GraderName) -> Case:
+    """The same case with another grader to decide its status."""
+    return case.model_copy(update={"grading": case.grading.model_copy(update={"by": grader})})
+
+
 def plan_runs(
     files: Iterable[SuiteFile],
     *,
@@ -61,20 +68,22 @@ def plan_runs(
     case_ids: Iterable[str] = (),
     tags: Iterable[str] = (),
     repeats: int | None = None,
+    by: GraderName | None = None,
     next_run_id: Callable[[], str] = _next_run_id,
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 
-    `models` replaces what the suites and cases name, `repeats` how often they say a case is run. Files with errors are
-    passed over: whoever plans has shown them.
+    `models` replaces what the suites and cases name, `repeats` how often they say a case is run, `by` the grader that
+    decides. Files with errors are passed over: whoever plans has shown them.
     """
     selection = Selection(frozenset(case_ids), frozenset(tags))
     return tuple(
-        PlannedRun(next_run_id(), file, case, model, repeat, model_of_suite=not models)
+        PlannedRun(next_run_id(), file, case, model, repeat, model_of_suite=not models, by=by)
         for file in files
         if file.suite is not None
-        for case in file.suite.cases
-        if selection.takes(file.suite, case)
+        for written in file.suite.cases
+        if selection.takes(file.suite, written)
+        for case in (written if by is None else decided_by(written, by),)
         for model in dict.fromkeys(models or settings_of(file.suite, case).models)
         for repeat in range(case.repeats if repeats is None else repeats)
     )

@@ -11,17 +11,20 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import get_args
 
 from workbench import __version__
 from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun
+from workbench.batches.plan import PlannedRun, decided_by
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.suite.excerpt import Excerpts
 from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.model import GraderName
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import Event, Paused, ResponseFinished, ResultReceived, RunFinished, RunStarted
 from workbench.trajectory.messages import JsonValue
@@ -76,6 +79,7 @@ class RecordingLines:
             case=planned.case.id,
             model=planned.model,
             repeat=planned.repeat,
+            by=planned.by,
         )
         return header_line(self._secrets.redacted(header))
 
@@ -203,8 +207,20 @@ def save_recording(
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
     """The suite in a recording, as if it stood where the recording does; its problems are in it. It has the recorded
-    case alone, except where that could not be cut out of the suite's text."""
-    return parse_suite(recording.header.suite.text, recording.path)
+    case alone, except where that could not be cut out of the suite's text. The case is graded by what graded the run.
+
+    Raises RecordingError when that is no grader of this program.
+    """
+    header = recording.header
+    file = parse_suite(header.suite.text, recording.path)
+    if header.by is None or file.suite is None:
+        return file
+    graders: tuple[GraderName, ...] = get_args(GraderName)
+    by = next((name for name in graders if name == header.by), None)
+    if by is None:
+        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is none of {', '.join(graders)}")
+    cases = tuple(decided_by(case, by) if case.id == header.case else case for case in file.suite.cases)
+    return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
 
 
 def result_of_recording(recording: Recording) -> RunResult:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import result_of_recording
@@ -12,17 +14,21 @@ from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.single import graded, result_of
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import Outside
+from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case, GraderName, Suite
-from workbench.suite.trust import needs_trust
+from workbench.suite.model import Case, Suite
+from workbench.suite.trust import ModelNeed, Needs, needs_trust
 from workbench.suite.unbuilt import unbuilt_parts
 from workbench.tools.python_reference import PythonFunctions
 from workbench.trajectory.recording import Recording, RecordingError
 
 _logger = logging.getLogger(__name__)
+
+NAMED_CASES_MAX = 5
+"""Cases of a suite that a message names: it is said of every recording."""
 
 
 def case_in(file: SuiteFile, recording: Recording) -> Case:
@@ -32,41 +38,64 @@ def case_in(file: SuiteFile, recording: Recording) -> Case:
     for case in cases:
         if case.id == wanted:
             return case
-    ids = ", ".join(case.id for case in cases)
-    raise RecordingError(f"{recording.path} is a run of the case {wanted!r}, and {file.path} has no such case: {ids}")
+    ids = [case.id for case in cases]
+    if len(ids) <= NAMED_CASES_MAX:
+        there_are = f": {', '.join(ids)}"
+    else:
+        near = get_close_matches(wanted, ids, n=1)
+        there_are = f" among its {len(ids):,}{f': did you mean {near[0]!r}?' if near else ''}"
+    raise RecordingError(
+        f"{recording.path} is a run of the case {wanted!r}, and {file.path} has no such case{there_are}"
+    )
 
 
-def decided_by(case: Case, grader: GraderName) -> Case:
-    """The same case with another grader to decide its status."""
-    return case.model_copy(update={"grading": case.grading.model_copy(update={"by": grader})})
+def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> Needs:
+    """What of the needs of a sound suite is used when runs of some of its cases are graded: the Python functions that
+    their checks call, and the `judges` that are asked. Nothing else of it is started."""
+    assert file.suite is not None
+    needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
+    return Needs(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
 
 
-def grading_needs_trust(file: SuiteFile, case: Case) -> bool:
-    """Whether grading a run of the case calls Python functions of the suite. Nothing else of it is started."""
-    return file.suite is not None and bool(needs_trust(_graded_by(file.suite, case), file.path).python)
+@dataclass(frozen=True)
+class ToRegrade:
+    """A recorded run, the sound suite and the case to grade it by, and whether that suite is trusted."""
+
+    recording: Recording
+    file: SuiteFile
+    case: Case
+    trusted: bool
 
 
-def regrade(
-    recording: Recording, file: SuiteFile, case: Case, *, trusted: bool, judges: RegradingJudges | None = None
-) -> RunResult:
-    """Grade a recorded run by a case of a sound suite. A run that ended in an error keeps it.
+async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[RunResult]:
+    """Grade recorded runs, in their order. A run that ended in an error keeps it. Closes the judges in the end."""
+    results: dict[int, RunResult] = {}
+    waiting = enumerate(runs)
 
-    Not to be called on an event loop.
-    """
-    header = recording.header
-    planned = PlannedRun(header.run, file, case, header.model, header.repeat)
-    if parts := unbuilt_parts(case):
+    async def work() -> None:
+        for place, each in waiting:
+            results[place] = await _regrade(each, judges)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError  # grading makes a stopped run of it, and the others are not to begin
+
+    try:
+        # Judges answer side by side; what grading itself takes would only be shared, and the time limit with it.
+        await asyncio.gather(*(work() for _ in range(DEFAULT_CONCURRENCY if judges.asks else 1)))
+    finally:
+        await judges.close()
+    return [results[place] for place in sorted(results)]
+
+
+async def _regrade(run: ToRegrade, judges: RegradingJudges) -> RunResult:
+    header, trajectory = run.recording.header, run.recording.trajectory
+    planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
+    if parts := unbuilt_parts(run.case):
         said = f"this version cannot grade {', '.join(parts)} yet"
-        return result_of(planned, "error", recording.trajectory, error=said)
-    functions = PythonFunctions(file.path.parent, trusted=trusted)
-
-    async def grade() -> RunResult:
-        if judges is None:
-            return await graded(planned, recording.trajectory, functions.answer)
-        async with judges.of(planned, result_of_recording(recording).judgements, trusted=trusted) as judge:
-            return await graded(planned, recording.trajectory, functions.answer, judge)
-
-    return asyncio.run(grade())
+        return result_of(planned, "error", trajectory, error=said)
+    functions = PythonFunctions(run.file.path.parent, trusted=run.trusted)
+    judge = judges.of(planned, result_of_recording(run.recording).judgements, trusted=run.trusted)
+    return await graded(planned, trajectory, functions.answer, judge)
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> RunResult:
@@ -93,7 +122,7 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
     return replace(result, status="error", grades=(), error=error)
 
 
-def _graded_by(suite: Suite, case: Case) -> Suite:
-    """What of a suite takes part in grading a case: not its other cases, nor what starts and answers tools."""
-    alone = case.model_copy(update={"mocks": ()})
-    return suite.model_copy(update={"servers": (), "mocks": (), "cases": (alone,)})
+def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
+    """What of a suite takes part in grading cases: not the others, nor what starts and answers tools."""
+    alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
+    return suite.model_copy(update={"servers": (), "mocks": (), "cases": alone})

@@ -1,13 +1,12 @@
-"""Who judges when a run that is over is graded again: what is known of it already, and a model only if it is wanted."""
+"""Who judges when runs that are over are graded again: what is known already, and a model only if it is wanted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from functools import partial
 
 from workbench.batches.judgement_cache import JudgementCache
-from workbench.batches.judging import Asking, RunJudge
+from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.batches.trusting import judge_for, needs_asking
 from workbench.config.models import ModelSpec
@@ -19,34 +18,38 @@ from workbench.providers.registry import Endpoints
 
 class RegradingJudges:
     """Who judges recorded runs. The model called `chosen` is asked about what is not known, and so is any other that a
-    check names; without it, none is."""
+    check names; without it, none is. To be used on one event loop, and closed there."""
 
     def __init__(self, program: Program, chosen: str | None = None) -> None:
         self._program = program
         self._chosen = chosen
         self._cache = JudgementCache(program.folders.judgements, program.secrets)
+        self._endpoints = Endpoints(program.secrets)
+        self._under_way: Questions = {}
 
-    @asynccontextmanager
-    async def of(
-        self, planned: PlannedRun, recorded: Iterable[Judgement], *, trusted: bool
-    ) -> AsyncGenerator[RunJudge]:
-        """The judge of one run, with the judgements of its recording. Connections are closed in the end."""
+    @property
+    def asks(self) -> bool:
+        """Whether a model may be asked."""
+        return self._chosen is not None
+
+    def of(self, planned: PlannedRun, recorded: Iterable[Judgement], *, trusted: bool) -> RunJudge:
+        """The judge of one run, with the judgements of its recording."""
         program, folder = self._program, planned.file.path.parent
-        endpoints = Endpoints(program.secrets)
 
         def open_model(spec: ModelSpec) -> Model:
             if needs_asking(spec) and not trusted:
                 raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
-            return endpoints.open(spec, program.environment.of(folder))
+            return self._endpoints.open(spec, program.environment.of(folder))
 
-        asking = Asking(open_model, program.secrets) if self._chosen is not None else None
-        try:
-            yield RunJudge(
-                partial(judge_for, folder=folder, models=program.models),
-                self._cache,
-                asking,
-                recorded=recorded,
-                chosen=self._chosen,
-            )
-        finally:
-            await endpoints.close()
+        asking = Asking(open_model, program.secrets, under_way=self._under_way) if self.asks else None
+        return RunJudge(
+            partial(judge_for, folder=folder, models=program.models),
+            self._cache,
+            asking,
+            recorded=recorded,
+            chosen=self._chosen,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._endpoints.close()

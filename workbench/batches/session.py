@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from workbench.batches.batch import Batch
-from workbench.batches.events import BatchListener, ExecutionAsked, without_secrets
+from workbench.batches.events import BatchListener, ExecutionAsked, JudgeAsked, without_secrets
 from workbench.batches.judgement_cache import JudgementCache
-from workbench.batches.judging import Asking, RunJudge
+from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
@@ -37,6 +37,7 @@ from workbench.suite.judged import judged_checks
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
+from workbench.trajectory.events import RetryScheduled
 
 _logger = logging.getLogger(__name__)
 
@@ -226,13 +227,16 @@ class Session:
             for check in judged_checks(run.suite, run.case):
                 with suppress(ConfigError):  # the run will say what is wrong
                     specs.judge_of(run, check)
-        under_way: dict[tuple[str, str, str], asyncio.Lock] = {}
+        under_way: Questions = {}
 
         def judge_of(planned: PlannedRun) -> RunJudge:
             def open_model(spec: ModelSpec) -> Model:
                 return self._open_endpoint(planned, spec, specs.environment_of(planned), trusted, concurrency)
 
-            asking = Asking(open_model, self._program.secrets, self._retries, under_way=under_way)
+            def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
+                self._listener(JudgeAsked(planned.run_id, judge, values, again))
+
+            asking = Asking(open_model, self._program.secrets, self._retries, under_way=under_way, tell=tell)
             return RunJudge(lambda check: specs.judge_of(planned, check), self._judgements, asking)
 
         return judge_of

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
-from workbench.batches.judging import RunJudge
+from workbench.batches.judging import RunJudge, judged
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython, Outside
+from workbench.checks.evaluate import CallPython, Judge, Outside, Said
 from workbench.config.models import Price
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.executing import Audit
@@ -22,11 +22,11 @@ from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.grading.errors import GradingError, JudgementNeededError
+from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run
 from workbench.providers.model import Model, ModelError
-from workbench.suite.checks import Pattern, PythonCheck, Similar
+from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.model import Case
 from workbench.suite.unbuilt import unbuilt_parts
 from workbench.tools.audit import AuditLog, Caller
@@ -168,17 +168,19 @@ async def _graded(
     if finish.reason == "stopped":
         return result_of(planned, "stopped", trajectory)
 
-    outside = Outside(call_python, judge.known if judge is not None else None)
+    said: Said = {}
 
-    def grade() -> tuple[tuple[Grade, ...], Status]:
-        return grade_run(planned.suite, planned.case, trajectory, outside=outside)
+    async def grade_in_time(ask: Judge | None) -> tuple[tuple[Grade, ...], Status]:
+        outside = Outside(call_python, ask, said)
 
-    async def grade_in_time() -> tuple[tuple[Grade, ...], Status]:
+        def grade() -> tuple[tuple[Grade, ...], Status]:
+            return grade_run(planned.suite, planned.case, trajectory, outside=outside)
+
         async with asyncio.timeout(GRADING_TIMEOUT_S):
             return grade() if _is_quick(planned.case, trajectory) else await in_thread(grade)
 
     try:
-        grades, status = await (grade_in_time() if judge is None else _judged(grade_in_time, judge))
+        grades, status = await (grade_in_time(None) if judge is None else judged(grade_in_time, judge))
     except asyncio.CancelledError:
         return result_of(planned, "stopped", trajectory)
     except TimeoutError:
@@ -193,21 +195,11 @@ async def _graded(
     return result_of(planned, status, trajectory, grades)
 
 
-async def _judged(
-    grade: Callable[[], Awaitable[tuple[tuple[Grade, ...], Status]]], judge: RunJudge
-) -> tuple[tuple[Grade, ...], Status]:
-    """Grade, and whenever grading comes to a value that is not judged yet, ask and begin again."""
-    while True:
-        try:
-            return await grade()
-        except JudgementNeededError as needed:
-            await judge.ask(needed.check, needed.value)
-
-
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Whether grading is sure to take less than a thread would cost: few calls, no check of unforeseeable work."""
+    """Whether grading is sure to take less than a thread would cost: few calls, no check of unforeseeable
+    work, and none of which a file must be asked what is remembered."""
     return len(trajectory.calls) <= QUICK_CALLS and not any(
-        isinstance(check, PythonCheck | Pattern | Similar) for check in case.written_checks()
+        isinstance(check, PythonCheck | Pattern | Similar | Judged) for check in case.written_checks()
     )
 
 

@@ -21,7 +21,7 @@ class Specs:
         self._models = models
         self._environment = environment
         self._environments: dict[Path, Mapping[str, str]] = {}
-        self._found: dict[tuple[str, Path, bool], ModelSpec | ConfigError] = {}
+        self._found: dict[tuple[str, Path, bool, bool], ModelSpec | ConfigError] = {}
         self._judges: dict[Path, JudgeChoice | None] = {}
 
     def environment_of(self, run: PlannedRun) -> Mapping[str, str]:
@@ -43,7 +43,9 @@ class Specs:
         ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
         folder = run.file.path.parent
         return judge_of(
-            check, lambda: self._judge_in(folder), lambda name, by_suite: self._resolved(name, folder, by_suite)
+            check,
+            lambda: self._judge_in(folder),
+            lambda name, by_suite: self._resolved(name, folder, by_suite, judges=True),
         )
 
     def _judge_in(self, folder: Path) -> JudgeChoice | None:
@@ -51,11 +53,11 @@ class Specs:
             self._judges[folder] = self._models.judge(folder)
         return self._judges[folder]
 
-    def _resolved(self, name: str, folder: Path, by_suite: bool) -> ModelSpec:
-        asked = (name, folder, by_suite)
+    def _resolved(self, name: str, folder: Path, by_suite: bool, *, judges: bool = False) -> ModelSpec:
+        asked = (name, folder, by_suite, judges)
         if asked not in self._found:
             try:
-                self._found[asked] = self._models.resolve(name, folder, by_suite=by_suite)
+                self._found[asked] = self._models.resolve(name, folder, by_suite=by_suite, judges=judges)
             except ConfigError as error:
                 self._found[asked] = error
         found = self._found[asked]

@@ -70,7 +70,9 @@ def judges_asked(
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
     """How the model that judges a check of the suites in a folder is reached; raises ConfigError as `judge_of` does."""
     return judge_of(
-        check, lambda: models.judge(folder), lambda name, by_suite: models.resolve(name, folder, by_suite=by_suite)
+        check,
+        lambda: models.judge(folder),
+        lambda name, by_suite: models.resolve(name, folder, by_suite=by_suite, judges=True),
     )
 
 

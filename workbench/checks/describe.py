@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+from collections.abc import Callable
 
 from pydantic import JsonValue
 
@@ -33,16 +34,16 @@ SHOWN_CELLS = 60
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-def _describe(check: Check) -> str:
+def _describe(check: Check, say: Callable[[JsonValue], str]) -> str:
     match check:
         case Equals(equals=value):
-            return describe_value(value)
+            return say(value)
         case EqualsNull():
             return "null"
         case Present():
             return "any value"
         case OneOf(one_of=values):
-            return "one of " + ", ".join(describe_value(value) for value in values) if values else "one of nothing"
+            return "one of " + ", ".join(say(value) for value in values) if values else "one of nothing"
         case Range(range=(low, high)):
             return _describe_range(low, high)
         case Near(near=number, tolerance=tolerance, value_range=value_range):
@@ -50,15 +51,15 @@ def _describe(check: Check) -> str:
                 return f"near {_number(number)} on {_describe_range(*value_range)}"
             return f"near {_number(number)} ± {_number(tolerance or 0.0)}"
         case Similar(similar=text):
-            return f"similar to {describe_value(text)}"
+            return f"similar to {say(text)}"
         case DateTime(datetime=text, tolerance=span):
-            return f"{describe_value(text)} ± {span.strip()}"
+            return f"{say(text)} ± {span.strip()}"
         case Contains(contains=text):
-            return f"containing {describe_value(text)}"
+            return f"containing {say(text)}"
         case Prefix(prefix=text):
-            return f"starting with {describe_value(text)}"
+            return f"starting with {say(text)}"
         case Suffix(suffix=text):
-            return f"ending with {describe_value(text)}"
+            return f"ending with {say(text)}"
         case Pattern(pattern=text):
             return f"matching /{text}/".replace("\n", "\\n")
         case Judged(judged=criteria):
@@ -68,17 +69,26 @@ def _describe(check: Check) -> str:
 
 
 def _described(check: Check) -> str:
-    return cut(_describe(check))
+    return cut(_describe(check, describe_value))
 
 
 describe: ByIdentity[Check, str] = ByIdentity(_described)
 """What a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 
+def describe_whole(check: Check) -> str:
+    """What a check asks for, however long it is, on one line."""
+    return _describe(check, _as_json)
+
+
 def describe_value(value: JsonValue) -> str:
     """A JSON value as JSON on one line, cut to `SHOWN_CELLS`."""
+    return cut(_as_json(value))
+
+
+def _as_json(value: JsonValue) -> str:
     try:
-        return cut(_ENCODER.encode(value))
+        return _ENCODER.encode(value)
     except (RecursionError, ValueError):
         return "a value too deep or too long to show"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from workbench.checks.canonical import canonical_text
 from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.errors import CheckError, FunctionRaisedError
@@ -34,6 +35,7 @@ from workbench.suite.checks import (
     Suffix,
     duration_seconds,
 )
+from workbench.suite.decimals import decimals
 from workbench.suite.moments import read_moment
 
 CallPython = Callable[[str, JsonValue], object]
@@ -67,7 +69,7 @@ class Outside:
     """What some checks ask that stands outside of them; `None` where there is nothing to be asked.
 
     With `said`, what a check said of a value is kept there, so that it is found out once for all who share it. Plain
-    values are not: each asks them by a rule of its own.
+    values are not: each asks them by a rule of its own. Nor is what a judge said, who remembers it.
     """
 
     call_python: CallPython | None = None
@@ -102,16 +104,22 @@ def evaluate(
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
     if isinstance(check, Equals):
         try:
-            return _HOLDS if equal(check, value) else _NOT_EQUAL
+            return _HOLDS if equal(check, value) else _unequal(check.equals, value)
         except (OverflowError, RecursionError, ValueError) as error:
             return _not_comparable(error)
-    if outside.said is None:
+    if outside.said is None or isinstance(check, Judged):
         return _evaluated(check, value, outside)
     place = (id(check), id(value))
     known = outside.said.get(place)
     if known is None:
         known = outside.said[place] = (check, value, _evaluated(check, value, outside))
     return known[2]
+
+
+def _unequal(expected: JsonValue, value: JsonValue) -> CheckVerdict:
+    if isinstance(expected, str) and isinstance(value, str) and canonical_text(expected) == canonical_text(value):
+        return _COMPOSED_OTHERWISE
+    return _NOT_EQUAL
 
 
 def _evaluated(check: Check, value: JsonValue, outside: Outside) -> CheckVerdict:
@@ -151,6 +159,7 @@ _HOLDS = CheckVerdict(1.0, True)
 _LEFT_OUT_ALLOWED = CheckVerdict(1.0, True, "not given, which is fine")
 _NOT_GIVEN = CheckVerdict(0.0, False, "not given")
 _NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
+_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters, composed differently")
 _NOT_TEXT = CheckVerdict(0.0, False, "not a text")
 _NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
 
@@ -173,7 +182,10 @@ def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPyth
 def _evaluate_judged(check: Judged, value: JsonValue, judge: Judge | None) -> CheckVerdict:
     if judge is None:
         raise CheckError(f"the check {describe(check)!r} needs a judge, and none may be asked here")
-    return judge(check, value)
+    try:
+        return judge(check, value)
+    except (OverflowError, RecursionError, ValueError) as error:
+        raise CheckError(f"the check {describe(check)!r} cannot be judged: {error}") from error
 
 
 def _verdict(holds: bool, note: str) -> CheckVerdict:
@@ -205,7 +217,8 @@ def _near(check: Near, value: JsonValue) -> CheckVerdict:
     except (TypeError, ValueError):
         return _NO_NUMBER
     holds = is_close(check, credit)
-    return CheckVerdict(min(max(credit, 0.0), 1.0), holds, "" if credit == 1.0 else f"closeness {credit:.2f}")
+    kept = min(max(credit, 0.0), 1.0)
+    return CheckVerdict(kept, holds, "" if credit == 1.0 else f"closeness {decimals(kept)}")
 
 
 def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
@@ -213,7 +226,7 @@ def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
     holds = score >= check.threshold
     if score == 1.0:
         return _HOLDS
-    return CheckVerdict(score, holds, f"similarity {score:.2f}, {check.threshold:g} needed")
+    return CheckVerdict(score, holds, f"similarity {decimals(score)}, {check.threshold:g} needed")
 
 
 def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:

@@ -7,6 +7,9 @@ import re
 TOO_MANY = 10**12
 """Steps of a search of which no bound is known."""
 
+LONGEST_STEPS = 10_000_000
+"""Of a search that may hold up the whole program: a tenth of a second or so."""
+
 _ESCAPED = re.compile(r"\\[^1-9]", re.DOTALL)
 _REPEATED_PLACE = re.compile(r"\\[1-9]")
 _CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
@@ -14,6 +17,11 @@ _OPENING = re.compile(r"\(\?(?:P<\w+>|[:=!>]|<[=!]|[aims]+(?=[:)]))")
 _VERBOSE = re.compile(r"\(\?[a-z]*x")
 _REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{)")
 _MANY_TIMES = re.compile(r"(?:[*+]|\{\d*,?\d*\})[?+]?")
+
+
+def may_be_endless(pattern: str, length: int) -> bool:
+    """Whether searching a text of so many characters may take longer than anybody waits."""
+    return most_steps(pattern, length) > LONGEST_STEPS
 
 
 def most_steps(pattern: str, length: int) -> int:

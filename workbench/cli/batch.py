@@ -122,7 +122,14 @@ def _plan(options: argparse.Namespace, program: Program) -> tuple[tuple[SuiteFil
     if any(file.suite is None for file in files):
         complain("nothing was run: put these suites right first")
         return None
-    runs = plan_runs(files, models=options.model, case_ids=options.case, tags=options.tag, repeats=options.repeats)
+    runs = plan_runs(
+        files,
+        models=options.model,
+        case_ids=options.case,
+        tags=options.tag,
+        repeats=options.repeats,
+        by=options.by,
+    )
     suites = [file.suite for file in files if file.suite is not None]
     ids = {case.id for suite in suites for case in suite.cases}
     tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}

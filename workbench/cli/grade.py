@@ -6,9 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.cli.judges import add_judge_option
-
-GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
-"""Every grader by name. They are not asked themselves: `--help` answers at once."""
+from workbench.cli.run import add_by_option, add_min_score_option
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="grade by the cases of this suite as they are now, not by those in the recordings",
     )
-    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, whatever the cases say")
+    add_by_option(parser)
+    add_min_score_option(parser)
     add_judge_option(parser, "have this model judge what was not judged before; without it no model is asked")
     parser.add_argument(
-        "--trust", action="store_true", help="let checks call the Python functions that they name, for this once"
+        "--trust",
+        action="store_true",
+        help="for this once, let checks call the Python functions that they name, and judges be asked that a suite or "
+        "the workbench.toml beside it describes",
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="form of the report (default %(default)s)"

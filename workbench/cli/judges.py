@@ -49,7 +49,7 @@ def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Progr
     problems: dict[str, None] = {}
     for folder in {file.path.parent for file in files} if judge is not None else ():
         try:
-            program.models.resolve(judge or "", folder, by_suite=False)
+            program.models.resolve(judge or "", folder, by_suite=False, judges=True)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
     for problem in problems:

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from rich.cells import cell_len
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, JudgeAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.session import Session
@@ -27,7 +27,7 @@ from workbench.grading.grade import RunResult
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.steps import StepLines
-from workbench.reports.values import score_text
+from workbench.reports.values import counted, score_text, seconds
 from workbench.reports.visible import fit, one_line
 
 TITLE_WIDTH_MAX = 32
@@ -125,13 +125,15 @@ def _watch(events: _Queue, session: Session, printer: _Printer | EventStream, li
             case RunDone(result):
                 live.results.append(result)
                 printer.done(result)
+            case JudgeAsked() if isinstance(printer, _Printer):
+                printer.judging(event)
             case _Signalled(number) if live.interrupted_by is None:
                 live.interrupted_by = number
                 complain("stopping; what is done is kept")
                 session.stop_all()
             case _Signalled() | BatchDone():
                 return
-            case BatchStarted() | ExecutionAsked():
+            case BatchStarted() | ExecutionAsked() | JudgeAsked():
                 pass
 
 
@@ -165,6 +167,18 @@ class _Printer:
             self._steps[event.run_id] = steps
         for line in steps.lines(event):
             self._print(event.run_id, line)
+
+    def judging(self, asked: JudgeAsked) -> None:
+        if not self._show.steps:
+            return
+        judge = f"the judge {one_line(asked.judge)}"
+        if asked.again is not None:
+            failed = f"{judge}: {one_line(asked.again.reason)}"
+            lines = [f"⚠ {failed}", f"↻ retry {asked.again.attempt} in {seconds(asked.again.wait_ms)}"]
+        else:
+            lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
+        for line in lines:
+            self._print(asked.run_id, line)
 
     def done(self, result: RunResult) -> None:
         self._steps.pop(result.run_id, None)

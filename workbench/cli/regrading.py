@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench import __version__
+from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
+from workbench.batches.plan import decided_by
 from workbench.batches.recordings import result_of_recording, suite_of_recording
-from workbench.batches.regrading import case_in, decided_by, grading_needs_trust, regrade
+from workbench.batches.regrading import ToRegrade, case_in, grading_needs, regrade
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.trusting import judges_asked
 from workbench.cli.batch import report_amount, report_width
@@ -35,8 +38,8 @@ from workbench.reports.moves import Regraded, move_lines, regrade_report
 from workbench.reports.paint import paint_for
 from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.model import Case, GraderName
-from workbench.suite.trust import ModelNeed
+from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.trust import Needs
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
@@ -76,12 +79,16 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         return USAGE
     judges = RegradingJudges(program, options.judge)
     with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
-        results = [regrade(e.recording, e.file, e.case, trusted=e.file.path in trusted, judges=judges) for e in opened]
+        runs = [ToRegrade(each.recording, each.file, each.case, each.file.path in trusted) for each in opened]
+        results = asyncio.run(regrade(runs, judges))
+    results, suites = _by_suite(opened, results)
     regraded = [
         Regraded(str(each.recording.path), each.recorded if each.recording.complete else None, after)
         for each, after in zip(opened, results, strict=True)
     ]
-    quality = quality_of(results, {}, suite_of=_recorded_suite)
+    gates = {path: suite.gate for path, suite in suites.items()}
+    aggregates = aggregates_of(results, suites)
+    quality = quality_of(results, gates, options.min_score, suite_of=_recorded_suite, aggregates=aggregates)
     code = USAGE if problems else _exit_code(results, quality)
     failures = failures_of((result, each.case) for result, each in zip(results, opened, strict=True))
     if options.format == "json":
@@ -103,20 +110,20 @@ def regrade_and_report(options: argparse.Namespace) -> int:
 
 def _trusted(opened: Sequence[_ToGrade], program: Program, options: argparse.Namespace) -> frozenset[Path] | None:
     """The suites whose functions may be called and whose judges may be asked; `None` as `trusted_suites` has it."""
-    judges: dict[Path, frozenset[ModelNeed]] = {}
-    for each in opened if options.judge is not None else ():
-        asked = judges_asked(each.file, [each.case], program.models, mocks=False)
-        judges[each.file.path] = judges.get(each.file.path, frozenset()) | asked
-    asking = {
-        each.file.path: each.file
-        for each in opened
-        if grading_needs_trust(each.file, each.case) or judges.get(each.file.path)
-    }
+    cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
+    for each in opened:
+        cases.setdefault(each.file.path, (each.file, {}))[1][each.case.id] = each.case
+    needs: dict[Path, Needs] = {}
+    for path, (file, by_id) in cases.items():
+        asks = options.judge is not None
+        judges = judges_asked(file, by_id.values(), program.models, mocks=False) if asks else ()
+        needs[path] = grading_needs(file, by_id.values(), judges)
     return trusted_suites(
-        asking.values(),
+        [cases[path][0] for path, needed in needs.items() if not needed.nothing],
         program,
         all_of_them=options.trust,
-        asked=(lambda file: judges[file.path]) if options.judge is not None else None,
+        asked=lambda file: needs[file.path].models,
+        used=lambda file: needs[file.path],
     )
 
 
@@ -131,8 +138,27 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
+def _by_suite(opened: Sequence[_ToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
+    """The runs, those of one recorded suite under the path of the first, and each suite by that path: a recording has a
+    path of its own, and of its suite's cases only one."""
+    paths: dict[tuple[str, str], str] = {}
+    suites: dict[str, Suite] = {}
+    cases: dict[str, dict[str, Case]] = {}
+    runs: list[RunResult] = []
+    for each, run in zip(opened, results, strict=True):
+        assert each.file.suite is not None
+        by_itself = each.file.path == each.recording.path
+        path = paths.setdefault((_recorded_suite(run), "") if by_itself else ("", run.suite), run.suite)
+        suites.setdefault(path, each.file.suite)
+        cases.setdefault(path, {}).setdefault(each.case.id, each.case)
+        runs.append(replace(run, suite=path))
+    return runs, {
+        path: suite.model_copy(update={"cases": tuple(cases[path].values())}) for path, suite in suites.items()
+    }
+
+
 def _recorded_suite(run: RunResult) -> str:
-    """The hash of the suite that was recorded: each recording has a path of its own."""
+    """The hash of the suite that was recorded."""
     start = run.trajectory.start
     return start.suite_hash if start is not None else run.suite
 

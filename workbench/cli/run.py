@@ -10,6 +10,9 @@ from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 
+GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
+"""Every grader by name. They are not asked themselves: `--help` answers at once."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
@@ -30,12 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="runs at the same time (default %(default)s)",
     )
-    parser.add_argument(
-        "--min-score",
-        type=_unit,
-        metavar="X",
-        help="the mean score to reach, 0..1; decides instead of statuses and gates",
-    )
+    add_by_option(parser)
+    add_min_score_option(parser)
     parser.add_argument(
         "--execute",
         action="store_true",
@@ -81,6 +80,21 @@ def execute(options: argparse.Namespace) -> int:
     from workbench.cli.batch import run_and_report
 
     return run_and_report(options)
+
+
+def add_by_option(parser: argparse.ArgumentParser) -> None:
+    """Which grader decides."""
+    parser.add_argument("--by", choices=GRADERS, help="let this grader decide, whatever the cases say")
+
+
+def add_min_score_option(parser: argparse.ArgumentParser) -> None:
+    """What decides the exit code instead of statuses and gates."""
+    parser.add_argument(
+        "--min-score",
+        type=_unit,
+        metavar="X",
+        help="the mean score to reach, 0..1; decides instead of statuses and gates",
+    )
 
 
 def _positive(text: str) -> int:

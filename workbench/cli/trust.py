@@ -15,6 +15,7 @@ from workbench.config.folders import Folders
 from workbench.config.program import Program
 from workbench.config.resources import MissingResourceError, bundled
 from workbench.config.secrets import Secrets
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import ModelNeed, Needs, TrustError, TrustStore
@@ -46,33 +47,40 @@ def trusted_suites(
     asks: Callable[[SuiteFile, Needs], bool] = lambda _file, _needs: True,
     mocks: Callable[[SuiteFile], bool] = lambda _file: False,
     asked: Callable[[SuiteFile], Collection[ModelNeed]] | None = None,
+    used: Callable[[SuiteFile], Needs] | None = None,
 ) -> frozenset[Path] | None:
     """The suites that may start what they name, after asking where that is possible and `asks` says so: another one
     stays untrusted, and so does one of which `mocks` says that mocks will do, where that is the answer. `asked` are the
     models that would be asked now; without it none ever is, and neither the question nor the answer is about models.
+    `used` is what would be used, where that is not all: then one question is about all suites with the same.
 
     Returns `None` when a suite needs trust and did not get it; what trusting it allows has then been said.
     """
     store = trust_store(program.folders)
     trusted: set[Path] = set()
     refused = False
+    alike: dict[tuple[Needs, Path | None], list[SuiteFile]] = {}
     for file in files:
         if file.suite is None:
             continue
         whole = needs_of(file, program.models)
-        needs = whole if asked is not None else replace(whole, models=())
+        needs = used(file) if used is not None else whole if asked is not None else replace(whole, models=())
         if all_of_them or store.is_trusted(file.path, needs) or store.is_trusted(file.path, whole):
             trusted.add(file.path)
             continue
-        if not asks(file, needs):
-            continue
-        complain(f"trusting {file.path} allows it, on this machine, to:", program.secrets)
+        if asks(file, needs):
+            alike.setdefault((needs, file.path if used is None else None), []).append(file)
+    for (needs, _), group in alike.items():
+        file, others = group[0], len(group) - 1
+        more = f" and {counted(others, 'other')} like it" if others else ""
+        complain(f"trusting {file.path}{more} allows it, on this machine, to:", program.secrets)
         for line in needs.lines(asked(file) if asked is not None else ()):
             complain(f"  {line}", program.secrets)
-        match _asked(file.path, mocks=mocks(file)):
+        match _asked(f"{one_line(file.path.name)}{more}", mocks=mocks(file)):
             case "yes":
-                _remember(store, file.path, needs, program.secrets)
-                trusted.add(file.path)
+                for each in group:
+                    _remember(store, each.path, needs, program.secrets)
+                    trusted.add(each.path)
             case "no":
                 refused = True
     if store.notice is not None:
@@ -101,11 +109,11 @@ def _remember(store: TrustStore, path: Path, needs: Needs, secrets: Secrets) -> 
         complain(f"{error}; it holds for this run only", secrets)
 
 
-def _asked(path: Path, *, mocks: bool) -> Literal["yes", "no", "mocks"]:
+def _asked(suite: str, *, mocks: bool) -> Literal["yes", "no", "mocks"]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"
     choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"
-    sys.stderr.write(f"Trust {one_line(path.name)} and remember it? [{choices}] ")
+    sys.stderr.write(f"Trust {suite} and remember it? [{choices}] ")
     sys.stderr.flush()
     answer = sys.stdin.readline().strip().lower()
     if mocks and answer in ("mocks", "m"):

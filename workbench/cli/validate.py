@@ -51,6 +51,8 @@ def execute(options: argparse.Namespace) -> int:
     sound = f"{counted(len(files) - broken, 'sound suite')} with {counted(cases, 'case')}"
     audited = list(_audited(files)) if options.audit else []
     found = f", {counted(sum(number for number, _ in audited), 'audit finding')}" if options.audit else ""
+    if options.audit and broken:
+        found += f" ({counted(broken, 'broken suite')} not audited)"
     for _, lines in audited:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}{found}\n")
@@ -59,9 +61,9 @@ def execute(options: argparse.Namespace) -> int:
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[tuple[int, list[str]]]:
     """How much was found in each sound suite, and how that is said. Tools of servers are those they listed last."""
-    from workbench.analysis.audit.audit import audit_suite
+    from workbench.analysis.audit.audit import audit_suite, unsaid
     from workbench.config.folders import user_folders
-    from workbench.reports.audit import audit_lines, unsaid
+    from workbench.reports.audit import audit_lines
     from workbench.reports.paint import paint_for
     from workbench.tools.listings import Listings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -90,9 +90,9 @@ class ModelBook:
         self._options = options
         self._files: dict[Path, tuple[tuple[int, int], FileSettings]] = {}
 
-    def resolve(self, name: str, folder: Path, *, by_suite: bool) -> ModelSpec:
+    def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
         """How the model is reached for the suites in a folder. `by_suite`: the name stands in a suite, not on the
-        command line.
+        command line. `judges`: the model is to judge.
 
         Raises UnknownModelError when there is none, ConfigError when a `workbench.toml` cannot be used.
         """
@@ -102,7 +102,7 @@ class ModelBook:
             named = self._named(folder)
             spec = named.get(name)
             if spec is None and options.base_url is None:
-                raise UnknownModelError(_unknown(name, named))
+                raise UnknownModelError(_unknown(name, list(named) if judges else ["offline", *named]))
         return _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
@@ -135,7 +135,7 @@ class ModelBook:
                 found += error.problems
         if not found and (judge := self.judge(folder)) is not None:
             try:
-                self.resolve(judge.name, folder, by_suite=judge.by_suite)
+                self.resolve(judge.name, folder, by_suite=judge.by_suite, judges=True)
             except ConfigError as error:
                 found += (f"the judge {judge.name!r}: {problem}" for problem in error.problems)
         return tuple(found)
@@ -210,14 +210,14 @@ def _nameless(provider: str) -> str:
     return f"{provider}: names no model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
 
 
-def _unknown(name: str, named: Mapping[str, ModelSpec]) -> str:
+def _unknown(name: str, known: Sequence[str]) -> str:
     if name in PROVIDERS:
         return _nameless(name)
-    known = ["offline", *named]
     near = difflib.get_close_matches(name, known, n=1)
     some = ", ".join(known[:KNOWN_SHOWN_MAX]) + (", …" if len(known) > KNOWN_SHOWN_MAX else "")
     hint = f"did you mean {near[0]!r}? " if near else ""
+    there_are = f"there are {some}; " if known else ""
     return (
-        f"there is no model {name!r}: {hint}there are {some}; name it in a {SETTINGS_NAME}, or write its provider "
+        f"there is no model {name!r}: {hint}{there_are}name it in a {SETTINGS_NAME}, or write its provider "
         f"before it, as in openai:{name}, anthropic:{name} or openai:{name}@http://localhost:1234/v1"
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.trajectory.events import CallFinished
@@ -17,14 +19,22 @@ def usable(finished: CallFinished) -> CallFinished:
     problem = _problem(dict(finished.arguments))
     if problem is None:
         return finished
-    return replace(finished, arguments={}, raw=finished.raw or f"({problem})", problem=problem)
+    return replace(finished, arguments={}, raw=finished.raw or _written(finished.arguments, problem), problem=problem)
+
+
+def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
+    """What a call said whose text is not at hand, as near to it as it can be told."""
+    try:
+        return json.dumps(dict(arguments), ensure_ascii=False)
+    except RecursionError:
+        return f"({problem})"
 
 
 def _problem(value: JsonValue) -> str | None:
     level: list[JsonValue] = [value]
     for _ in range(MAX_DEPTH):
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):
-            return "a number that JSON does not have: not finite"
+            return "a number that is not finite"
         level = [inner for item in level for inner in _inside(item)]
         if not level:
             return None

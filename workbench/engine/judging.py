@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.asking import ask
-from workbench.engine.recorder import Clock, Recorder
+from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.trajectory.events import RunStarted
+from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
 from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
 
@@ -92,9 +93,10 @@ async def ask_judge(
     retries: RetryPolicy = DEFAULT_RETRIES,
     timeout_s: float = JUDGE_TIMEOUT_S,
     clock: Clock = time.monotonic,
+    listener: EventListener = lambda _event: None,
 ) -> Ruling:
     """Ask a model once whether a value, given as JSON text, meets the criteria. Raises JudgeError."""
-    recorder = Recorder("judging", clock, lambda _event: None, secrets)
+    recorder = Recorder("judging", clock, listener, secrets)
     messages = (Message("user", prompt_of(criteria, value)),)
     recorder.emit(RunStarted("", "", "", model.name, _SYSTEM, messages, (_VERDICT,), model.seed, model.notices))
     try:
@@ -142,15 +144,31 @@ def _verdict_in(answer: Round) -> tuple[bool, str]:
         raise _NoVerdictError("its answer was cut off: raise max_tokens in its params")
     if answer.stop_reason == "refused":
         raise _NoVerdictError("it refused to judge")
-    found = [_read(record.arguments) for record in answer.calls if record.tool == _VERDICT.name]
     if not answer.calls:
-        found = [_read(_json_alone(answer.text))]
-    verdicts = [verdict for verdict in found if verdict is not None]
-    if not verdicts or len(verdicts) < len(found) or len({holds for holds, _ in verdicts}) > 1:
-        said = " ".join(answer.text.split())
-        quoted = f" ({said[:_QUOTED_MAX]})" if said else ""
-        raise _NoVerdictError(f"its answer is no verdict{quoted}: choose a model that calls tools")
+        found = _read(_json_alone(answer.text))
+        if found is None:
+            what = f"is no verdict ({_quoted(answer.text)})" if answer.text.strip() else "is empty"
+            raise _NoVerdictError(f"its answer {what}: choose a model that calls tools")
+        return found
+    made = [record for record in answer.calls if record.tool == _VERDICT.name]
+    if not made:
+        raise _NoVerdictError(f"it called {_quoted(answer.calls[0].tool)}, and not `verdict`, the only tool it has")
+    verdicts = []
+    for call in (record.call for record in made):
+        found = _read(call.arguments) if call.problem is None else None
+        if found is None:
+            wrong = call.problem or "a text `rationale` and a boolean `holds` are asked for"
+            written = call.raw if call.raw is not None else json_text(call.arguments)
+            raise _NoVerdictError(f"it called `verdict` with {_quoted(written) or 'nothing'}: {wrong}")
+        verdicts.append(found)
+    if len({holds for holds, _ in verdicts}) > 1:
+        raise _NoVerdictError(f"it called `verdict` {len(verdicts)} times, and not always with the same `holds`")
     return verdicts[0]
+
+
+def _quoted(text: str) -> str:
+    said = " ".join(text.split())
+    return said if len(said) <= _QUOTED_MAX else f"{said[: _QUOTED_MAX - 1]}…"
 
 
 def _read(found: object) -> tuple[bool, str] | None:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from workbench.checks.equality import by_json
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
-from workbench.grading.arguments import judge_arguments
+from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.errors import GradingError
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.thresholds import verdict_of
+from workbench.suite.checks import Equals
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -51,12 +52,9 @@ def grade_accuracy(
         counts = _counts(lines, options.mode)
         score = _score(counts, len(expected), options)
         numbers |= counts
-        outcomes = Counter(line.outcome for line in lines)
-        reason = f"{len(expected)} expected: {'; '.join(f'{number} {what}' for what, number in outcomes.items())}"
-    if grading.accuracy.mode == "flexible":
-        # There "no args" means a call without arguments, so that any argument is one too many.
-        expected = tuple(call if call.args is not None else call.model_copy(update={"args": {}}) for call in expected)
-    issues = findings(expected, calls, lines, extras_matter=True, closed=True)
+        wrong_first = sorted(Counter(line.outcome for line in lines).items(), key=lambda found: found[0] == EXACT)
+        reason = f"{len(expected)} expected: {'; '.join(f'{number} × {what}' for what, number in wrong_first)}"
+    issues = findings(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
 
 
@@ -122,9 +120,10 @@ class _Reading:
 
     def _together(self, row: int, column: int, exact: bool) -> CallPairing:
         credit = 1.0 if exact else self._options.name_only
-        return CallPairing(
-            row, column, True, 0.0, 0.0, self._judged(row, column), credit, EXACT if exact else NAME_ONLY
-        )
+        shown = self._judged(row, column)
+        if not exact:
+            shown += unlisted_arguments((self._expected[row].args or {}).keys(), self._calls[column].arguments)
+        return CallPairing(row, column, True, 0.0, 0.0, shown, credit, EXACT if exact else NAME_ONLY)
 
     def _equal(self, row: int, column: int) -> bool:
         """Whether tool and input are equal. Expected without input, only a call without arguments is."""
@@ -134,19 +133,28 @@ class _Reading:
         if wanted.args is None:
             return not record.arguments
         if record.call.raw == "":
-            return False  # nothing at all was written, which is not the same as an empty object
-        return record.arguments.keys() <= wanted.args.keys() and all(
-            verdict.holds for verdict in self._judged(row, column)
-        )
+            return False  # nothing at all was written: the published system tells that from an empty object
+        arguments = record.arguments
+        if not arguments.keys() <= wanted.args.keys():
+            return False
+        for name, check in wanted.args.items():
+            # Most calls that differ do so in a plain value, for which no verdict need be made.
+            if type(check) is Equals and name in arguments and not by_json(check, arguments[name]):
+                return False
+        verdicts = self._judged(row, column)
+        if not all(verdict.holds for verdict in verdicts):
+            return False
+        self._verdicts[row, column] = verdicts
+        return True
 
     def _judged(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
         known = self._verdicts.get((row, column))
-        if known is None:
-            wanted = self._expected[row]
-            known = self._verdicts[row, column] = judge_arguments(
-                wanted.tool, wanted.args or {}, self._calls[column].arguments, equal=by_json, outside=self._outside
-            )
-        return known
+        if known is not None:
+            return known
+        wanted, arguments = self._expected[row], self._calls[column].arguments
+        return judge_arguments(
+            wanted.tool, wanted.args or {}, arguments, equal=by_json, outside=self._outside, all_or_nothing=True
+        )
 
 
 def _missing(expected: Sequence[ExpectedCall], places: range) -> list[CallPairing]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from workbench.checks.describe import describe
 from workbench.checks.equality import EqualsRule
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CheckVerdict, Outside, evaluate
+from workbench.checks.evaluate import Outside, evaluate
 from workbench.grading.grade import ArgumentVerdict
 from workbench.suite.checks import Checks, Judged
 from workbench.trajectory.messages import JsonValue
@@ -22,29 +22,47 @@ def judge_arguments(
     outside: Outside,
     shared: float = 0.0,
     same_tool: bool = True,
+    all_or_nothing: bool = False,
 ) -> tuple[ArgumentVerdict, ...]:
     """One verdict for each check, in order; an optional argument that was left out is as if it were not listed.
 
     A check holds or not: graded ones earn all or nothing of their equal part of `shared`. No judge is asked unless
-    `same_tool` is true. Raises CheckError, naming tool and argument, when a check cannot be evaluated.
+    `same_tool` is true, nor, with `all_or_nothing`, unless all else holds and no argument is too many. Raises
+    CheckError, naming tool and argument, when a check cannot be evaluated.
     """
-    listed = [(name, check) for name, check in checks.items() if name in arguments or not check.optional]
+    listed = [each for each in checks.items() if each[0] in arguments or not each[1].optional]
     weight = shared / len(listed) if listed else 0.0
-    verdicts = []
-    for name, check in listed:
+    verdicts: dict[str, ArgumentVerdict] = {}
+    wrong = not arguments.keys() <= checks.keys()
+    judged = any(type(check) is Judged for _, check in listed)
+    in_turn = sorted(listed, key=lambda each: type(each[1]) is Judged) if judged and all_or_nothing else listed
+    for name, check in in_turn:
         value, given = arguments.get(name), name in arguments
-        try:
-            if not same_tool and isinstance(check, Judged):
-                verdict = _NOT_ASKED
-            else:
+        holds: bool | None
+        if judged and isinstance(check, Judged) and not same_tool:
+            holds, why = False, "no judge is asked about a call of another tool"
+        elif judged and isinstance(check, Judged) and given and all_or_nothing and wrong:
+            holds, why = None, "not asked, as the call is wrong without it"
+        else:
+            try:
                 verdict = evaluate(check, value, given, equal=equal, outside=outside)
-        except CheckError as error:
-            raise CheckError(f"{tool}.{name}: {error}") from error
-        score = weight if verdict.holds else 0.0
-        verdicts.append(
-            ArgumentVerdict(name, verdict.holds, score, weight, describe(check), value, given, verdict.note)
-        )
-    return tuple(verdicts)
+            except CheckError as error:
+                raise CheckError(f"{tool}.{name}: {error}") from error
+            holds, why = verdict.holds, verdict.note
+            wrong = wrong or not holds
+        score = weight if holds else 0.0
+        verdicts[name] = ArgumentVerdict(name, holds, score, weight, describe(check), value, given, why)
+    return tuple(verdicts[name] for name, _ in listed)
 
 
-_NOT_ASKED = CheckVerdict(0.0, False, "no judge is asked about a call of another tool")
+def unlisted_arguments(
+    listed: Set[str], arguments: Mapping[str, JsonValue], cost: float = 0.0
+) -> tuple[ArgumentVerdict, ...]:
+    """One verdict for each argument that was given and is not listed; each takes `cost`."""
+    if arguments.keys() <= listed:
+        return ()
+    return tuple(
+        ArgumentVerdict(name, False, -cost, 0.0, "not expected", value, True, "not expected", listed=False)
+        for name, value in arguments.items()
+        if name not in listed
+    )

@@ -96,7 +96,10 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            first = templates.setdefault(name, check)
+            # Where the name is not written nothing may be left out: null is expected there.
+            first = templates.setdefault(
+                name, check.model_copy(update={"optional": False}) if check.optional else check
+            )
             if first is not check and critic_of(first) != critic_of(check):
                 raise GradingError(
                     f"grading.critics.arcade_compatible: the argument {name!r} has different checks or weights within "

@@ -10,7 +10,7 @@ from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
 from workbench.checks.numbers import closeness
-from workbench.grading.assignment import best_pairing, clear_pairing, sure_pairs
+from workbench.grading.assignment import MOST_PAIRS, best_pairing, clear_pairing, pairs_in_turn, sure_pairs
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
 from workbench.grading.errors import GradingError
@@ -102,6 +102,8 @@ class CriticPairing:
 
     def _best(self) -> dict[int, int]:
         columns = range(len(self._calls))
+        if len(self._expected) * len(self._calls) > MOST_PAIRS:
+            return self._in_turn()
         gains = [[self._gain(row, column) for column in columns] for row in range(len(self._expected))]
         clear = clear_pairing(gains, _CLEARLY)
         if clear is not None:
@@ -111,6 +113,21 @@ class CriticPairing:
         others = [column for column in columns if column not in sure.values()]
         pairs = best_pairing(self._exact_gains(gains, rows, others))
         return sure | {rows[row]: others[column] for row, column in pairs}
+
+    def _in_turn(self) -> dict[int, int]:
+        """Pairs tool by tool, and what is left over as it comes."""
+        columns_of: dict[str, list[int]] = {}
+        for column, name in enumerate(self._called_names):
+            columns_of.setdefault(name, []).append(column)
+        rows_of: dict[str, list[int]] = {}
+        for row, name in enumerate(self._expected_names):
+            rows_of.setdefault(name, []).append(row)
+        paired = dict(
+            pair for name, rows in rows_of.items() for pair in pairs_in_turn(rows, columns_of.get(name, []), self._gain)
+        )
+        taken = set(paired.values())
+        rows = [row for row in range(len(self._expected)) if row not in paired]
+        return paired | dict(zip(rows, (each for each in range(len(self._calls)) if each not in taken), strict=False))
 
     def _gain(self, row: int, column: int) -> float:
         """What the pairing goes by: what the pair earns, arguments that are or should be null left out."""

@@ -37,7 +37,7 @@ def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outsi
     critics = critics_of(expected, registry, arcade_compatible=options.arcade_compatible)
     pairings = CriticPairing(expected, critics, calls, registry, options, outside).lines()
     score, verdict, reason, numbers = _decide(expected, critics, calls, pairings, grading)
-    issues = findings(expected, calls, pairings, quantity_matters=options.fail_on_tool_call_quantity)
+    issues = findings(expected, calls, pairings, extras_matter=options.fail_on_tool_call_quantity, closed=True)
     return Grade("critics", score, verdict, reason, pairings, issues, numbers)
 
 
@@ -66,7 +66,9 @@ def _decide(
         score = min(max(score, 0.0), 1.0)
     slack = 0.0 if options.arcade_compatible else ROUNDING_SLACK
     numbers = {"earned": earned, "possible": possible}
-    return score, verdict_of(score, grading, slack), _summary(pairings), numbers
+    paired = any(line.expected_call is not None and line.call is not None for line in pairings)
+    reason = _summary(pairings) if possible or not paired else "nothing has a weight, so nothing counts"
+    return score, verdict_of(score, grading, slack), reason, numbers
 
 
 def _calls(number: int) -> str:
@@ -113,7 +115,10 @@ def _added_in_turn(amounts: Sequence[float]) -> float:
 def _summary(pairings: Sequence[CallPairing]) -> str:
     paired = [pairing for pairing in pairings if pairing.expected_call is not None and pairing.call is not None]
     judged = [verdict for pairing in paired for verdict in pairing.arguments if verdict.holds is not None]
-    parts = [f"{sum(verdict.holds is True for verdict in judged)} of {len(judged)} arguments right"] if judged else []
+    parts = []
+    if judged:
+        right = sum(verdict.holds is True for verdict in judged)
+        parts = [f"{right} of {len(judged)} argument{'' if len(judged) == 1 else 's'} right"]
     wrong_tools = sum(not pairing.same_tool for pairing in paired)
     if wrong_tools:
         parts.append(f"{_calls(wrong_tools)} of a wrong tool")

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from workbench.checks.equality import by_python
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
-from workbench.grading.arguments import judge_arguments
+from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.thresholds import verdict_of
 from workbench.suite.checks import Checks
+from workbench.suite.decimals import decimals
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
@@ -42,7 +43,7 @@ def grade_decision(
     score = total / len(items)
     # An item without an expected and an actual call is a refusal that was right: it counts, and there is no line of it.
     lines = tuple(line for line in items if line.expected_call is not None or line.call is not None)
-    issues = findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True, closed=True)
+    issues = findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
     numbers = {"items": float(len(items)), "total": total}
     return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
 
@@ -89,7 +90,8 @@ def judge_expected_arguments(
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
     """The share of expected arguments that are right, less half a share for each one too many, never below 0.
 
-    1 where arguments do not matter (`None`); where none are expected, 1 or 0.
+    1 where arguments do not matter (`None`); where none are expected, 1 or 0. The verdicts' scores add up to it, before
+    it is kept from falling below 0; where none are expected, to what is lost of the 1.
     """
     if checks is None:
         return 1.0, ()
@@ -97,10 +99,10 @@ def judge_expected_arguments(
         tool, checks, arguments, equal=by_python, outside=outside, shared=1.0, same_tool=same_tool
     )
     if not verdicts:
-        return (0.0 if arguments else 1.0), ()
+        return (0.0 if arguments else 1.0), unlisted_arguments(set(), arguments, 1 / (len(arguments) or 1))
     right = sum([verdict.holds is True for verdict in verdicts])
-    extra = len(arguments.keys() - checks.keys())
-    return max(0.0, (right - EXTRA_COST * extra) / len(verdicts)), verdicts
+    extra = unlisted_arguments(checks.keys(), arguments, EXTRA_COST / len(verdicts))
+    return max(0.0, (right - EXTRA_COST * len(extra)) / len(verdicts)), verdicts + extra
 
 
 def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
@@ -119,7 +121,7 @@ def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
             judged = judge_decision(wanted, True, record.tool, record.arguments, outside)
-            yield _line(index, index, judged, _outcome(judged.tool_name, judged.arguments))
+            yield _line(index, index, judged, _outcome(judged.tool_name, judged.arguments, judged.verdicts))
 
 
 def _line(expected_call: int | None, call: int | None, judged: Decision, outcome: str) -> CallPairing:
@@ -148,7 +150,7 @@ def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
         if step.tool is None:
             outcome = "right not to call" if first is None else "called where nothing should be"
         else:
-            outcome = "not called" if first is None else _outcome(parts["tool_name"], score)
+            outcome = "not called" if first is None else _outcome(parts["tool_name"], score, verdicts)
         yield _pairing(
             expected_call if step.tool else None,
             call if first else None,
@@ -173,10 +175,14 @@ def _pairing(
     return CallPairing(expected_call, call, same_tool, 0.0, 0.0, verdicts, credit, outcome, parts=parts)
 
 
-def _outcome(tool_name: float, arguments: float) -> str:
+def _outcome(tool_name: float, arguments: float, verdicts: tuple[ArgumentVerdict, ...]) -> str:
     if tool_name < 1:
         return "wrong tool"
-    return "right" if arguments == 1 else "right tool, wrong arguments" if arguments == 0 else "right tool, in part"
+    if arguments == 1:
+        return "right"
+    if all(verdict.holds for verdict in verdicts if verdict.listed):
+        return "right tool, too many arguments"
+    return "right tool, wrong arguments" if arguments == 0 else "right tool, in part"
 
 
 def _reason(items: list[CallPairing]) -> str:
@@ -184,9 +190,12 @@ def _reason(items: list[CallPairing]) -> str:
         (item,) = items
         if item.expected_call is None and item.call is None:
             return "no call expected, none made"
-        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {amount:.2f}" for part, amount in item.parts.items())
+        worst_first = sorted(item.parts.items(), key=lambda part: part[1])
+        return f"{item.outcome}: " + ", ".join(f"{_NAMES[part]} {decimals(amount)}" for part, amount in worst_first)
     counts = Counter([item.outcome for item in items])
-    return f"{len(items)} decisions: " + ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
+    wrong_first = sorted(counts.items(), key=lambda found: found[0] in _AS_EXPECTED)
+    return f"{len(items)} decisions: " + "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
 
 
+_AS_EXPECTED = ("right", "right not to call")
 _NAMES = {"should_call": "should call", "tool_name": "tool", "arguments": "arguments"}

@@ -13,19 +13,17 @@ from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import by_python
 from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
-from workbench.grading.assignment import best_pairing
+from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.findings import extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, IssueKind, Verdict
 from workbench.grading.requirements import missing_keywords
-from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
 from workbench.suite.checks import Check
+from workbench.suite.decimals import decimals
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Limits
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
-
-PASS_SCORE = 0.8
-"""The score from which a run passes, if no expected tool is missing; the published system has no option for it."""
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
 """What each dimension adds to the score. Latency is the fifth one and adds nothing."""
@@ -54,7 +52,7 @@ def grade_dimensions(
     if not expected:
         lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
         numbers = {"precision": 1.0, "recall": 1.0, "parameters": 1.0, "content": content, **latency}
-        reason = f"no call is expected{f', {found} of {keywords} keywords found' if keywords else ''}"
+        reason = f"the case asks for no calls{f', {found} of {keywords} keywords found' if keywords else ''}"
         complete = found == keywords
         score = 1.0 if complete else 0.5
         return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
@@ -68,9 +66,10 @@ def grade_dimensions(
     }
     score = sum(SHARES[name] * amount for name, amount in amounts.items())
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
-    reason = ", ".join(f"{name} {amount:.2f}" for name, amount in amounts.items())
+    worst_first = sorted(amounts.items(), key=lambda each: each[1])
+    reason = ", ".join(f"{name} {decimals(amount)}" for name, amount in worst_first)
     if missing:
-        reason += f"; not called: {', '.join(missing)}"
+        reason = f"not called: {', '.join(missing)}; {reason}"
     issues = tuple(_issues(expected, calls, pairings, wanted))
     verdict: Verdict = "passed" if passed else "failed"
     return Grade("dimensions", round(score, 3), verdict, reason, pairings, issues, amounts | latency)
@@ -104,19 +103,24 @@ def _paired(
         rows_of.setdefault(call.tool, []).append(row)
     lines: dict[int, CallPairing] = {}
     left = set(range(len(calls)))
+    known: dict[tuple[int, int], _Judged] = {}
+
+    def judged_on(row: int, column: int) -> _Judged:
+        judged = known.get((row, column))
+        if judged is None:
+            judged = known[row, column] = _judged(expected[row], calls[column], outside)
+        return judged
+
     for tool, rows in rows_of.items():
         columns = made.get(tool, [])[: len(rows)]
-        in_turn = {
-            (row, column): _judged(expected[row], calls[column], outside)
-            for row, column in zip(rows, columns, strict=False)
-        }
+        in_turn = {(row, column): judged_on(row, column) for row, column in zip(rows, columns, strict=False)}
         if len(columns) == len(rows) and (len(rows) == 1 or all(judged.score == 1 for judged in in_turn.values())):
             pairs = in_turn
+        elif len(rows) * len(columns) > MOST_PAIRS:
+            taken = pairs_in_turn(rows, columns, lambda row, column: judged_on(row, column).score)
+            pairs = {pair: known[pair] for pair in taken}
         else:
-            table = [
-                [in_turn.get((row, column)) or _judged(expected[row], calls[column], outside) for column in columns]
-                for row in rows
-            ]
+            table = [[judged_on(row, column) for column in columns] for row in rows]
             pairs = {(rows[row], columns[column]): table[row][column] for row, column in _best(table)}
         for (row, column), judged in pairs.items():
             lines[row] = _together(row, column, judged, calls[column].arguments)

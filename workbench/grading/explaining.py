@@ -60,6 +60,19 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
     )
 
 
+def reason_of(grade: Grade) -> str:
+    """Why the run would end as it does under a grade, in one line: the grader's reason, or what fails it whatever the
+    score is."""
+    deciding = [issue for issue in grade.issues if issue.decides]
+    if grade.verdict not in ("passed", "warned", "not applicable") or not deciding:
+        return grade.reason
+    first = deciding[0]
+    about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
+    others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
+    what = f"{first.kind}: {about}{others}"
+    return f"{what}; {grade.reason}" if grade.verdict == "not applicable" else what
+
+
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
     """The graders by what they would make of the run, the worst first; empty when they agree."""
     grades = tuple(grades)

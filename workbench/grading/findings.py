@@ -8,6 +8,7 @@ from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.thresholds import ROUNDING_SLACK
 from workbench.suite.by_identity import ByIdentity
+from workbench.suite.decimals import decimals
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.trajectory import CallRecord
 
@@ -17,39 +18,29 @@ def findings(
     calls: Sequence[CallRecord],
     pairings: Sequence[CallPairing],
     *,
-    quantity_matters: bool = False,
     extras_matter: bool = False,
     closed: bool = False,
 ) -> tuple[Issue, ...]:
     """The issues of a grade, each placed on the call, the expected call and the argument that it is about.
 
-    `quantity_matters`: a number of calls other than expected is an issue, and so is every extra call. `extras_matter`:
-    every extra call is, whatever their number. `closed`: so is every argument that its expected call does not list.
+    `extras_matter`: every extra call is an issue. `closed`: so is every argument that its expected call does not list,
+    and that no verdict is about.
     """
-    return tuple(_findings(expected, calls, pairings, quantity_matters, extras_matter, closed))
+    return tuple(_findings(expected, calls, pairings, extras_matter, closed))
 
 
 def _findings(
     expected: Sequence[ExpectedCall],
     calls: Sequence[CallRecord],
     pairings: Sequence[CallPairing],
-    quantity: bool,
     extras: bool,
     closed: bool,
 ) -> Iterator[Issue]:
     expected_elsewhere, called_elsewhere = _out_of_place(expected, calls, pairings)
-    if quantity and len(expected) != len(calls):
-        yield Issue(
-            "quantity",
-            "more calls than expected" if len(calls) > len(expected) else "fewer calls than expected",
-            expected=str(len(expected)),
-            got=str(len(calls)),
-        )
     for pairing in pairings:
         if pairing.expected_call is None:
-            if pairing.call is not None and (quantity or extras):
-                why = "more calls than expected" if quantity else "no expected call accounts for it"
-                yield extra_call(calls, pairing.call, why)
+            if pairing.call is not None and extras:
+                yield extra_call(calls, pairing.call, "no expected call accounts for it")
         elif pairing.call is None:
             yield missing_call(expected[pairing.expected_call], pairing.expected_call)
         elif not pairing.same_tool:
@@ -87,7 +78,9 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
             continue
         if verdict.given and verdict.argument in expected.forbidden_args:
             continue  # an issue under every grader, so one of the requirements
-        if not verdict.holds:
+        if not verdict.listed:
+            yield _unexpected(expected, record, pairing, verdict.argument)
+        elif not verdict.holds:
             shown = verdict.given or verdict.got is not None
             yield Issue(
                 "wrong argument" if shown else "missing argument",
@@ -102,7 +95,7 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
         else:
             yield Issue(
                 "partial credit",
-                f"holds, but earns {verdict.score:.2f} of {verdict.weight:.2f}",
+                f"holds, but earns {decimals(verdict.score)} of {decimals(verdict.weight)}",
                 tool=record.tool,
                 call=pairing.call,
                 expected_call=pairing.expected_call,
@@ -110,21 +103,23 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPa
                 expected=verdict.expected,
                 got=describe_value(verdict.got),
             )
-    if expected.args is None or not (closed or not expected.args):
-        return
-    if not record.arguments.keys() <= expected.args.keys():
-        for name, value in record.arguments.items():
-            if name in expected.args or name in expected.forbidden_args:
-                continue
-            yield Issue(
-                "unexpected argument",
-                "the expected call does not list it" if expected.args else "no arguments are expected",
-                tool=record.tool,
-                call=pairing.call,
-                expected_call=pairing.expected_call,
-                argument=name,
-                got=describe_value(value),
-            )
+    if closed and expected.args is not None and not record.arguments.keys() <= expected.args.keys():
+        named = {*expected.args, *expected.forbidden_args, *(verdict.argument for verdict in pairing.arguments)}
+        for name in record.arguments:
+            if name not in named:
+                yield _unexpected(expected, record, pairing, name)
+
+
+def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, argument: str) -> Issue:
+    return Issue(
+        "unexpected argument",
+        "the expected call does not list it" if expected.args else "no arguments are expected",
+        tool=record.tool,
+        call=pairing.call,
+        expected_call=pairing.expected_call,
+        argument=argument,
+        got=describe_value(record.arguments[argument]),
+    )
 
 
 def missing_call(expected: ExpectedCall, index: int) -> Issue:
@@ -159,5 +154,5 @@ def _call_text(record: CallRecord) -> str:
     return cut(f"{record.tool}({arguments})")
 
 
-describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text, most=256)
+describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text)
 """An actual call in one line."""

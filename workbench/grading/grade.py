@@ -29,7 +29,7 @@ IssueKind = Literal[
     "wrong tool",
     "missing call",
     "extra call",
-    "quantity",
+    "quantity",  # only in older recordings: the calls that are missing or extra say it
     "wrong argument",
     "missing argument",
     "partial credit",
@@ -72,7 +72,8 @@ class ArgumentVerdict(NamedTuple):
     """What one check said of one argument of a paired call.
 
     `holds` is `None` when the argument was recorded but not judged. `score` is in 0..`weight` (unclamped with
-    `arcade_compatible`); `counted` is false when the weight is left out of the denominator.
+    `arcade_compatible`); `counted` is false when the weight is left out of the denominator. An argument that the
+    expected call does not list and that costs something is not `listed`: it has no weight, and a score of 0 or below.
     """
 
     argument: str
@@ -84,6 +85,7 @@ class ArgumentVerdict(NamedTuple):
     given: bool
     why: str
     counted: bool = True
+    listed: bool = True
 
 
 class CallPairing(NamedTuple):

@@ -13,6 +13,7 @@ def paired_in_turn(members: Sequence[int], calls: Iterable[int], fits: Callable[
     asked only as far as that needs.
     """
     call_of: dict[int, int] = {}
+    settled: set[int] = set()
     for call in calls:
         if len(call_of) == len(members):
             break
@@ -20,12 +21,21 @@ def paired_in_turn(members: Sequence[int], calls: Iterable[int], fits: Callable[
         if free is not None:
             call_of[free] = call
         elif call_of:
-            _enlarge(call_of, call, members, fits)
+            _enlarge(call_of, call, [member for member in members if member not in settled], fits, settled)
     return call_of
 
 
-def _enlarge(call_of: dict[int, int], call: int, members: Sequence[int], fits: Callable[[int, int], bool]) -> None:
-    """Give the call to a member along a shortest augmenting path, if there is one."""
+def _enlarge(
+    call_of: dict[int, int],
+    call: int,
+    members: Sequence[int],
+    fits: Callable[[int, int], bool],
+    settled: set[int],
+) -> None:
+    """Give the call to a member along a shortest augmenting path, if there is one.
+
+    Where there is none, no path leads on from any member that was reached, nor will one ever: they are `settled`.
+    """
     offered: dict[int, int] = {}
     seeking = [call]
     for seeker in seeking:
@@ -38,6 +48,7 @@ def _enlarge(call_of: dict[int, int], call: int, members: Sequence[int], fits: C
             else:
                 _pass_on(call_of, member, offered, call)
                 return
+    settled.update(offered)
 
 
 def _pass_on(call_of: dict[int, int], member: int, offered: dict[int, int], call: int) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workbench.grading.dimensions import PASS_SCORE, SHARES
+from workbench.grading.decision import EXTRA_COST
+from workbench.grading.dimensions import SHARES
 from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term, figure
 from workbench.grading.grade import CallPairing, Grade
+from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
 from workbench.suite.settings import Grading
 
 
@@ -16,12 +19,15 @@ class Account:
     """What one line of a grade's pairing was worth.
 
     `formula` is how its credit came about, `share` what the line adds to the score, `most` what it could have added.
-    An extra call has a `share` and a `most` of 0 where it neither adds nor takes anything.
+    An extra call has a `share` and a `most` of 0 where it neither adds nor takes anything. Both are `None` under
+    `dimensions`, which adds up no lines: there the credit is the line's parameter score. `arguments` is how the part
+    of the arguments came about, where some were given that nobody expects.
     """
 
     formula: Term | None
-    share: float
-    most: float
+    share: float | None
+    most: float | None
+    arguments: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +82,16 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
         "An expected call without a partner counts for nothing."
         if options.arcade_compatible
         else "An expected call without a partner earns nothing of its full weight.",
-        "An extra call earns nothing and costs nothing.",
+        "fail_on_tool_call_quantity: more or fewer calls than expected score 0 at once."
+        if options.fail_on_tool_call_quantity
+        else "An extra call earns nothing and costs nothing.",
     ]
-    if options.fail_on_tool_call_quantity:
-        more.append("fail_on_tool_call_quantity: more or fewer calls than expected score 0 at once.")
     if options.fail_on_tool_selection:
         more.append("fail_on_tool_selection: other tools than the expected ones score 0 at once.")
     return Reading(
         quotient if options.arcade_compatible else Clamped(quotient),
         shortcut,
-        _thresholds(grade, grading) if grade.numbers else "The thresholds are not asked",
+        _thresholds(grade, grading) if grade.numbers else "The thresholds play no part",
         tuple(more),
         tuple(_critics_account(line, grade, grading) for line in grade.pairings),
     )
@@ -144,10 +150,21 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
         _thresholds(grade, grading),
         tuple(more),
         tuple(
-            Account(_mean_of_parts(line), line.credit / items, 1 / items) if items else None for line in grade.pairings
+            Account(_mean_of_parts(line), line.credit / items, 1 / items, _less_unlisted(line)) if items else None
+            for line in grade.pairings
         ),
         f"mean of {what} over all {'steps' if chain else 'calls'}",
     )
+
+
+def _less_unlisted(line: CallPairing) -> Term | None:
+    """The part of the arguments, where some are too many."""
+    listed = [verdict for verdict in line.arguments if verdict.listed]
+    unlisted = len(line.arguments) - len(listed)
+    if not listed or not unlisted:
+        return None
+    right = Amount(sum(verdict.holds is True for verdict in listed))
+    return Clamped(Quotient(Difference(right, Product(Amount(EXTRA_COST), Amount(unlisted))), Amount(len(listed))))
 
 
 def _mean_of_parts(line: CallPairing) -> Term:
@@ -204,11 +221,11 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
 
 def _trajectory(grade: Grade, grading: Grading) -> Reading:
     total = grade.numbers.get("total", 0.0)
-    met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} met"
+    met = f"{figure(grade.numbers.get('matched', 0.0))} of {figure(total)} are"
     return Reading(
         Quotient(_number(grade, "matched", "expectations met"), _number(grade, "total", "expectations")),
         "" if total else "nothing is asked for, so the score is 1",
-        f"All expectations must be met: {met}" if total else "All expectations are met",
+        f"All expectations must be met; {met}" if total else "All expectations are met",
         (
             "Ordered expectations look for a call behind that of the one before; one that finds none leaves the place "
             "where the next one looks.",
@@ -242,7 +259,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
 
 def _dimensions(grade: Grade, grading: Grading) -> Reading:
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
-    expected, made = _expected(grade), _made(grade)
+    expected = _expected(grade)
     numbers = grade.numbers
     none_allowed = not expected and bool(numbers) and numbers["precision"] == 0
     shortcut = ""
@@ -250,11 +267,11 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
         found_all = "every keyword is in the answer" if numbers["content"] == 1 else "a keyword is missing"
         shortcut = "calls were made where none may be: 0"
         if not none_allowed:
-            shortcut = f"no call is expected and {found_all}: {figure(grade.score or 0.0)}"
+            shortcut = f"the case asks for no calls, and {found_all}: {figure(grade.score or 0.0)}"
     return Reading(
         Rounded(Sum(shares)),
         shortcut,
-        "The pass mark is not asked" if shortcut else _pass_mark(grade),
+        "The pass mark plays no part" if shortcut else _pass_mark(grade),
         (
             "Precision: the share of the calls whose tool is expected. Recall: the share of the expected calls that "
             "were made.",
@@ -264,7 +281,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
             "Content: the share of the keywords (response_contains) in the final answer.",
             "Latency is told beside the score, and adds nothing to it.",
         ),
-        tuple(_dimensions_account(line, expected, made) for line in grade.pairings),
+        tuple(_dimensions_account(line) for line in grade.pairings),
     )
 
 
@@ -272,21 +289,20 @@ def _pass_mark(grade: Grade) -> str:
     score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
     if grade.verdict == "passed":
         return f"{score} reaches {mark}, and no expected call is missing: passed"
-    if any(line.expected_call is not None and line.call is None for line in grade.pairings):
-        return f"{score}, and an expected call is missing: failed"
-    return f"{score}, before it is rounded, is below {mark}: failed"
+    reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
+    missing = any(line.expected_call is not None and line.call is None for line in grade.pairings)
+    if reached:
+        return f"{score} reaches {mark}, but an expected call is missing: failed"
+    below = f"{score} is below {mark}" + (" before it is rounded" if score == mark else "")
+    return f"{below}, and an expected call is missing: failed" if missing else f"{below}: failed"
 
 
-def _dimensions_account(line: CallPairing, expected: int, made: int) -> Account | None:
-    """Of the score without content, and without precision where no call was made."""
-    if not expected:
-        return None
-    precision = SHARES["precision"] / made if line.call is not None else 0.0
+def _dimensions_account(line: CallPairing) -> Account | None:
+    """Of an expected call the mean of what its arguments are worth, where a call was made."""
     if line.expected_call is None:
-        return Account(None, 0.0 if line.outcome == "unexpected" else precision, precision)
-    recall, parameters = SHARES["recall"] / expected, SHARES["parameters"] / expected
-    earned = precision + recall + parameters * line.credit if line.call is not None else 0.0
-    return Account(Amount(line.credit), earned, precision + recall + parameters)
+        return None
+    worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
+    return Account(Quotient(Sum(worth), Amount(len(worth))) if worth else Amount(line.credit), None, None)
 
 
 READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {

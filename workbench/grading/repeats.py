@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
-from workbench.grading.thresholds import ROUNDING_SLACK, verdict_of
+from workbench.grading.means import mean
+from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK, verdict_of
 from workbench.suite.model import RepeatRule
 
 
@@ -91,7 +92,7 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
         broken = min(runs, key=lambda run: _BROKEN_OFF.index(run.status))
         return CaseResult(runs, rule, broken.status, None, None, broken.error, ())
     scores = [run.score for run in graded if run.score is not None]
-    score = _mean(scores) if scores else None
+    score = mean(scores) if scores else None
     status = _RULES[rule](graded, score)
     arguments = tuple(_argument_statistics([run.grade for run in graded if run.grade])) if len(graded) > 1 else ()
     deviation = _deviation(scores) if scores else None
@@ -106,12 +107,17 @@ def _by_last(runs: Sequence[RunResult], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[RunResult], score: float | None) -> Status:
-    """The thresholds on the mean. What fails a run beside its score, a mean cannot hold: it fails the case."""
+    """What passes a single run, on the mean: the thresholds, or the grader's own rule where it has one. What fails a
+    run beside its score, a mean cannot hold: it fails the case."""
     if any(_broken_requirement(run) for run in runs):
         return "failed"
     if score is None:
         return "passed"
     grading = runs[-1].grading
+    if grading.by == "trajectory":
+        return "passed" if score >= 1 - ROUNDING_SLACK else "failed"
+    if grading.by == "dimensions":
+        return "passed" if score >= PASS_SCORE - ROUNDING_SLACK and not any(map(_tool_missing, runs)) else "failed"
     as_published = grading.by == "critics" and grading.critics.arcade_compatible
     return verdict_of(score, grading, 0.0 if as_published else ROUNDING_SLACK)
 
@@ -136,6 +142,10 @@ def _broken_requirement(run: RunResult) -> str | None:
     return next((f"{issue.kind}: {issue.why}" for issue in issues if issue.decides), None)
 
 
+def _tool_missing(run: RunResult) -> bool:
+    return run.grade is not None and run.grade.numbers.get("recall", 1.0) < 1
+
+
 def _reason(rule: RepeatRule, status: Status, graded: Sequence[RunResult]) -> str | None:
     reasons = [_reason_of(run) for run in graded]
     if rule == "last":
@@ -153,18 +163,18 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
     by_run = [_earned(grade) for grade in grades]
     for argument in dict.fromkeys(name for earned in by_run for name in earned):
         pairs = [earned.get(argument, [(0.0, 0.0)]) for earned in by_run]
-        scores = [_mean([score for score, _ in run]) for run in pairs]
-        weights = [_mean([weight for _, weight in run]) for run in pairs]
+        scores = [mean([score for score, _ in run]) for run in pairs]
+        weights = [mean([weight for _, weight in run]) for run in pairs]
         shares = [score / weight if weight else 0.0 for score, weight in zip(scores, weights, strict=True)]
         yield ArgumentStatistics(
             argument,
             tuple(scores),
-            _mean(scores),
+            mean(scores),
             _deviation(scores),
             tuple(shares),
-            _mean(shares),
+            mean(shares),
             _deviation(shares),
-            _mean([weight for weight in weights if weight] or [0.0]),
+            mean([weight for weight in weights if weight] or [0.0]),
         )
 
 
@@ -174,7 +184,8 @@ def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
     for pairing in grade.pairings if grade.numbers else ():
         if pairing.call is not None:
             for verdict in pairing.arguments:
-                earned.setdefault(verdict.argument, []).append(_share(verdict))
+                if verdict.listed:
+                    earned.setdefault(verdict.argument, []).append(_share(verdict))
     return earned
 
 
@@ -185,14 +196,9 @@ def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
     return verdict.score, verdict.weight
 
 
-def _mean(values: Sequence[float]) -> float:
-    try:
-        return math.fsum(values) / len(values)
-    except OverflowError:
-        return math.fsum(value / len(values) for value in values)
-
-
 def _deviation(values: Sequence[float]) -> float:
     """Of a population; infinite where a value is."""
-    mean = _mean(values)
-    return math.hypot(*(value - mean for value in values)) / math.sqrt(len(values)) if math.isfinite(mean) else math.inf
+    centre = mean(values)
+    if not math.isfinite(centre):
+        return math.inf
+    return math.hypot(*(value - centre for value in values)) / math.sqrt(len(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
 from workbench.checks.describe import cut, describe, describe_value
@@ -48,7 +49,7 @@ def requirement_issues(
         issues += _forbidden_arguments(expected, trajectory.calls, pairings, decides=decides)
     why = why_unexpected(case)
     if why is not None and "extra_calls" not in scored:
-        issues += _extra_calls(why, trajectory.calls, pairings, forbidden)
+        issues += _extra_calls(why, () if case.expect_no_calls else expected, trajectory.calls, pairings, forbidden)
     if case.response_contains:
         issues += _keyword_issues(case, trajectory.final_answer, decides="response_contains" not in scored)
     issues += issues_of_any_grader(case, limits, trajectory, outside) if of_any_grader is None else of_any_grader
@@ -132,12 +133,25 @@ def _forbidden_arguments(
 
 
 def _extra_calls(
-    why: str, calls: Sequence[CallRecord], pairings: Sequence[CallPairing], forbidden: Container[int | None]
+    why: str,
+    expected: Sequence[ExpectedCall],
+    calls: Sequence[CallRecord],
+    pairings: Sequence[CallPairing],
+    forbidden: Container[int | None],
 ) -> Iterator[Issue]:
-    """Calls that no expectation accounts for, where those are wrong; a forbidden call is not also an extra one."""
-    accounted = {pairing.call for pairing in pairings if pairing.expected_call is not None and pairing.same_tool}
-    for index in range(len(calls)):
-        if index not in accounted and index not in forbidden:
+    """Calls that no expectation accounts for, where those are wrong; a forbidden call is not also an extra one.
+
+    A call that is only out of its place is accounted for by the expected call of its tool that has no other.
+    """
+    met = {pairing.expected_call: pairing.call for pairing in pairings if pairing.same_tool}
+    accounted = {call for row, call in met.items() if row is not None}
+    elsewhere = Counter([call.tool for row, call in enumerate(expected) if row not in met])
+    for index, record in enumerate(calls):
+        if index in accounted or index in forbidden:
+            continue
+        if elsewhere[record.tool]:
+            elsewhere[record.tool] -= 1
+        else:
             yield extra_call(calls, index, why, decides=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.checks.equality import EqualsRule, by_json, by_python
 from workbench.checks.errors import CheckError
@@ -69,7 +69,8 @@ def grade_run(
     asked first.
     """
     settings = settings_of(suite, case)
-    outside = Outside(outside.call_python, outside.judge, {})
+    if outside.said is None:
+        outside = replace(outside, said={})
     run = _Graded(case, settings, trajectory, outside, issues_of_any_grader(case, settings.limits, trajectory, outside))
     deciding = settings.grading.by
     first = run.by(deciding)

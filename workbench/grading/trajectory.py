@@ -13,7 +13,8 @@ from workbench.checks.canonical import canonical, canonical_check, canonical_tex
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
-from workbench.grading.assignment import best_pairing
+from workbench.grading.arguments import unlisted_arguments
+from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.errors import GradingError
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
@@ -60,7 +61,7 @@ class _Reading:
         self._called_tools = [canonical_text(record.tool) for record in calls]
         self._outside = outside
         self._verdicts: dict[tuple[int, int], _Said] = {}
-        self._fitting: dict[tuple[int, int], bool] = {}
+        self._fitting = [bytearray(len(calls)) for _ in self._expected]
 
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
@@ -69,10 +70,10 @@ class _Reading:
             for prohibition in case.disallowed
         ]
         self._why_unexpected = why_unexpected(case)
-        self._unexpected: list[int] = []
+        self._unexpected: dict[int, None] = {}
         if self._why_unexpected is not None:
             accounted = {*self._call_of.values(), *(call for offenders in self._offenders for call in offenders)}
-            self._unexpected = [call for call in range(len(calls)) if call not in accounted]
+            self._unexpected = {call: None for call in range(len(calls)) if call not in accounted}
 
     def grade(self) -> Grade:
         """Everything that was found, as a grade."""
@@ -130,12 +131,13 @@ class _Reading:
         """Whether the call meets the expectation."""
         if not self._same_tool(expected, call):
             return False
-        known = self._fitting.get((expected, call))
-        if known is None:
-            said = self._verdicts[expected, call] = {}
-            known = _meets(self._expected[expected], self._calls[call], said, self._outside)
-            self._fitting[expected, call] = known
-        return known
+        known = self._fitting[expected]
+        if not known[call]:
+            said: _Said = {}
+            known[call] = _FITS if _meets(self._expected[expected], self._calls[call], said, self._outside) else _FAILS
+            if known[call] == _FITS or self._wanted[expected].asks_outside:
+                self._verdicts[expected, call] = said
+        return known[call] == _FITS
 
     def _same_tool(self, expected: int, call: int) -> bool:
         return self._wanted[expected].tool == self._called_tools[call]
@@ -167,25 +169,33 @@ class _Reading:
         if not unmet:
             return {}
         met = {*self._call_of.values(), *early.values()}
-        left = [call for call in range(len(self._calls)) if call not in met]
-        gains = [[self._nearness(index, call) for call in left] for index in unmet]
-        return {unmet[row]: left[column] for row, column in best_pairing(gains) if gains[row][column]}
+        left: dict[str, list[int]] = {}
+        for call, tool in enumerate(self._called_tools):
+            if call not in met:
+                left.setdefault(tool, []).append(call)
+        nearest: dict[int, int] = {}
+        for tool in dict.fromkeys(self._wanted[index].tool for index in unmet):
+            rows, columns = [index for index in unmet if self._wanted[index].tool == tool], left.get(tool, [])
+            if len(rows) * len(columns) > MOST_PAIRS:
+                nearest |= pairs_in_turn(rows, columns, self._nearness)
+            elif columns:
+                gains = [[self._nearness(index, call) for call in columns] for index in rows]
+                nearest |= {rows[row]: columns[column] for row, column in best_pairing(gains)}
+        return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:
         """As `_fits`, where only the place was wrong: nobody outside is asked for the sake of what is shown."""
         if not self._same_tool(expected, call):
             return False
-        known = self._fitting.get((expected, call))
-        if known is not None:
-            return known
+        known = self._fitting[expected][call]
+        if known:
+            return known == _FITS
         try:
             return _meets(self._expected[expected], self._calls[call], {}, NOTHING_OUTSIDE)
         except CheckError:
             return True
 
     def _nearness(self, expected: int, call: int) -> int:
-        if not self._same_tool(expected, call):
-            return 0
         said = (self._said(expected, call, asked) for asked in self._wanted[expected].checks)
         return 1 + sum(verdict is not None and verdict.holds for verdict in said)
 
@@ -202,6 +212,8 @@ class _Reading:
         for name in self._expected[expected].forbidden_args:
             if name in arguments:
                 shown.append(_shown(name, _FORBIDDEN, "not to be given", arguments))
+        if self._expected[expected].args == {}:
+            shown += unlisted_arguments({*self._expected[expected].forbidden_args}, arguments)
         return tuple(shown)
 
     def _said(self, expected: int, call: int, asked: _Asked) -> CheckVerdict | None:
@@ -232,7 +244,7 @@ class _Reading:
 
     def _issues(self, lines: Sequence[CallPairing]) -> Iterator[Issue]:
         in_place = [line for line in lines if line.outcome != _WRONG_ORDER]
-        yield from findings(self._expected, self._calls, in_place, quantity_matters=False)
+        yield from findings(self._expected, self._calls, in_place)
         for line in lines:
             if line.call is None:
                 continue
@@ -246,8 +258,8 @@ class _Reading:
                     tool=record.tool,
                     call=line.call,
                     expected_call=line.expected_call,
-                    expected=describe_expected(self._expected[line.expected_call]),
-                    got=describe_call(record),
+                    expected=f"{describe_expected(self._expected[line.expected_call])} later",
+                    got=f"{describe_call(record)} too early",
                 )
         for call in self._unexpected:
             yield extra_call(self._calls, call, self._why_unexpected or "", decides=True)
@@ -256,6 +268,9 @@ class _Reading:
 _Arguments = Mapping[str, JsonValue]
 _Said = dict[str, CheckVerdict | None]
 """What the checks of a call said, by argument."""
+
+_FAILS, _FITS = 1, 2
+"""What is noted of an expectation and a call, which is 0 before they are held against each other."""
 
 _WRONG_ORDER = "wrong order"
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
@@ -269,7 +284,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
     counts = Counter(line.outcome for line in lines)
     broken = len({line.prohibition for line in lines if line.outcome == "broken"})
     parts = [f"{matched} of {total} met"]
-    if counts["unmet"]:
+    if counts["unmet"] and counts["unmet"] != total - matched:
         parts.append(f"{counts['unmet']} unmet")
     if counts[_WRONG_ORDER]:
         parts.append(f"{counts[_WRONG_ORDER]} in the wrong order")
@@ -298,6 +313,7 @@ class _Wanted:
     tool: str
     checks: tuple[_Asked, ...]
     in_turn: tuple[_Asked, ...]
+    asks_outside: bool
 
 
 def _made_ready(expected: ExpectedCall) -> _Wanted:
@@ -306,7 +322,8 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
         for name, check in (expected.args or {}).items()
     )
     in_turn = sorted(checks, key=lambda asked: (isinstance(asked.check, Judged), isinstance(asked.check, PythonCheck)))
-    return _Wanted(canonical_text(expected.tool), checks, tuple(in_turn))
+    asks_outside = any(isinstance(asked.check, Judged | PythonCheck) for asked in checks)
+    return _Wanted(canonical_text(expected.tool), checks, tuple(in_turn), asks_outside)
 
 
 _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)

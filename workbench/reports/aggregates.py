@@ -9,8 +9,9 @@ from pydantic import Field
 from workbench.analysis.aggregates import AggregateGate, AggregateResult
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import Finite, ReportModel
-from workbench.reports.values import counted
+from workbench.reports.values import counted, reached_text
 from workbench.reports.visible import one_line
+from workbench.suite.decimals import decimals
 from workbench.suite.model import Statistic
 
 
@@ -52,15 +53,18 @@ def aggregate_lines(
         subject = one_line(f"{result.name} of {suite}: {result.of}{tags}")
         said = ", ".join(f"{name} {_number(value)}" for name, value in result.statistics.items())
         yield f"{subject}, {counted(result.count, 'run')}{': ' if said else ''}{said}"
-        yield from (_gate_line(gate, paint) for gate in result.gates)
+        yield from (_gate_line(gate, result.count, paint) for gate in result.gates)
 
 
-def _gate_line(gate: AggregateGate, paint: Paint) -> str:
-    reached = "unknown, for there was no value" if gate.reached is None else _number(gate.reached)
+def _gate_line(gate: AggregateGate, count: int, paint: Paint) -> str:
+    if gate.reached is None:
+        reached = f"unknown, for there was {'but one value' if count == 1 else 'no value'}"
+    else:
+        reached = reached_text(gate.reached, gate.threshold)
     demand = "above" if gate.strictly else "at least"
     verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-    return f"  {gate.statistic} {reached}, {demand} {gate.threshold:g} demanded: {verdict}"
+    return f"  {gate.statistic} {reached}, {demand} {gate.threshold:.12g} demanded: {verdict}"
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else decimals(value, 3)

@@ -15,6 +15,7 @@ from workbench.reports.report_model import Finite, ReportModel
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import counted, score_text
 from workbench.reports.visible import one_line
+from workbench.suite.decimals import decimals
 from workbench.suite.model import RepeatRule
 
 DISAGREE = "≠"
@@ -75,7 +76,7 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
     if graded:
         said.append(f"{case.good}/{graded} passed or warned")
     if case.score is not None and case.deviation is not None:
-        said.append(f"mean {case.score:.2f} ± {case.deviation:.2f}")
+        said.append(f"mean {decimals(case.score)} ± {decimals(case.deviation)}")
     if graded < len(case.runs):
         said.append(f"{len(case.runs) - graded} not graded")
     yield f"    {paint(' · '.join(said), case.status)}"
@@ -84,7 +85,8 @@ def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> It
 
 
 def _argument_text(statistics: ArgumentStatistics) -> str:
-    return one_line(f"{statistics.argument} {statistics.mean_normalised:.2f} ± {statistics.normalised_deviation:.2f}")
+    mean, deviation = decimals(statistics.mean_normalised), decimals(statistics.normalised_deviation)
+    return one_line(f"{statistics.argument} {mean} ± {deviation}")
 
 
 def grades_line(grades: Sequence[Grade]) -> str:

@@ -34,14 +34,18 @@ def failure_lines(failures: Failures, paint: Paint, *, with_advice: bool = True)
         yield f"  {paint(f'{group.cause:{_CAUSE_WIDTH}}', 'bad')}  {often(group)}{one_line(concerned)}"
         if with_advice:
             yield paint(f"      → {one_line(group.advice)}", "quiet")
-    if mixed_up := failures.confusion.mixed_up[:MIXED_UP_MAX]:
-        yield "  expected and called: " + ", ".join(f"{pair_text(pair)} {count}×" for pair, count in mixed_up)
+    if mixed_up := failures.confusion.mixed_up:
+        said = ", ".join(f"{pair_text(pair)} {count}×" for pair, count in mixed_up[:MIXED_UP_MAX])
+        more = len(mixed_up) - MIXED_UP_MAX
+        yield f"  expected and called: {said}" + (f", and {counted(more, 'other')}" if more > 0 else "")
 
 
 def often(group: CauseGroup) -> str:
-    """`3 runs, the main cause of 2`."""
+    """`3 runs, the main cause of 2`, `2 runs, beside another cause`."""
     runs = counted(len(group.runs), "run")
-    return runs if group.main == len(group.runs) else f"{runs}, the main cause of {group.main or 'none'}"
+    if group.main == len(group.runs):
+        return runs
+    return f"{runs}, the main cause of {group.main}" if group.main else f"{runs}, beside another cause"
 
 
 def concerned_text(group: CauseGroup, most: int) -> str:

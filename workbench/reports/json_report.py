@@ -129,6 +129,7 @@ class ArgumentReport(ReportModel):
     got: JsonValue
     given: bool
     why: str
+    listed: bool = Field(True, description="false for an argument that the expected call does not list")
 
 
 class PairingReport(ReportModel):

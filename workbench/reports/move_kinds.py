@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.grading.grade import RunResult
-from workbench.reports.values import score_text
+from workbench.reports.values import counted, score_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,21 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_said(moves: Iterable[Move]) -> str:
-    """What moved, the most frequent first: `12 passed → failed, 3 scores higher`; a single score with its numbers:
-    `score 0.85 → 0.92`. Empty when nothing moved."""
+    """What moved, the most frequent first: `15 runs: 12 passed → failed, 3 scores higher`, of a single kind `4 runs of
+    2 cases: failed → warned`; a single score with its numbers: `score 0.85 → 0.92`. Empty when nothing moved."""
     moved = [each for each in moves if each.moved]
-    kinds = Counter(_kind(each) for each in moved)
+    if not moved:
+        return ""
     if len(moved) == 1 and (numbers := _numbers(moved[0])):
         return numbers
-    return ", ".join(f"{count} {kind if count == 1 else _MANY.get(kind, kind)}" for kind, count in kinds.most_common())
+    cases = len({(each.after.suite, each.after.case_id) for each in moved})
+    of_cases = f" of {counted(cases, 'case')}" if cases < len(moved) else ""
+    kinds = Counter(map(_kind, moved)).most_common()
+    said = [f"{count:,} {_MANY.get(kind, kind) if count > 1 else kind}" for kind, count in kinds]
+    return f"{counted(len(moved), 'run')}{of_cases}: {kinds[0][0] if len(kinds) == 1 else ', '.join(said)}"
 
 
-_MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "there now")}
+_MANY = {f"score {way}": f"scores {way}" for way in ("higher", "lower", "gone", "new")}
 
 
 def _kind(move: Move) -> str:
@@ -48,7 +53,7 @@ def _kind(move: Move) -> str:
     if before is None or before.status != after.status:
         return f"{before.status if before is not None else 'not graded'} → {after.status}"
     if before.score is None or after.score is None:
-        return "score gone" if after.score is None else "score there now"
+        return "score gone" if after.score is None else "score new"
     return "score higher" if after.score > before.score else "score lower"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 
 def _bounded(score: object) -> object:
@@ -16,7 +16,12 @@ Finite = Annotated[float, BeforeValidator(_bounded)]
 """A score; with `arcade_compatible` one can be infinitely bad, which JSON cannot say."""
 
 
-class ReportModel(BaseModel):
-    """Immutable, and exactly what the schema says; made from the program's own data classes where the names agree."""
+def _open(schema: dict[str, JsonValue]) -> None:
+    schema.pop("additionalProperties", None)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
+
+class ReportModel(BaseModel):
+    """Immutable; made from the program's own data classes where the names agree. Its schema allows further keys, for
+    later reports may have them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, json_schema_extra=_open)

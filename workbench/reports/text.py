@@ -20,8 +20,9 @@ from workbench.reports.judgements import judgement_text, judging_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, milliseconds, score_text, tokens_text
+from workbench.reports.values import cost_text, counted, milliseconds, reached_text, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
+from workbench.suite.decimals import decimals
 
 Amount = Literal["little", "normal", "much"]
 
@@ -88,9 +89,10 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
     yield f"{lead}{counted(totals.runs, 'run')}: {', '.join(said)}"
     facts = []
     if totals.mean_score is not None:
-        facts.append(f"mean score {totals.mean_score:.3f}")
+        facts.append(f"mean score {decimals(totals.mean_score, 3)}")
     if totals.pass_rate is not None:
-        facts.append(f"pass rate {totals.pass_rate:.1%}")
+        with_warned = " with the warned" if totals.warned else ""
+        facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}%{with_warned}")
     if facts:
         yield paint(f"  {' · '.join(facts)}", "quiet")
     if totals.latency is not None:
@@ -196,6 +198,6 @@ def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
 
 def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:
     subject = "--min-score" if gate.suite is None else f"gate of {one_line(suite_names.get(gate.suite, gate.suite))}"
-    reached = "unknown, for nothing was graded" if gate.reached is None else f"{gate.reached:.3f}"
+    reached = "unknown, for nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
     verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-    return f"{subject}: {gate.measure} {reached}, {gate.minimum:g} demanded: {verdict}"
+    return f"{subject}: {gate.measure} {reached}, {gate.minimum:.12g} demanded: {verdict}"

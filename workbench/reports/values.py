@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from workbench.reports.visible import one_line
+from workbench.suite.decimals import decimals
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, Usage
 
@@ -33,8 +34,17 @@ def result_text(content: str) -> str:
 
 
 def score_text(score: float | None) -> str:
-    """A score with two decimals; `n/a` where a grader does not apply."""
-    return "n/a" if score is None else f"{score:.2f}"
+    """A score with two decimals, `1.00` only when it is 1; `n/a` where a grader does not apply."""
+    return "n/a" if score is None else decimals(score)
+
+
+def reached_text(reached: float, demanded: float) -> str:
+    """What was reached of what was demanded, with three decimals, or with as many as tell the two apart."""
+    for digits in range(3, 10):
+        text = decimals(reached, digits)
+        if (float(text) < demanded, float(text) > demanded) == (reached < demanded, reached > demanded):
+            return text
+    return decimals(reached, 3)
 
 
 def milliseconds(value: float) -> str:
@@ -70,5 +80,5 @@ def progress_text(progress: ExecutionProgress) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`no runs`, `1 run`, `2 runs`."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    """`no runs`, `1 run`, `2,000 runs`."""
+    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -10,22 +11,21 @@ _Answer = TypeVar("_Answer")
 
 
 class ByIdentity(Generic[_Subject, _Answer]):
-    """A function that remembers what it answered about an object, which must never change.
+    """A function that remembers what it answered about an object, which must never change, for as long as that lives.
 
     It goes by which object it is, not by what that holds: to compare or hash a document takes longer than to answer.
-    At `most` so many answers are kept, with their objects, and then forgotten all at once.
+    Nothing is kept alive by it, so an answer must not hold its own subject.
     """
 
-    def __init__(self, answer: Callable[[_Subject], _Answer], most: int = 1024) -> None:
+    def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
         self._answer = answer
-        self._most = most
-        # With its subject kept, an id cannot become that of another object.
-        self._known: dict[int, tuple[_Subject, _Answer]] = {}
+        # An answer is forgotten before another object can get the id of its subject.
+        self._known: dict[int, tuple[_Answer, weakref.ref[_Subject]]] = {}
 
     def __call__(self, subject: _Subject) -> _Answer:
-        known = self._known.get(id(subject))
+        identity = id(subject)
+        known = self._known.get(identity)
         if known is None:
-            if len(self._known) >= self._most:
-                self._known.clear()
-            known = self._known[id(subject)] = (subject, self._answer(subject))
-        return known[1]
+            gone = weakref.ref(subject, lambda _: self._known.pop(identity, None))
+            known = self._known[identity] = (self._answer(subject), gone)
+        return known[0]

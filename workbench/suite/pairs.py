@@ -46,7 +46,7 @@ def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item |
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
             return None
-        case TomlkitTable(), dict(), dict():
+        case TomlkitTable(), dict(), dict() if new:  # dotted keys, of which nothing would be left to say it is empty
             _edit_table(item, old, new)
             return None
         case InlineTable(), dict(), dict() if old.keys() == new.keys():

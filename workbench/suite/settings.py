@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -65,11 +66,13 @@ _Target = TypeVar("_Target", bound=BaseModel)
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
-    """Merge a case's settings into its suite's; for the same two objects the answer is the same object."""
+    """Merge a case's settings into its suite's; for the same two objects, while they live, it is the same object."""
     return _settings_under(suite)(case)
 
 
-def _merged_settings(suite: Suite, case: Case) -> CaseSettings:
+def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
+    suite = held()
+    assert suite is not None
     return CaseSettings(
         system=case.system if case.system is not None else suite.system,
         models=case.models if case.models is not None else suite.models,
@@ -80,7 +83,7 @@ def _merged_settings(suite: Suite, case: Case) -> CaseSettings:
 
 
 _settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
-    lambda suite: ByIdentity(partial(_merged_settings, suite)), most=8
+    lambda suite: ByIdentity(partial(_merged_settings, weakref.ref(suite)))
 )
 
 

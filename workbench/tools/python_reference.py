@@ -73,7 +73,7 @@ class PythonFunctions:
         return value
 
     def answer(self, reference: str, value: JsonValue) -> object:
-        """What the function of a `python` check answers. Raises what the function raises, and CheckError without one."""
+        """What the function of a `python` check answers. Raises what that raises, CheckError without one."""
         try:
             function = self.function(reference)
         except ToolsError as error:

@@ -36,7 +36,7 @@ class RecordedSuite:
 @dataclass(frozen=True, slots=True)
 class Header:
     """Which run a recording holds. `program` is the version that made it, `started_at` an ISO 8601 time, `repeat`
-    counts from 0."""
+    counts from 0. `by` is the grader that decided where it was another than the case says."""
 
     program: str
     run: str
@@ -45,6 +45,7 @@ class Header:
     case: str
     model: str
     repeat: int
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def recordings_in(folder: Path) -> list[Path]:
 
 def header_line(header: Header) -> str:
     """The first line of a recording, without the line end."""
-    return compact_json({"recording": VERSION, **{name: getattr(header, name) for name in Header.__slots__}})
+    said = {name: value for name in Header.__slots__ if (value := getattr(header, name)) is not None}
+    return compact_json({"recording": VERSION, **said})
 
 
 def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:

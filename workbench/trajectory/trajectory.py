@@ -29,7 +29,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
     """A tool call and what became of it. `complete` is false while its arguments are still arriving."""
 

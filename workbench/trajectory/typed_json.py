@@ -139,7 +139,7 @@ def _no_number(word: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        _no_number(text)
+        raise ValueError(f"{text} is too large a number")
     return number
 
 

@@ -81,7 +81,8 @@ def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRe
         dropped = proposal.drops if proposal.dropped is None else 0
         them = "it" if dropped == 1 else "them"
         and_lost = f", {many(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
-        screen.announce(f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}", "passed", GLYPHS.passed)
+        said = f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{screen.and_moved}"
+        screen.announce(said, "passed", GLYPHS.passed)
     else:
         screen.announce("The case says all of that already")
 

@@ -8,13 +8,13 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 SIGNS: dict[str, str] = {
-    "✓": "+",
-    "✗": "x",
+    "✓": "Y",
+    "✗": "N",
     "▲": "E",
     "⚠": "E",
     "■": "#",
     "…": "~",
-    "·": ".",
+    "·": ";",
     "○": "o",
     "▾": "V",
     "▸": ")",
@@ -46,12 +46,13 @@ SIGNS: dict[str, str] = {
     "≤": "<",
     "≥": ">",
     "≈": "~",
-    "≠": "N",
+    "≠": "&",
     "²": "2",
     "\u00a0": " ",
     "\N{REPLACEMENT CHARACTER}": "?",
 }
-"""What stands for each sign; signs of different meaning stay different."""
+"""What stands for each sign; signs of different meaning stay different, and passed and failed, which stand beside
+formulas, look like nothing in these."""
 
 _BOX = {chr(code): "+" for code in range(0x2500, 0x2580)}
 _LEVEL = dict.fromkeys("─━┄┅┈┉╌╍═╴╶╸╺╼╾▀▄▁▂▃▅▆▇▔", "-")

@@ -52,6 +52,7 @@ class Rescorer:
         row = self._app.main.suites.selected
         for suite in suites:
             self._state.follow(suite, row.case if row is not None and row.open is suite else None)
+        self._state.forget_others(self._app.main.desk.suites)
         return self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:

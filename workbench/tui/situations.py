@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.tui.actions import Shown, Situation
+from workbench.tui.state.outcome import why_not_graded
 from workbench.tui.state.runnable import any_runnable_below, can_run
 from workbench.tui.state.runs import BROKEN_OFF, RunRecord
 from workbench.tui.widgets.run_list import RunList
@@ -37,6 +38,7 @@ def situation_of(screen: MainScreen) -> Situation:
         cases=screen.suites.case_count,
         shown=_what_is_shown(shown),
         graded=shown is not None and shown.result is not None and bool(shown.result.grades),
+        why_not_graded=_why_not_graded(shown),
         broke_off=shown is not None and shown.result is not None and shown.result.status in BROKEN_OFF,
         runs=len(screen.runs_shown),
         has_file=suite is not None,
@@ -51,7 +53,8 @@ def situation_of(screen: MainScreen) -> Situation:
         gone=suite is not None and suite.is_gone,
         dirty_suites=len(screen.desk.dirty),
         view=screen.case_pane.view,
-        typing=screen.case_pane.typing if screen.pane == "case" else None,
+        typing="a filter" if screen.filtering else screen.case_pane.typing if screen.pane == "case" else None,
+        refused=screen.case_pane.refused,
         form_refuses=screen.case_pane.form_refuses() if screen.pane == "case" else {},
     )
 
@@ -61,6 +64,10 @@ def _cannot_run(screen: MainScreen) -> bool:
     if row is None or suite is None or suite.file.suite is not None:
         return False
     return row.case is None or not can_run(suite, row.case.key)
+
+
+def _why_not_graded(run: RunRecord | None) -> str:
+    return why_not_graded(run.result) if run is not None and run.result is not None and not run.result.grades else ""
 
 
 def _what_is_shown(run: RunRecord | None) -> Shown:

@@ -16,9 +16,11 @@ from workbench.grading.grade import Grade, RunResult
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
+from workbench.trajectory.events import RunFinished
 from workbench.trajectory.messages import JsonValue, ToolDefinition
-from workbench.tui.state.grade_lines import ROWS, copied_grade, detail_lines, disagreement_text, list_line
+from workbench.tui.state.grade_lines import ROWS, copied_grade, disagreement_text, grade_page, list_line
 from workbench.tui.state.grades import GradesState
+from workbench.tui.state.outcome import why_not_graded
 from workbench.tui.state.pairing_lines import SIDE_BY_SIDE_CELLS
 from workbench.tui.state.spans import cells, plain
 
@@ -51,7 +53,7 @@ def said(state: GradesState, grader: str, width: int = 100, *, more: bool = Fals
     """Everything that is said of one grade."""
     state.move_to([grade.grader for grade in state.grades].index(grader))
     state.more = more
-    return "\n".join(map(plain, detail_lines(state, width)))
+    return "\n".join(map(plain, grade_page(state, width).lines))
 
 
 def test_the_cursor_begins_on_the_grader_that_decides_and_the_order_stays() -> None:
@@ -61,7 +63,7 @@ def test_the_cursor_begins_on_the_grader_that_decides_and_the_order_stays() -> N
     state.step(2)
     assert state.selected.grader == "critics"
     assert plain(list_line(state, 3 * ROWS, 40)) == " ✗ trajectory  decides              0.33"
-    assert plain(list_line(state, 3 * ROWS + 1, 40)) == "   failed  1 of 3 met, 2 unmet"
+    assert plain(list_line(state, 3 * ROWS + 1, 40)) == "   failed  1 of 3 met"
 
 
 def test_every_grader_shows_its_formula_with_the_numbers_of_the_run() -> None:
@@ -79,7 +81,7 @@ def test_every_grader_shows_its_formula_with_the_numbers_of_the_run() -> None:
 def test_a_rule_that_decided_at_once_is_named_instead() -> None:
     shown = said(state_of(MOVIE, DIMMED), "critics")
     assert "Decided before that: fail_on_tool_call_quantity: 2 expected, 1 made, so the score is 0." in shown
-    assert "The thresholds are not asked." in shown
+    assert "The thresholds play no part." in shown
     assert "adds" not in shown
 
 
@@ -134,9 +136,11 @@ def test_graders_that_disagree_are_named_with_why() -> None:
     twice: CallSpec = ("set_tv", {"power": "on"})
     state = state_of({"ordered": [call("set_tv", {"power": "on"})]}, twice, twice)
     text = disagreement_text(state.grades)
-    assert text.startswith("The graders disagree: critics (quantity: ")
-    assert "decision and accuracy would fail it; trajectory (1 of 1 met) and dimensions would pass it" in text
-    assert text in said(state, "trajectory", 400)
+    assert text == "trajectory and dimensions would pass it; critics, decision and accuracy would fail it"
+    assert f"≠ {text}" in said(state, "trajectory", 400)
+    unfolded = said(state, "trajectory", more=True).partition("The graders disagree")[2]
+    assert "✗ accuracy: 1 expected: 1 × extra, counts twice; 1 × exact" in unfolded
+    assert "✓ trajectory: 1 of 1 met" in unfolded
     assert disagreement_text(state_of(MOVIE, DIMMED).grades) == ""
 
 
@@ -153,7 +157,9 @@ def test_a_grader_that_does_not_apply_or_cannot_grade_has_a_reason_and_no_formul
 def test_copying_takes_everything_unbroken() -> None:
     state = state_of(MOVIE, DIMMED)
     text, what = copied_grade(state)
-    assert text.startswith("Movie night [m]\n critics  Arcade evals")
+    assert text.startswith("Movie night · m\n critics  Arcade evals")
+    assert "How Arcade evals scores" in text
+    assert not state.more
     assert what == "the grade of critics"
 
 
@@ -177,7 +183,7 @@ def test_lines_are_safe_and_never_wider_than_asked(grader: str, width: int, more
     }
     state = state_of(case, (HOSTILE, {HOSTILE: value, "n": 2}), ("extra" + HOSTILE, {"y": value}))
     shown = said(state, grader, width, more=more)
-    assert all(cells(line) <= width for line in detail_lines(state, width))
+    assert all(cells(line) <= width for line in grade_page(state, width).lines)
     assert all(cells(list_line(state, row, width)) <= width for row in range(len(state.grades) * ROWS))
     assert not set(shown) & set("\x1b\r\0\u202e")
 
@@ -187,5 +193,84 @@ def test_what_fails_the_run_beside_the_score_is_said(by: str) -> None:
     case = {"ordered": [call("set_tv", {"power": "on"})], "response": {"contains": "film"}}
     shown = said(state_of(case, ("set_tv", {"power": "on"}), by=by), by)
     assert "✗ failed  1.00" in shown
-    assert "✗ The run fails by something beside the score, which stands at the end." in shown
+    assert '✗ failed  1.00  response: expected containing "film"' in shown
     assert "✗ response: expected containing" in shown
+
+
+def test_arguments_that_nobody_expects_have_a_row_and_the_arithmetic() -> None:
+    case = {"ordered": [call("set_lights", {"room": "a"})]}
+    state = state_of(case, ("set_lights", {"room": "a", "brightness": 3, "note": "x"}))
+    shown = said(state, "decision")
+    (row,) = (line.split() for line in shown.split("\n") if line.startswith("    brightness"))
+    assert row == ["brightness", "not", "expected", "3", "✗", "−0.5"]
+    assert "arguments (1 − 0.5 × 2) ÷ 1 = 0 · (1 + 1 + 0) ÷ 3 = 0.667" in shown
+    assert "note        not expected" in said(state, "accuracy")
+    assert "expected not expected" not in said(state, "accuracy", 50)
+
+
+def test_of_a_trajectory_it_is_said_what_is_in_order_and_which_call_is_only_the_nearest() -> None:
+    case = {
+        "ordered": [call("a", {}), {"any_order": [call("b", {}), call("c", {})]}],
+        "unordered": [call("d", {"x": 1})],
+    }
+    shown = said(state_of(case, ("a", {}), ("c", {}), ("b", {}), ("d", {"x": 2})), "trajectory", more=True)
+    assert [line.split()[1:4] for line in shown.split("\n") if line[:4].strip().isdigit()] == [
+        ["in", "order", "a"],
+        ["any", "order", "b"],
+        ["any", "order", "c"],
+        ["whenever", "d", "→"],
+    ]
+    assert "→ nearest is call 4 d" in shown
+    assert shown.count("nearest") == 1
+
+
+def test_each_dimension_has_its_fraction() -> None:
+    case = {"ordered": [call("a", {"x": 1, "y": 1}), call("b", {"z": 5})], "response_contains": ["done", "sorry"]}
+    shown = said(state_of(case, ("a", {"x": 1, "y": 2}), ("c", {})), "dimensions")
+    assert "precision   1 ÷ 2 = 0.5 · calls of an expected tool" in shown
+    assert "recall      1 ÷ 2 = 0.5 · expected calls made" in shown
+    assert "parameters  (0.75 + 0) ÷ 2 = 0.375" in shown
+    assert "content     1 ÷ 2 = 0.5 · keywords" in shown
+    assert "latency     10 ms, within its limit; adds 0" in shown
+    assert "(1 + 0.5) ÷ 2 = 0.75" in shown
+    assert "adds 0 of" not in shown
+    assert "    z  5" in shown  # what was expected of the call that is missing
+
+
+def test_more_words_and_copies_have_what_was_expected_in_full() -> None:
+    long = "x " * 100 + "the end"
+    state = state_of({"ordered": [call("say", {"text": long})]}, ("say", {"text": long[:-1]}))
+    assert "the end" not in said(state, "decision")
+    assert "the end" in said(state, "decision", more=True)
+    state.more = False
+    assert "the end" in copied_grade(state)[0]
+
+
+def test_among_many_calls_the_right_ones_have_one_line_and_the_others_can_be_gone_to() -> None:
+    case = {"ordered": [call("a", {"x": number}) for number in range(6)]}
+    calls: list[CallSpec] = [("a", {"x": 9 if number == 3 else number}) for number in range(6)]
+    state = state_of(case, *calls, by="decision")
+    page = grade_page(state, 100)
+    (bad,) = page.bad
+    assert plain(page.lines[bad]).startswith("  4 a")
+    folded = [plain(line) for line in page.lines if plain(line).endswith("✓ adds 0.167")]
+    assert len(folded) == 5
+    assert folded[0].split()[:2] == ["1", "a(x=0)"]
+    state.more = True
+    assert len(grade_page(state, 100).lines) > len(page.lines) + 10
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "error", "said"),
+    [
+        ("skipped", None, "not now", "this case is skipped, so there is nothing to grade: not now"),
+        ("stopped", "stopped", None, "you stopped this run, so it is not graded"),
+        ("error", "error", "no route", "this run broke off, so it is not graded: no route"),
+        ("error", "answered", "no judge", "this run came to its end, but could not be graded: no judge"),
+    ],
+)
+def test_a_run_without_grades_says_truly_why(status: Any, reason: Any, error: str | None, said: str) -> None:
+    result = state_of(MOVIE, DIMMED).result
+    finish = RunFinished(reason) if reason else None
+    ended = replace(result, status=status, grades=(), error=error, trajectory=replace(result.trajectory, finish=finish))
+    assert why_not_graded(ended) == said

@@ -138,7 +138,7 @@ def test_an_expectation_regrades_its_case_and_no_other(bench: Bench) -> None:
     assert bench.edit('to = "Oslo"', 'to = "Rome"') == ["one"]
     assert (bench.status("one"), bench.status("two")) == ("failed", "passed")
     assert bench.is_current("one")
-    assert bench.rescoring.told() == "1 passed → failed, no model call"
+    assert bench.rescoring.told() == "1 run: passed → failed, no model call"
     assert bench.rescoring.told() == "", "it is told once"
 
 

@@ -6,10 +6,12 @@ nothing asks too little, and what one fails that does exactly what is expected a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal, cast
 
-from workbench.analysis.audit.agents import AGREEING, REFUSING, careless_agents, right_run
+from workbench.analysis.aggregates import gate_holds, statistic
+from workbench.analysis.audit.agents import AGREEING, REFUSING, careless_agents, endless_pattern, right_run
 from workbench.analysis.audit.coverage import Coverage, coverage_of
 from workbench.analysis.audit.expectations import audit_calls
 from workbench.analysis.audit.finding import AuditFinding
@@ -20,10 +22,16 @@ from workbench.checks.errors import CheckError
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
 from workbench.grading.run import graded_by
-from workbench.suite.model import Case, Suite
-from workbench.suite.places import Place
+from workbench.suite.decimals import decimals
+from workbench.suite.findings import quoted
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Aggregate, Case, GraderName, Suite
+from workbench.suite.places import Place, written
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.tools.listings import Listing
+
+_MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
+"""Statistics that are the greater the better the runs are."""
 
 _MOST_SAID = 3
 """Reasons of a case out of reach that are named."""
@@ -48,11 +56,12 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     for name in table.unlisted:
         number = next(index for index, server in enumerate(suite.servers) if server.name == name)
         message = f"the tools of the server {name!r} are not known: names and values of its tools were not looked at"
-        yield AuditFinding("unknown tools", "note", ("servers", number), message, "`workbench tools` asks the server")
+        yield AuditFinding("not looked at", "note", ("servers", number), message, "`workbench tools` asks the server")
     yield from audit_suite_mocks(suite, table)
     for index in range(len(suite.cases)):
         yield from audit_case(suite, index, table)
     yield from _gate(suite, table)
+    yield from _aggregates(suite, table)
 
 
 def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFinding]:
@@ -63,7 +72,15 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     yield from audit_calls(case, place, table)
     yield from audit_case_mocks(case, place, table)
     yield from _out_of_reach(case, place, settings, table)
-    yield from _careless(case, place, settings, table)
+    if case.skip is None:
+        yield from _careless(case, place, settings, table)
+
+
+def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+    """The findings that no warning of the suite says already, each once, in the order of the file."""
+    told = {problem.where for problem in file.warnings if problem.message.startswith("no tool is called")}
+    found = [each for each in dict.fromkeys(findings) if each.kind != "unknown tool" or written(each.place) not in told]
+    return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
 
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
@@ -71,7 +88,7 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
     if grade is None or grade.status in ("passed", "error"):
         return
     why = [issue.why for issue in grade.issues][:_MOST_SAID] or [grade.reason]
-    score = f" with {grade.score:.2f}" if grade.score is not None else ""
+    score = f" with {decimals(grade.score)}" if grade.score is not None else ""
     if grade.status == "failed":
         message = (
             f"no run can pass: one that does exactly what is expected fails{score} ({'; '.join(dict.fromkeys(why))})"
@@ -82,18 +99,28 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
         yield AuditFinding("out of reach", "note", place, message, "lower warn_threshold", case.id)
 
 
-def _best(case: Case, settings: CaseSettings, table: ToolTable) -> Grade | None:
-    """The grade of a run that does exactly what is expected; `None` where that cannot be made up."""
+def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
+    """The grade of a run that does exactly what is expected, by the grader that decides or another one; `None` where
+    such a run cannot be made up."""
     try:
         meant, run = right_run(case, table.offered(case.offer), settings.limits.max_rounds)
-        return graded_by(settings.grading.by, meant, settings, run, AGREEING)
+        if endless_pattern(meant, run) is not None:
+            return None
+        return graded_by(by or settings.grading.by, meant, settings, run, AGREEING)
     except (NeverHoldsError, CheckError, GradingError):
         return None
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """The first agent that passes without understanding anything."""
-    for agent in careless_agents(case, table.offered(case.offer)):
+    agents = careless_agents(case, table.offered(case.offer))
+    for agent in agents:
+        if (pattern := endless_pattern(case, agent.run)) is not None:
+            message = f"the pattern {quoted(pattern)} may search without end: what {agent.said} comes to is not known"
+            hint = "repeat no group that repeats something itself"
+            yield AuditFinding("not looked at", "note", place, message, hint, case.id)
+            return
+    for agent in agents:
         try:
             grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
         except (CheckError, GradingError):
@@ -101,10 +128,19 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
         if grade.status in ("passed", "warned"):
             # A case that expects no call is there to be passed by silence; it says little all the same.
             meant = case.expect_no_calls
-            hint = "check the answer too" if meant or not case.expects_calls_or_none else "check arguments more closely"
             message = f"{agent.said} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
-            yield AuditFinding("weak case", "note" if meant else "warning", place, message, hint, case.id)
+            yield AuditFinding(
+                "weak case", "note" if meant else "warning", place, message, _what_to_check(case), case.id
+            )
             return
+
+
+def _what_to_check(case: Case) -> str:
+    if case.expects_calls_or_none and not case.expect_no_calls:
+        return "check arguments more closely"
+    if case.response_contains or case.response is not None:
+        return "ask of the answer what the request does not say"
+    return "check the answer too"
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
@@ -118,3 +154,30 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
             f"out of reach: runs that do exactly what is expected have the mean score {sum(scores) / len(scores):.3f}"
         )
         yield AuditFinding("out of reach", "warning", ("gate", "min_score"), message)
+
+
+def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
+    """Gates on averages of what graders say that no run of the suite reaches."""
+    for index, aggregate in enumerate(suite.aggregates):
+        if aggregate.of == "latency_ms":
+            continue
+        values = list(_best_values(suite, aggregate, table))
+        for key, thresholds in (("at_least", aggregate.at_least), ("above", aggregate.above)):
+            for name in _MEASURED:
+                threshold = getattr(thresholds, name)
+                reached = statistic(name, values)
+                if threshold is not None and not gate_holds(reached, threshold, strictly=key == "above"):
+                    has = "have no value" if reached is None else f"come to {reached:.3f}"
+                    message = f"out of reach: runs that do exactly what is expected {has}"
+                    yield AuditFinding("out of reach", "warning", ("aggregates", index, key, name), message)
+
+
+def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterator[float]:
+    name, _, number = aggregate.of.partition(".")
+    for case in suite.cases:
+        if case.skip is None and (not aggregate.tags or {*aggregate.tags} & {*suite.tags, *case.tags}):
+            by = None if name == "score" else cast(GraderName, name)
+            grade = _best(case, settings_of(suite, case), table, by)
+            value = None if grade is None else grade.numbers.get(number) if number else grade.score
+            if value is not None:
+                yield value

@@ -33,6 +33,12 @@ class Coverage:
     parameters: Share
     values: Share
 
+    @property
+    def shares(self) -> tuple[tuple[str, Share], ...]:
+        """What there is anything of, by what it is called."""
+        named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
+        return tuple((what, share) for what, share in named if share.total)
+
 
 def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
     """Look at every expected call; one that is disallowed covers its tool, not its arguments."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from workbench.analysis.audit.finding import AuditFinding
-from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
+from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
 from workbench.analysis.schemas import properties_of, type_text
 from workbench.checks.describe import cut, describe
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import evaluate
-from workbench.suite.checks import Check, Contains, DateTime, Pattern, Prefix, Range, Suffix
+from workbench.suite.checks import Check, Contains, DateTime, Near, Pattern, Prefix, Range, Suffix
 from workbench.suite.findings import did_you_mean, quoted
 from workbench.suite.model import Case, ExpectedCall, Step
 from workbench.suite.places import Place
@@ -121,9 +120,9 @@ def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None
     choices = schema.get("enum")
     if isinstance(choices, list) and choices and check.kind not in ("equals", "one_of", "python", "judged"):
         try:
-            if not any(evaluate(check, choice).holds for choice in choices):
+            if not any(holds(check, choice) for choice in choices):
                 return f"the schema allows only {cut(type_text(schema))}"
-        except CheckError:
+        except (CheckError, UnknownSampleError):
             return None
     types = _types(schema)
     if not types:
@@ -132,21 +131,54 @@ def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None
         return f"it needs a text, and the schema wants {type_text(schema)}"
     if isinstance(check, Range):
         return _range_against(check, schema, types)
+    if isinstance(check, Near):
+        return _bounds_against(*_reach(check), schema)
+    longest = schema.get("maxLength")
+    least = _least_text(check)
+    if isinstance(longest, int) and len(least) > longest:
+        return f"the schema allows at most {longest} characters, and this has {len(least)}"
     return None
 
 
 def _range_against(check: Range, schema: Mapping[str, JsonValue], types: set[str]) -> str | None:
     if not types & {"number", "integer"}:
         return f"it needs a number, and the schema wants {type_text(schema)}"
-    low, high = check.range
+    if (why := _bounds_against(*check.range, schema)) is not None:
+        return why
+    if "number" not in types and not any(isinstance(value, int) for value in samples_of(check)):
+        return "the schema wants a whole number, and none lies in it"
+    return None
+
+
+def _bounds_against(low: float, high: float, schema: Mapping[str, JsonValue]) -> str | None:
     least, most = schema.get("minimum"), schema.get("maximum")
     if isinstance(least, int | float) and high < least:
         return f"the schema allows nothing below {least:g}"
     if isinstance(most, int | float) and low > most:
         return f"the schema allows nothing above {most:g}"
-    if "number" not in types and not any(isinstance(value, int) for value in samples_of(check)):
-        return "the schema wants a whole number, and none lies in it"
     return None
+
+
+def _reach(check: Near) -> tuple[float, float]:
+    """The least and the greatest number that are near enough."""
+    if check.tolerance is not None:
+        return check.near - check.tolerance, check.near + check.tolerance
+    low, high = check.value_range or (check.near, check.near)
+    far = (high - low) * (1 - check.match_threshold)
+    return check.near - far, check.near + far
+
+
+def _least_text(check: Check) -> str:
+    """The shortest text that can meet a check on texts, as far as it is known."""
+    match check:
+        case Contains():
+            return check.contains
+        case Prefix():
+            return check.prefix
+        case Suffix():
+            return check.suffix
+        case _:
+            return ""
 
 
 def _types(schema: Mapping[str, JsonValue]) -> set[str]:

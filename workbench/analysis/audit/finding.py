@@ -15,7 +15,7 @@ AuditKind = Literal[
     "unknown argument",
     "refused value",
     "idle mock",
-    "unknown tools",
+    "not looked at",
 ]
 
 Weight = Literal["warning", "note"]

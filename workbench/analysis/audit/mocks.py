@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.analysis.audit.finding import AuditFinding
-from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, is_wildcard, samples_of
+from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, is_wildcard, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import evaluate
 from workbench.suite.checks import Check, Checks
 from workbench.suite.findings import did_you_mean, quoted
 from workbench.suite.model import Case, Mock, Suite
@@ -70,7 +69,7 @@ def _may_meet(condition: Check, expected: Check | None) -> bool:
     if expected is None or is_wildcard(expected) or expected.kind in ("range", "near", "similar", "datetime"):
         return True
     try:
-        return any(evaluate(condition, value).holds for value in samples_of(expected))
+        return any(holds(condition, value) for value in samples_of(expected))
     except (CheckError, UnknownSampleError):
         return True
     except NeverHoldsError:

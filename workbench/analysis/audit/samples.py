@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from workbench.checks.evaluate import evaluate
+from workbench.checks.search_cost import may_be_endless
 from workbench.suite.checks import (
     Check,
     Contains,
@@ -13,6 +15,7 @@ from workbench.suite.checks import (
     EqualsNull,
     Near,
     OneOf,
+    Pattern,
     Prefix,
     Present,
     Range,
@@ -63,6 +66,14 @@ def samples_of(check: Check) -> tuple[JsonValue, ...]:
             return (check.suffix,)
         case _:
             raise UnknownSampleError
+
+
+def holds(check: Check, value: JsonValue) -> bool:
+    """Whether a value meets a check, compared as JSON. Raises UnknownSampleError where looking may never end, and
+    CheckError for checks that need others."""
+    if isinstance(check, Pattern) and isinstance(value, str) and may_be_endless(check.pattern, len(value)):
+        raise UnknownSampleError
+    return evaluate(check, value).holds
 
 
 def is_wildcard(check: Check) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.schemas import Schema, properties_of, required_names, resolved
+from workbench.checks.describe import describe_value
+from workbench.checks.search_cost import may_be_endless
 from workbench.grading.tool_names import normalised_name
 from workbench.suite.model import Suite
 from workbench.tools.definitions import definition_of
@@ -14,6 +17,7 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
 
 
 class ToolTable:
@@ -47,7 +51,9 @@ class ToolTable:
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Why the tool's schema refuses a value for an argument; `None` where it does not, or is no schema itself."""
+        """Why the tool's schema refuses a value for an argument; `None` where it does not, or is no schema itself.
+
+        Patterns of the schema that may search without end are left out."""
         validator = self._validator(tool)
         if validator is None:
             return None
@@ -64,20 +70,44 @@ class ToolTable:
             )
         except (Unresolvable, RecursionError):
             return None  # the linter of tools says that the schema is broken
-        return problem.message if problem is not None else None
+        return _said(problem) if problem is not None else None
 
     def _validator(self, tool: ToolDefinition) -> Draft202012Validator | None:
         if tool.name not in self._validators:
             from jsonschema import Draft202012Validator
             from jsonschema.exceptions import SchemaError
+            from jsonschema.validators import extend
             from referencing import Registry
 
+            keywords = {"pattern": _pattern, "patternProperties": _nothing}
+            guarded: type[Draft202012Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
             try:
                 Draft202012Validator.check_schema(tool.parameters)
-                self._validators[tool.name] = Draft202012Validator(tool.parameters, registry=Registry())
+                self._validators[tool.name] = guarded(tool.parameters, registry=Registry())
             except (SchemaError, RecursionError):
                 self._validators[tool.name] = None
         return self._validators[tool.name]
+
+
+def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(instance, str) and not may_be_endless(pattern, len(instance)) and not re.search(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _nothing(validator: Any, value: object, instance: object, schema: object) -> Iterator[ValidationError]:
+    yield from ()
+
+
+def _said(problem: ValidationError) -> str:
+    """A problem in words, with values as JSON has them."""
+    instance: Any = problem.instance
+    allowed: Any = problem.validator_value
+    value = describe_value(instance)
+    if problem.validator == "enum":
+        return f"{value} is none of {', '.join(map(describe_value, allowed))}"
+    return str(problem.message).replace(repr(instance), value, 1)
 
 
 def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
@@ -90,7 +120,8 @@ def closed(tool: ToolDefinition) -> bool:
     """Whether a tool's parameters are all listed: none can be meant that is not."""
     schema = tool.parameters
     open_ended = ("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
-    return not any(key in schema for key in open_ended) and schema.get("additionalProperties", False) in (False, True)
+    listed = "properties" in schema and "additionalProperties" not in schema
+    return not any(key in schema for key in open_ended) and (listed or schema.get("additionalProperties") is False)
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:

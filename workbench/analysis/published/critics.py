@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from workbench.analysis.published.system import Summary, System, share
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.repeats import CaseResult, case_results
 from workbench.trajectory.messages import JsonValue
 
@@ -15,18 +16,28 @@ TIE = "Tie"
 
 
 def _summary(runs: Sequence[RunResult]) -> Summary:
-    cases = case_results(runs)
+    cases = _cases(runs)
     counts = {status: sum(case.status == status for case in cases) for status in ("passed", "warned", "failed")}
     rate = pass_rate(cases)
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status != "warned")
     scores: list[JsonValue] = [
         {"case": case.runs[0].case_id, "status": case.status, "score": percent(case)} for case in cases
     ]
+    without = " without the warned" if counts["warned"] else ""
     return Summary(
-        f"{len(cases)} case{'' if len(cases) == 1 else 's'}, {said}, pass rate {rate:.2f}%",
+        f"{len(cases)} case{'' if len(cases) == 1 else 's'}, {said}, pass rate {rate:.2f}%{without}",
         tuple(f"{case.runs[0].case_id}: {percent(case):.2f}%, {case.status}" for case in cases),
         {"total": len(cases), **counts, "pass_rate": rate, "cases": scores},
     )
+
+
+def _cases(runs: Sequence[RunResult]) -> list[CaseResult]:
+    """The cases of runs, by their scores alone: the system knows nothing of requirements beside them."""
+    return case_results(replace(run, grades=tuple(map(_without_requirements, run.grades[:1]))) for run in runs)
+
+
+def _without_requirements(grade: Grade) -> Grade:
+    return grade._replace(issues=tuple(issue for issue in grade.issues if not issue.decides))
 
 
 def pass_rate(cases: Sequence[CaseResult]) -> float:
@@ -42,7 +53,7 @@ def percent(case: CaseResult) -> float:
 def _comparison(runs: Sequence[RunResult]) -> Summary:
     by_model: dict[str, list[CaseResult]] = {}
     by_case: dict[str, list[CaseResult]] = {}
-    for case in case_results(runs):
+    for case in _cases(runs):
         by_model.setdefault(case.runs[0].model, []).append(case)
         by_case.setdefault(case.runs[0].case_id, []).append(case)
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}

@@ -1,4 +1,4 @@
-"""What Toolvaluator prints: the overall score, the latency of the model's answers, and what its gate makes of them."""
+"""What Toolvaluator prints: the overall score, and the latency of the model's answers."""
 
 from __future__ import annotations
 
@@ -44,11 +44,6 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
 def overall_score(scores: Sequence[float]) -> float:
     """The mean of the scores of all examples, or of all chains however many steps they have; 0 without any."""
     return statistics.fmean(scores) if scores else 0.0
-
-
-def exit_code(score: float, min_score: float = 0.0) -> int:
-    """What the command line ends with: 1 if the overall score is below the minimum, else 0."""
-    return int(score < min_score)
 
 
 def _summary(runs: Sequence[RunResult]) -> Summary:

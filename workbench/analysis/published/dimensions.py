@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.published.system import Summary, System, share
-from workbench.grading.grade import Issue, RunResult
+from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.trajectory.messages import JsonValue
 
 Group = Literal["param_errors", "wrong_tool", "missing_tool", "over_calling"]
@@ -27,7 +27,7 @@ ADVICE: dict[Group, tuple[str, str]] = {
     ),
     "over_calling": (
         "curb_unnecessary_calls",
-        "tools were called needlessly: say when not to call them, or lower the limits",
+        "tools were called needlessly: say when not to call them",
     ),
 }
 """The groups of failures in the order of the report, each with the code of its advice and what it says."""
@@ -70,13 +70,15 @@ def graded_test(run: RunResult) -> GradedTest:
         numbers["recall"],
         numbers["parameters"],
         grade.numbers["latency_ms"],
-        frozenset(group for issue in grade.issues if (group := _group(issue)) is not None),
+        frozenset(group for issue in grade.issues if (group := _group(grade, issue)) is not None),
     )
 
 
-def _group(issue: Issue) -> Group | None:
-    # A call where none may be made is a call too many; any other that nothing accounts for is one of a wrong tool.
-    return "over_calling" if issue.kind == "extra call" and issue.decides else _GROUP_OF.get(issue.kind)
+def _group(grade: Grade, issue: Issue) -> Group | None:
+    # A call where none is expected is a call too many; any other that nothing accounts for is one of a wrong tool.
+    if issue.kind == "extra call" and all(line.expected_call is None for line in grade.pairings):
+        return "over_calling"
+    return _GROUP_OF.get(issue.kind)
 
 
 def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:

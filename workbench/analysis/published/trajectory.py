@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.analysis.aggregates import mean, median, mode, spread
+from workbench.analysis.aggregates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
+from workbench.grading.means import mean
+from workbench.suite.decimals import decimals
 from workbench.trajectory.messages import JsonValue
 
 
@@ -14,7 +16,7 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     all_pass = [float(run.status == "passed") for run in runs]
     percentages = [run.score or 0.0 for run in runs]
     passed = sum(run.status == "passed" for run in runs)
-    headline = f"{passed} of {len(runs)} all pass, percentage mean {mean(percentages):.2f}"
+    headline = f"{passed} of {len(runs)} all pass, percentage mean {decimals(mean(percentages))}"
     said = ", ".join(f"{name} {_figure(value)}" for name, value in _statistics(percentages).items())
     numbers: dict[str, JsonValue] = {
         "samples": len(runs),
@@ -36,7 +38,7 @@ def _statistics(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def _figure(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
+    return "–" if value is None else decimals(value)
 
 
 TRAJECTORY = System(_summary)

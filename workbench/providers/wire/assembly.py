@@ -12,6 +12,7 @@ from workbench.providers.wire.halves import mended
 from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
 from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import parsed_json
 
 CallEvent = CallStarted | CallArgumentsDelta | CallFinished
 
@@ -118,10 +119,10 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
         if not given.strip():
             return {}, None
         try:
-            value = json.loads(given)
+            value = parsed_json(given)
         except json.JSONDecodeError as error:
             return {}, _broken(given, error)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             return {}, f"arguments that cannot be read: {error}"
     if value is None:
         return {}, None

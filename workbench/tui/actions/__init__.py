@@ -98,6 +98,8 @@ def _target(action: Action) -> str:
 
 def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
     """The actions that the bar of keys names, the most wanted first, each with whether it can be taken now."""
+    if now.typing == "a filter":
+        return [(action, True) for action in viewing.FILTERING]
     if now.screen is not None:
         own = [action for action in ACTIONS if action.label and action.where == now.screen]
         return [(action, action.why_not(now) is None) for action in own]
@@ -121,5 +123,12 @@ def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
         "grades": now.pane == "run" and now.graded,
     }
     next_up = [action for action in rest if wanted.get(action.id)]
-    others = [action for action in rest[2:] if action not in next_up]
+    others = sorted((action for action in rest[2:] if action not in next_up), key=lambda action: _rank(action, now))
     return [(action, action.why_not(now) is None) for action in (*rest[:2], *next_up, *own, *others)]
+
+
+def _rank(action: Action, now: Situation) -> int:
+    """What concerns a run that is not looked at is named behind the ways to other screens, the program itself last."""
+    if action in program.ACTIONS:
+        return 2
+    return int(now.pane != "run" and (action in run_pane.ACTIONS or action in viewing.ACTIONS))

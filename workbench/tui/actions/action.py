@@ -66,6 +66,8 @@ class Situation:
     shown: Shown = "nothing"
     graded: bool = False
     """Whether the run shown has grades."""
+    why_not_graded: str = ""
+    """Why it has none, of a run that is over."""
     broke_off: bool = False
     """Whether the run shown ended before its end, or was not run at all."""
     has_file: bool = False
@@ -90,8 +92,10 @@ class Situation:
     dirty_suites: int = 0
     view: View = "form"
     """How the case pane shows the case."""
-    typing: Literal["a line", "a text", "toml"] | None = None
-    """What is being typed in the case pane, if anything is: keys are letters then."""
+    typing: Literal["a line", "a text", "toml", "a filter"] | None = None
+    """What is being typed, if anything is: keys are letters then."""
+    refused: bool = False
+    """Whether it cannot be taken over as it stands."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions at the form's row cannot be taken, by their ids."""
     screen: ScreenName | None = None

@@ -10,11 +10,11 @@ def _edit(now: Situation) -> str | None:
 
 
 def _undo(now: Situation) -> str | None:
-    return None if now.undoable else "there is nothing to undo in this suite"
+    return None if now.undoable or now.refused else "there is nothing to undo in this suite"
 
 
 def _redo(now: Situation) -> str | None:
-    return None if now.redoable else "there is nothing to redo in this suite"
+    return None if now.redoable or now.refused else "there is nothing to redo in this suite"
 
 
 def _open_in_editor(now: Situation) -> str | None:

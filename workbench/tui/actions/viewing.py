@@ -9,6 +9,12 @@ def _copy(now: Situation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
 
 
+FILTERING: tuple[Action, ...] = (
+    Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
+    Action("filter.end", "Show all again", ("escape",), label="show all"),
+)
+"""What the keys are called while a filter is typed, whose field has them itself."""
+
 ACTIONS: tuple[Action, ...] = (
     Action("copy", "Copy what the cursor is on", ("y",), label="copy", why_not=_copy),
     Action("pane.suites", "Go to the suites", ("1",)),

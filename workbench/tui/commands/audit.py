@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.tui.commands.beside import on_beside
 from workbench.tui.commands.tools import below_cursor
 from workbench.tui.copying import copy_text
 
@@ -20,14 +21,12 @@ class AuditCommands:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "audit": self._open,
-            "audit.open": self._on_audit(lambda audit: audit.open()),
-            "audit.copy": self._on_audit(lambda audit: copy_text(app, audit.text, "the audit", audit.announce)),
-            "audit.back": self._on_audit(lambda audit: audit.dismiss(None)),
-            "audit.help": self._on_audit(lambda audit: audit.help()),
-            "audit.quit": self._on_audit(self._quit),
+        of_screen: dict[str, Callable[[AuditScreen], object]] = {
+            "open": lambda audit: audit.open(),
+            "copy": lambda audit: copy_text(app, audit.text, "the audit", audit.announce),
+            "back": lambda audit: audit.dismiss(None),
         }
+        self.methods = {"audit": self._open, **on_beside(app, "audit", of_screen)}
 
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.screens.audit import AuditScreen
@@ -46,17 +45,3 @@ class AuditCommands:
             screen.select(path, next((case.key for case in cases if case.id == case_id), None))
 
         self._app.push_screen(AuditScreen(self._app, files, place, begin_at), go)
-
-    def _on_audit(self, do: Callable[[AuditScreen], object]) -> Callable[[MainScreen], object]:
-        def perform(_: MainScreen) -> None:
-            from workbench.tui.screens.audit import AuditScreen
-
-            if isinstance(audit := self._app.screen, AuditScreen):
-                do(audit)
-
-        return perform
-
-    def _quit(self, audit: AuditScreen) -> None:
-        """Quit by way of the main screen, where there may be something to ask."""
-        audit.dismiss(None)
-        self._app.main.call_after_refresh(self._app.ask_to_quit)

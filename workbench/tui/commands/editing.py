@@ -14,6 +14,7 @@ from workbench.tui.state.tree import Row
 
 if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
+    from workbench.tui.state.desk import Desk
     from workbench.tui.state.open_suite import OpenSuite
     from workbench.tui.workbench import Workbench
 
@@ -37,17 +38,19 @@ class EditingCommands:
         screen.go_to("case")
 
     def _undo(self, screen: MainScreen) -> None:
-        suite = screen.selected_suite
-        if suite is not None:
-            shown = screen.case_pane.shown
-            self._went(screen, undo(suite, screen.desk), "Undone")
-            screen.case_pane.go_to_change(shown)
+        self._go(screen, undo, "Undone")
 
     def _redo(self, screen: MainScreen) -> None:
-        suite = screen.selected_suite
-        if suite is not None:
+        self._go(screen, redo, "Done again")
+
+    def _go(self, screen: MainScreen, go: Callable[[OpenSuite, Desk], list[Went] | str], what: str) -> None:
+        """Undo or redo. What a field refuses is no change yet, and nothing is changed behind it: it is closed."""
+        if (refused := screen.case_pane.give_up_refused()) is not None:
+            kept = f"what was typed is not taken over: {refused}; Enter in its cell shows it again"
+            screen.announce(f"The field is closed, nothing else is {what.lower()}: {kept}", "warned", GLYPHS.warned)
+        elif (suite := screen.selected_suite) is not None:
             shown = screen.case_pane.shown
-            self._went(screen, redo(suite, screen.desk), "Done again")
+            self._went(screen, go(suite, screen.desk), what)
             screen.case_pane.go_to_change(shown)
 
     def _went(self, screen: MainScreen, went: list[Went] | str, what: str) -> None:

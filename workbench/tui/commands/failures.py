@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
+from workbench.tui.commands.beside import on_beside
 from workbench.tui.copying import copy_text
 from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.words import many
 
 if TYPE_CHECKING:
+    from workbench.analysis.causes import Cause
     from workbench.tui.screens.failures import FailuresScreen
     from workbench.tui.screens.main import MainScreen
-    from workbench.tui.state.failures import FailureList
+    from workbench.tui.state.failures import RowKey
     from workbench.tui.state.open_suite import OpenSuite
     from workbench.tui.state.runs import RunRecord
     from workbench.tui.workbench import Workbench
@@ -24,64 +27,61 @@ class FailuresCommands:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
-        self._last: FailureList | None = None
-        """What was shown last, so that one comes back to the same row."""
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "failures": self._open,
-            "failures.open": self._on_failures(lambda failures: failures.open()),
-            "failures.left": self._on_failures(lambda failures: failures.sideways(-1)),
-            "failures.right": self._on_failures(lambda failures: failures.sideways(1)),
-            "failures.filter": self._on_failures(lambda failures: failures.open_filter()),
-            "failures.copy": self._on_failures(self._copy),
-            "failures.other": self._on_failures(lambda failures: failures.other_column()),
-            "failures.back": self._on_failures(lambda failures: failures.back()),
-            "failures.help": self._on_failures(lambda failures: failures.help()),
-            "failures.quit": self._on_failures(self._quit),
+        self._row: RowKey | None = None
+        """Where the cursor was last, so that one comes back to it."""
+        self._folded: dict[str, frozenset[Cause]] = {}
+        """What was folded, by the suites or the folder it was folded for."""
+        of_screen: dict[str, Callable[[FailuresScreen], object]] = {
+            "open": lambda failures: failures.open(),
+            "left": lambda failures: failures.sideways(-1),
+            "right": lambda failures: failures.sideways(1),
+            "filter": lambda failures: failures.open_filter(),
+            "copy": lambda failures: copy_text(app, failures.state.as_text(), "the failures", failures.announce),
+            "other": lambda failures: failures.other_column(),
+            "back": lambda failures: failures.back(),
         }
+        self.methods = {"failures": self._open, **on_beside(app, "failures", of_screen)}
 
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.screens.failures import FailuresScreen
         from workbench.tui.state.failures import FailureList
 
         suites, place = _below_cursor(screen)
-        records = [
-            run
-            for suite in suites
-            for case in {outline.id: outline for outline in suite.cases}.values()
-            for run in screen.book.runs_that_count((suite.path, case.id))
-        ]
         files = [suite.file for suite in suites]
         names = {file.path: file.suite.name if file.suite is not None else file.path.name for file in files}
-        state = FailureList(records, names)
+        state = FailureList(_runs(screen, suites), names)
         if not state.failures.runs:
-            screen.announce(f"Nothing has failed in {place}, but elsewhere", "warned", GLYPHS.warned)
+            screen.announce(f"Nothing has failed in {place}, but {_elsewhere(screen, suites)}", "warned", GLYPHS.warned)
             return
-        if self._last is not None:
-            state.resume(self._last)
-        self._last = state
+        state.resume(self._folded.get(place, frozenset()), self._row)
 
         def go(run: RunRecord | None) -> None:
+            self._folded[place], self._row = state.folded, state.selected.key if state.selected else None
             if run is not None:
                 _go_to_run(screen, run)
 
         self._app.push_screen(FailuresScreen(self._app, state, place), go)
 
-    def _on_failures(self, do: Callable[[FailuresScreen], object]) -> Callable[[MainScreen], object]:
-        def perform(_: MainScreen) -> None:
-            from workbench.tui.screens.failures import FailuresScreen
 
-            if isinstance(failures := self._app.screen, FailuresScreen):
-                do(failures)
+def _runs(screen: MainScreen, suites: Sequence[OpenSuite]) -> list[RunRecord]:
+    """The runs that count, in the order of the cases."""
+    return [
+        run
+        for suite in suites
+        for case in {outline.id: outline for outline in suite.cases}.values()
+        for run in screen.book.runs_that_count((suite.path, case.id))
+    ]
 
-        return perform
 
-    def _quit(self, failures: FailuresScreen) -> None:
-        """Quit by way of the main screen, where there may be something to ask."""
-        failures.dismiss()
-        self._app.main.call_after_refresh(self._app.ask_to_quit)
+def _has_failed(runs: Sequence[RunRecord]) -> bool:
+    return any(run.result is not None and run.result.status == "failed" for run in runs)
 
-    def _copy(self, failures: FailuresScreen) -> None:
-        copy_text(self._app, failures.state.as_text(), "the failures", failures.announce)
+
+def _elsewhere(screen: MainScreen, suites: Sequence[OpenSuite]) -> str:
+    """The other suites in which something has failed."""
+    others = [suite for suite in screen.desk.suites if suite not in suites and _has_failed(_runs(screen, [suite]))]
+    first = f"in {one_line(others[0].path.name)}" if others else "in runs that others have replaced"
+    return f"{first} and {many(len(others) - 1, 'other suite')}" if len(others) > 1 else first
 
 
 def _go_to_run(screen: MainScreen, run: RunRecord) -> None:

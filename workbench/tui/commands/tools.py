@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
+from workbench.tui.commands.beside import on_beside
 from workbench.tui.copying import copy_text
 
 if TYPE_CHECKING:
@@ -24,20 +25,18 @@ class ToolsCommands:
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self._forms: dict[tuple[Path, str], CallForm] = {}
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "tools": self._open,
-            "tools.show": self._on_tools(lambda tools: tools.show()),
-            "tools.start": self._on_tools(lambda tools: tools.serve("start")),
-            "tools.stop": self._on_tools(lambda tools: tools.serve("stop")),
-            "tools.renew": self._on_tools(lambda tools: tools.serve("renew")),
-            "tools.call": self._on_tools(lambda tools: tools.call()),
-            "tools.copy": self._on_tools(self._copy),
-            "tools.filter": self._on_tools(lambda tools: tools.open_filter()),
-            "tools.other": self._on_tools(lambda tools: tools.other_column()),
-            "tools.back": self._on_tools(lambda tools: tools.back()),
-            "tools.help": self._on_tools(lambda tools: tools.help()),
-            "tools.quit": self._on_tools(self._quit),
+        of_screen: dict[str, Callable[[ToolsScreen], object]] = {
+            "show": lambda tools: tools.show(),
+            "start": lambda tools: tools.serve("start"),
+            "stop": lambda tools: tools.serve("stop"),
+            "renew": lambda tools: tools.serve("renew"),
+            "call": lambda tools: tools.call(),
+            "copy": lambda tools: copy_text(app, *tools.text_to_copy(), tools.announce),
+            "filter": lambda tools: tools.open_filter(),
+            "other": lambda tools: tools.other_column(),
+            "back": lambda tools: tools.back(),
         }
+        self.methods = {"tools": self._open, **on_beside(app, "tools", of_screen)}
 
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.screens.tools import ToolsScreen
@@ -45,23 +44,6 @@ class ToolsCommands:
         files, place = below_cursor(screen)
         # The form names and checks tools as they are known: servers may have listed others meanwhile.
         self._app.push_screen(ToolsScreen(self._app, files, place, self._forms), lambda _: screen.show_selected())
-
-    def _on_tools(self, do: Callable[[ToolsScreen], object]) -> Callable[[MainScreen], object]:
-        def perform(_: MainScreen) -> None:
-            from workbench.tui.screens.tools import ToolsScreen
-
-            if isinstance(tools := self._app.screen, ToolsScreen):
-                do(tools)
-
-        return perform
-
-    def _quit(self, tools: ToolsScreen) -> None:
-        """Quit by way of the main screen, where there may be something to ask."""
-        tools.dismiss()
-        self._app.main.call_after_refresh(self._app.ask_to_quit)
-
-    def _copy(self, tools: ToolsScreen) -> None:
-        copy_text(self._app, *tools.text_to_copy(), tools.announce)
 
 
 def below_cursor(screen: MainScreen) -> tuple[Sequence[SuiteFile], str]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 
-from workbench.analysis.audit.audit import audit_suite
+from workbench.analysis.audit.audit import audit_suite, unsaid
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings
-from workbench.tui.actions import BY_ID, ScreenName, Situation, bindings_for, shown_keys
-from workbench.tui.glyphs import GLYPHS
+from workbench.tui.actions import ScreenName, Situation, bindings_for
 from workbench.tui.painting import Bar
-from workbench.tui.screens.help import HelpScreen
+from workbench.tui.screens.beside import BesideScreen
 from workbench.tui.state.audit_lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count
-from workbench.tui.state.spans import Line, Role, Span
+from workbench.tui.state.spans import Line, Span
 from workbench.tui.state.tool_lines import title_line
 from workbench.tui.state.words import many
 from workbench.tui.widgets.bars import KeyBar
@@ -66,17 +65,15 @@ class AuditList(LineView):
         self.post_message(self.Opened())
 
 
-class AuditScreen(Screen[Target | None]):
+class AuditScreen(BesideScreen[Target | None]):
     """Audits some suites off the loop, one after the other; it ends with where to go. Nothing is started or asked."""
 
-    DEFAULT_CSS = "AuditScreen { layout: vertical; background: $background; }"
     NAME: ClassVar[ScreenName] = "audit"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
     AUTO_FOCUS = "#audit-list"
 
     def __init__(self, app: Workbench, files: Sequence[SuiteFile], place: str, begin_at: Target | None) -> None:
-        super().__init__()
-        self._workbench = app
+        super().__init__(app)
         self._files = [file for file in files if file.suite is not None]
         self._place = place
         self._begin_at = begin_at
@@ -122,45 +119,20 @@ class AuditScreen(Screen[Target | None]):
         found = finding_count(audited)
         right: Line = (Span(said, "muted"), Span(f"{many(found, 'finding')} ", "warned" if found else "passed"))
         self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))
-        self.query_one("#audit-keys", KeyBar).offer(shown_keys(self.situation) if self.app.screen is self else ())
-
-    def on_screen_suspend(self) -> None:
-        self.query_one("#audit-keys", KeyBar).offer(())
-
-    def on_screen_resume(self) -> None:
-        self._show_bars()
+        super()._show_bars()
 
     @property
     def situation(self) -> Situation:
-        """What decides which actions can be taken."""
         return Situation(screen=self.NAME, has_text=bool(self._list.audited))
-
-    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something at the bottom, until the next key."""
-        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        self.query_one("#audit-keys", KeyBar).announce((Span(said, role),))
 
     @on(AuditList.Opened)
     def _opened(self) -> None:
         self.action_do("audit.open")
 
-    def action_do(self, action_id: str) -> None:
-        """Take an action of the registry, or say why it cannot be taken."""
-        self.query_one("#audit-keys", KeyBar).clear_notice()
-        why = BY_ID[action_id].why_not(self.situation)
-        if why is not None:
-            self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
-        else:
-            self._workbench.main.commands.perform(action_id, self._workbench.main)
-
     def open(self) -> None:
         """Go to what the cursor's row is about."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
-
-    def help(self) -> None:
-        """Show the keys."""
-        self.app.push_screen(HelpScreen(self.situation))
 
     @property
     def text(self) -> str:
@@ -170,4 +142,5 @@ class AuditScreen(Screen[Target | None]):
 
 def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
     assert file.suite is not None
-    return AuditedSuite(file, audit_suite(file.suite, listings.of(file.suite, file.path)))
+    audit = audit_suite(file.suite, listings.of(file.suite, file.path))
+    return AuditedSuite(file, replace(audit, findings=unsaid(file, audit.findings)))

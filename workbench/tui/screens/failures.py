@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
-from textual.widgets import Input
 
 from workbench.reports.visible import one_line
-from workbench.tui.actions import BY_ID, ScreenName, Situation, bindings_for, shown_keys
-from workbench.tui.glyphs import GLYPHS
+from workbench.tui.actions import ScreenName, bindings_for
 from workbench.tui.painting import Bar
-from workbench.tui.screens.help import HelpScreen
+from workbench.tui.screens.beside import ListScreen
 from workbench.tui.state.confusion_lines import ConfusionTable
 from workbench.tui.state.failure_lines import detail_lines
 from workbench.tui.state.failures import FailureList
 from workbench.tui.state.runs import RunRecord
-from workbench.tui.state.spans import EMPTY, Line, Role, Span
+from workbench.tui.state.spans import EMPTY, Line, Span
 from workbench.tui.state.tool_lines import title_line
 from workbench.tui.state.words import many
 from workbench.tui.widgets.bars import KeyBar
@@ -31,34 +28,20 @@ from workbench.tui.widgets.safe_input import SafeInput
 if TYPE_CHECKING:
     from workbench.tui.workbench import Workbench
 
-TWO_COLUMNS_CELLS = 76
-"""From this width on list and advice stand side by side."""
 
-Column = Literal["list", "detail"]
-
-
-class FailuresScreen(Screen[RunRecord]):
+class FailuresScreen(ListScreen[RunRecord]):
     """What failed, as it was when the screen was opened. Its answer is the run to go to."""
 
-    DEFAULT_CSS = """
-    FailuresScreen { layout: vertical; background: $background; }
-    FailuresScreen #columns { height: 1fr; }
-    FailuresScreen #list-column { width: 42%; max-width: 60; height: 100%; }
-    FailuresScreen #detail-column { width: 1fr; height: 100%; border-left: solid $border; }
-    FailuresScreen.one #list-column { width: 1fr; max-width: 100%; }
-    FailuresScreen.one #detail-column { border-left: none; }
-    FailuresScreen #failures-filter { height: 1; border: none; padding: 0 1; background: $panel; }
-    """
+    DEFAULT_CSS = "FailuresScreen #list-column { width: 42%; }"
+    TWO_COLUMNS_CELLS = 76
     NAME: ClassVar[ScreenName] = "failures"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
     AUTO_FOCUS = "#failures-list"
 
     def __init__(self, app: Workbench, state: FailureList, place: str) -> None:
-        super().__init__()
-        self._workbench = app
-        self.state = state
+        super().__init__(app)
+        self.state: FailureList = state
         self._place = place
-        self.column: Column = "list"
         self._whole_table = ConfusionTable(state.failures.confusion)
         self._short_table = ConfusionTable(state.failures.confusion.without_sure_ones)
         self._first_column = 0
@@ -74,8 +57,7 @@ class FailuresScreen(Screen[RunRecord]):
         yield KeyBar("failures-keys")
 
     def on_mount(self) -> None:
-        self._filter.display = False
-        self._place_columns()
+        super().on_mount()
         self._show_bars()
 
     # What is there
@@ -96,9 +78,9 @@ class FailuresScreen(Screen[RunRecord]):
         self._first_column = min(self._first_column, table.last_first(width))
         return detail_lines(self.state, row, table, self._first_column, width)
 
-    def _show_state(self) -> None:
+    def _show_state(self, *, moved: bool = True) -> None:
         self._list.move_cursor(self.state.cursor)
-        self._detail.show_anew(from_top=True)
+        self._detail.show_anew(from_top=moved)
         self._show_bars()
 
     def _show_bars(self) -> None:
@@ -109,12 +91,7 @@ class FailuresScreen(Screen[RunRecord]):
         filtered = f"  /{one_line(state.filter)}" if state.filter and not self._filtering else ""
         left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{filtered}"))
         self.query_one("#failures-title", Bar).say(lambda width: title_line(left, (right,), width))
-        self.query_one("#failures-keys", KeyBar).offer(shown_keys(self.situation) if self.app.screen is self else ())
-
-    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something at the bottom, until the next key."""
-        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
-        self.query_one("#failures-keys", KeyBar).announce((Span(said, role),))
+        super()._show_bars()
 
     @on(FailureRows.Moved)
     def _moved(self) -> None:
@@ -124,47 +101,7 @@ class FailuresScreen(Screen[RunRecord]):
     def _opened(self) -> None:
         self.action_do("failures.open")
 
-    # Columns
-
-    def on_resize(self, event: events.Resize) -> None:
-        self._place_columns()
-
-    def _place_columns(self) -> None:
-        one = self.app.size.width < TWO_COLUMNS_CELLS
-        self.set_class(one, "one")
-        self.query_one("#list-column").display = not one or self.column == "list"
-        self.query_one("#detail-column").display = not one or self.column == "detail"
-
-    def _go_to(self, column: Column) -> None:
-        self.column = column
-        self._place_columns()
-        self.set_focus(self._list if column == "list" else self._detail)
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        if event.widget in (self._list, self._detail):
-            self.column = "list" if event.widget is self._list else "detail"
-
-    def on_screen_suspend(self) -> None:
-        self.query_one("#failures-keys", KeyBar).offer(())
-
-    def on_screen_resume(self) -> None:
-        self._show_bars()
-
     # What can be done
-
-    @property
-    def situation(self) -> Situation:
-        """What decides which actions can be taken."""
-        return Situation(screen=self.NAME, has_text=True)
-
-    def action_do(self, action_id: str) -> None:
-        """Take an action of the registry, or say why it cannot be taken."""
-        self.query_one("#failures-keys", KeyBar).clear_notice()
-        why = BY_ID[action_id].why_not(self.situation)
-        if why is not None:
-            self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
-        else:
-            self._workbench.main.commands.perform(action_id, self._workbench.main)
 
     def open(self) -> None:
         """Go to the run under the cursor; fold or unfold a cause; show the table."""
@@ -199,54 +136,3 @@ class FailuresScreen(Screen[RunRecord]):
         if changed:
             self._show_state()
         return changed
-
-    def other_column(self) -> None:
-        """Go to the other column."""
-        self._go_to("detail" if self.column == "list" else "list")
-
-    def back(self) -> None:
-        """Leave the filter, then the advice, then the screen."""
-        if self._filtering or self.state.filter:
-            self._close_filter(keep=False)
-        elif self.column == "detail":
-            self._go_to("list")
-        else:
-            self.dismiss()
-
-    def help(self) -> None:
-        """Show the keys."""
-        self.app.push_screen(HelpScreen(self.situation))
-
-    # Filter
-
-    @property
-    def _filter(self) -> Input:
-        return self.query_one("#failures-filter", Input)
-
-    @property
-    def _filtering(self) -> bool:
-        return self.focused is self._filter
-
-    def open_filter(self) -> None:
-        """Type to filter the runs."""
-        self._go_to("list")
-        box = self._filter
-        box.value, box.display = self.state.filter, True
-        self.set_focus(box)
-
-    @on(Input.Changed, "#failures-filter")
-    def _filter_changed(self, event: Input.Changed) -> None:
-        if self._filtering:
-            self.state.set_filter(event.value)
-            self._show_state()
-
-    @on(Input.Submitted, "#failures-filter")
-    def _filter_submitted(self) -> None:
-        self._close_filter(keep=True)
-
-    def _close_filter(self, *, keep: bool) -> None:
-        self._filter.display = False
-        if not keep:
-            self.state.set_filter("")
-        self._go_to("list")
-        self._show_state()

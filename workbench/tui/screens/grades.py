@@ -16,7 +16,7 @@ from workbench.tui.actions import BY_ID, ScreenName, Situation, bindings_for, sh
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.screens.help import HelpScreen
-from workbench.tui.state.grade_lines import copied_grade, detail_lines
+from workbench.tui.state.grade_lines import copied_grade, grade_page
 from workbench.tui.state.grades import GradesState
 from workbench.tui.state.spans import EMPTY, Line, Role, Span
 from workbench.tui.state.tool_lines import title_line
@@ -38,7 +38,7 @@ class GradesScreen(Screen[None]):
     DEFAULT_CSS = """
     GradesScreen { layout: vertical; background: $background; }
     GradesScreen #columns { height: 1fr; }
-    GradesScreen #graders-column { width: 30%; min-width: 28; max-width: 46; height: 100%; }
+    GradesScreen #graders-column { width: 30%; min-width: 28; max-width: 72; height: 100%; }
     GradesScreen #calls-column { width: 1fr; height: 100%; border-left: solid $border; }
     GradesScreen.one #graders-column { width: 1fr; max-width: 100%; }
     GradesScreen.one #calls-column { border-left: none; }
@@ -52,6 +52,8 @@ class GradesScreen(Screen[None]):
         self._workbench = app
         self.state = state
         self.column: Column = "list"
+        self._bad = -1
+        """The line with something bad that was gone to last."""
 
     def compose(self) -> ComposeResult:
         yield Bar("grades-title")
@@ -59,14 +61,16 @@ class GradesScreen(Screen[None]):
             with Vertical(id="graders-column"):
                 yield GradeList(self.state, "grades-list")
             with Vertical(id="calls-column"):
-                yield GradeDetail(lambda width: detail_lines(self.state, width), "grades-detail")
+                yield GradeDetail(lambda width: grade_page(self.state, width).lines, "grades-detail")
         yield KeyBar("grades-keys")
 
     def on_mount(self) -> None:
         self._place_columns()
-        result = self.state.result
-        about = f" {one_line(result.case_name)} {GLYPHS.dot} {one_line(result.model)}"
-        left: Line = (Span(" Grades ", "badge"), Span(about))
+        self._show_title()
+        self._show_keys()
+
+    def _show_title(self) -> None:
+        left: Line = (Span(" Grades ", "badge"), Span(f" {self.state.title}"))
         at_odds = disagree(self.state.grades)
         ends: tuple[Line, ...] = (
             ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (Span(f"{GLYPHS.disagree} ", "warned"),))
@@ -74,7 +78,6 @@ class GradesScreen(Screen[None]):
             else (EMPTY,)
         )
         self.query_one("#grades-title", Bar).say(lambda width: title_line(left, ends, width))
-        self._show_keys()
 
     @property
     def _list(self) -> GradeList:
@@ -95,6 +98,7 @@ class GradesScreen(Screen[None]):
 
     @on(GradeList.Moved)
     def _moved(self) -> None:
+        self._bad = -1
         self._detail.show_anew(from_top=True)
 
     @on(GradeList.Opened)
@@ -136,7 +140,7 @@ class GradesScreen(Screen[None]):
     @property
     def situation(self) -> Situation:
         """What decides which actions can be taken."""
-        return Situation(screen=self.NAME, has_text=True, graded=True)
+        return Situation(screen=self.NAME, has_text=True, graded=True, runs=self.state.runs)
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the registry, or say why it cannot be taken."""
@@ -160,6 +164,28 @@ class GradesScreen(Screen[None]):
             return
         self.state.more = not self.state.more
         self._detail.show_anew(from_top=False)
+        if self.state.more and self.state.explanation.more:
+            self.announce(f"Values in full; at the end, how {self.state.explanation.system} scores")
+
+    def to_next_bad(self) -> None:
+        """Go to the next line of the calls that is not right, after the last one to the first."""
+        bad = grade_page(self.state, self._detail.text_width).bad
+        if not bad:
+            self.announce("Nothing is wrong with any call here")
+            return
+        if self._one_column:
+            self._go_to("calls")
+        self._bad = next((line for line in bad if line > self._bad), bad[0])
+        self._detail.scroll_lines(self._bad - self._detail.top)
+        self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} that are not right")
+
+    def show_run(self, state: GradesState) -> None:
+        """Show the grades of another run, by the grader that is looked at now."""
+        state.look_as(self.state)
+        self.state = self._list.state = state
+        self._show_title()
+        self._list.move_cursor(self._list.line_of(state.cursor))
+        self._moved()
 
     def show(self) -> None:
         """Go to the calls."""

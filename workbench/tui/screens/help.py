@@ -18,16 +18,19 @@ from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap
 from workbench.tui.widgets.dialogs import Dialog, ReadLines, keys_line
 
 KEY_COLUMN = 13
+LONGEST_KEYS = len("Tab Shift+Tab")
+"""Cells of the keys that all texts of a section stand behind."""
 
 _SIGNS: tuple[tuple[str, Role, str], ...] = (
     (*STATUS_SIGNS["passed"], "passed"),
-    (*STATUS_SIGNS["warned"], "warned: good enough to pass, worth a look"),
+    (*STATUS_SIGNS["warned"], "warned: good enough to pass, worth a look; an issue; a warning of a suite"),
     (*STATUS_SIGNS["failed"], "failed: the model called tools wrongly"),
-    (*STATUS_SIGNS["error"], "error: the infrastructure failed; never counted against the model"),
+    (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
     (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
     (GLYPHS.running, "running", "waiting or running"),
     (GLYPHS.missing, "failed", "a call that was expected and never came"),
     (GLYPHS.disagree, "warned", "graders disagree whether the run fails; g shows why"),
+    (GLYPHS.audit, "warned", "the audit found something: the case asks too little, or can never be met; u shows it"),
 )
 
 
@@ -72,10 +75,12 @@ def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
 
 def _section(title: str, actions: Sequence[Action], now: Situation, width: int, keymap: Keymap) -> list[Line]:
     lines: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]
+    longest = max(cell_len(keymap.names(action)) for action in actions)
+    column = min(max(KEY_COLUMN - 2, longest + 1), LONGEST_KEYS + 1)
     for action in actions:
         why = action.why_not(now)
         keys = keymap.names(action)
-        gap = " " * max(KEY_COLUMN - 2 - cell_len(keys), 1)
+        gap = " " * max(column - cell_len(keys), 1)
         lines += _beside(Span(f"   {keys}{gap}", "accent" if why is None else "muted"), action.title, width)
         if why is not None:
             lines += _beside(Span(" " * (KEY_COLUMN + 1)), f"not now: {why}", width, "muted")

@@ -422,6 +422,7 @@ class MainScreen(Screen[None]):
         """Type to filter the tree."""
         self.go_to("suites")
         self.query_one(FilterBox).open(self.suites.filter)
+        self.refresh_bars()
 
     def close_filter(self, *, keep: bool) -> None:
         """Back to the tree, with what the filter left, or with everything."""

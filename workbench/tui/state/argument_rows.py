@@ -82,6 +82,8 @@ def _value_rows(value: str, mark: tuple[str, Role], value_width: int, room: int,
 
 def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> tuple[str, Role]:
     """What stands behind an argument: a sign and, unless it is right, what was expected."""
+    if verdict is not None and not verdict.listed:
+        return f"{GLYPHS.failed} unexpected", "failed"
     if verdict is not None and verdict.holds is not None:
         if verdict.holds and fault is not None and fault.kind == "partial credit":
             earned = verdict.score / verdict.weight if verdict.weight else 0.0
@@ -89,6 +91,8 @@ def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> tuple[str, Ro
         if verdict.holds:
             return GLYPHS.passed, "passed"
         return f"{GLYPHS.failed}{_EXPECTED}{one_line(verdict.expected)}", "failed"
+    if fault is not None and verdict is None and fault.kind == "unexpected argument":
+        return f"{GLYPHS.dot} not expected, costs nothing", "muted"
     if fault is not None:
         return f"{GLYPHS.failed} {fault.kind.removesuffix(' argument')}", "failed"
     if verdict is not None:

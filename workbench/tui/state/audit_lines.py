@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,15 +61,16 @@ def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
     home: Target = (path, None)
     found = many(len(each.audit.findings), "finding") if each.audit.findings else "nothing found"
     yield AuditRow(cut_line((Span(f" {one_line(name)} ", "strong"), Span(f" {found}", "muted")), width), home)
+    names = {case.id: case.name for case in suite.cases} if suite is not None else {}
     for finding in each.audit.findings:
-        yield from _finding_rows(finding, path, width)
+        yield from _finding_rows(finding, path, names, width)
     yield from _coverage_rows(each, home, width)
 
 
-def _finding_rows(finding: AuditFinding, path: Path, width: int) -> Iterator[AuditRow]:
+def _finding_rows(finding: AuditFinding, path: Path, names: Mapping[str, str], width: int) -> Iterator[AuditRow]:
     target: Target = (path, finding.case)
     sign = Span(f"   {GLYPHS.audit} ", "warned" if finding.weight == "warning" else "muted")
-    about = one_line(finding.case) if finding.case is not None else written(finding.place)
+    about = one_line(names[finding.case]) if finding.case is not None else written(finding.place)
     kind = Span(f"  {finding.kind}", "warned" if finding.weight == "warning" else "muted")
     yield AuditRow(cut_line((sign, Span(about), kind), width), target)
     for text in wrap(one_line(finding.message), max(width - 7, 1)):
@@ -81,11 +82,10 @@ def _finding_rows(finding: AuditFinding, path: Path, width: int) -> Iterator[Aud
 
 def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[AuditRow]:
     coverage = each.audit.coverage
-    shares = (("tools", coverage.tools), ("parameters", coverage.parameters), ("enum values", coverage.values))
-    said = [f"{share.covered} of {share.total} {what}" for what, share in shares if share.total]
+    said = [f"{share.covered} of {share.total} {what}" for what, share in coverage.shares]
     if said:
         yield AuditRow(cut_line((Span(f"   covered: {', '.join(said)}", "muted"),), width), home)
-    for what, share in shares:
+    for what, share in coverage.shares:
         if share.missing:
             names = one_line("; ".join(share.missing))
             for text in wrap(f"no case covers these {what}: {names}", max(width - 7, 1)):

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
 from workbench.analysis.causes import ADVICE, Cause, first_advice
 from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
 from workbench.reports.failures import often
-from workbench.reports.text import run_title
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.confusion_lines import ConfusionTable
 from workbench.tui.state.failures import FailureList, FailureRow
 from workbench.tui.state.source import Message
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap, wrap_line
+from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut, cut_line, spread, wrap, wrap_line
 from workbench.tui.state.words import many, score
 
 EXAMPLES_MAX = 5
-"""Runs of a cause that are shown beside its advice; the list has all of them."""
+"""So many different ones are shown beside a cause's advice; the list has all runs."""
+
+EXAMPLES_FROM_MAX = 200
+"""Runs that are looked through for them, each time the cursor moves."""
+
+RUNS_OF_EXAMPLE_MAX = 6
+"""Runs that are named where the same went wrong in several."""
+
+LEAST_NAME_CELLS = 8
+"""So much of a case's name stays in the list, however long the model's is."""
 
 SUBJECTS_MAX = 20
 
@@ -34,10 +44,14 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
     run, main = row.run, row.run.main == row.group.cause
-    title = _title(state, run)
+    role: Role = "text" if main else "muted"  # what has another main cause stands behind it in every way
+    name, rest = _title(state, run), Span(_which(state, run), role)
     also: Line = EMPTY if main else (Span(f"  {run.main}", "muted"),)
-    # What has another main cause stands behind it in every way.
-    return spread((Span("    "), Span(title, "text" if main else "muted")), also, width)
+    if cells((Span(f"    {name}"), rest, *also)) > width:
+        also = EMPTY
+    # The case gives way: by model and repeat its runs are told apart.
+    room = max(width - 4 - cells((rest, *also)), LEAST_NAME_CELLS)
+    return spread((Span("    "), Span(cut(name, room), role), rest), also, width)
 
 
 def list_message(state: FailureList) -> Message:
@@ -47,16 +61,19 @@ def list_message(state: FailureList) -> Message:
 
 def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
     """Everything about the cause or run of a row, and the confusion table from its column `first` on."""
+    over = f"  over all {many(state.failures.graded, 'graded run')}"
     if row.run is not None:
         lines = list(_run_lines(state, row.run, width))
     elif row.group is not None:
         lines = list(_cause_lines(state, row.group, width))
     else:
+        over = ""
         graded = f"Over {many(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
         lines = _paragraph(
             f"{graded} one's place stands in its column. Cases that say nothing about calls are left out.", width
         )
-    return [*lines, EMPTY, _heading("Expected and called"), *table.lines(width, first)]
+    heading = cut_line((*_heading("Expected and called"), Span(over, "muted")), width)
+    return [*lines, EMPTY, heading, *table.lines(width, first)]
 
 
 def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[Line]:
@@ -73,10 +90,22 @@ def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[
             yield (Span(f"   and {more:,} more", "muted"),)
     yield EMPTY
     yield _heading("Examples")
-    for run in group.runs[:EXAMPLES_MAX]:
-        yield cut_line((Span("   "), Span(_title(state, run), "strong")), width)
-        for symptom in run.symptoms_of(group.cause):
+    for title, symptoms in _examples(state, group):
+        yield from wrap_line((Span("   "), Span(title, "strong")), width, hang=3)
+        for symptom in symptoms:
             yield from _symptom(symptom, width)
+
+
+def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequence[Symptom]]]:
+    """What went wrong in some of the runs; what is the same in several runs of a case stands there once, for all."""
+    alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
+    for run in group.runs[:EXAMPLES_FROM_MAX]:
+        symptoms = tuple(run.symptoms_of(group.cause))
+        alike.setdefault((_title(state, run), symptoms), []).append(_which(state, run).strip())
+    for (title, symptoms), which in islice(alike.items(), EXAMPLES_MAX):
+        shown = [run or "#1" for run in which[:RUNS_OF_EXAMPLE_MAX]] if len(which) > 1 else which
+        more = f", {ELLIPSIS}" if len(which) > RUNS_OF_EXAMPLE_MAX else ""
+        yield f"{title}  {', '.join(shown)}{more}".rstrip(), symptoms
 
 
 def _advice(cause: Cause, first: str, width: int) -> Iterator[Line]:
@@ -89,8 +118,8 @@ def _advice(cause: Cause, first: str, width: int) -> Iterator[Line]:
 def _run_lines(state: FailureList, run: FailedRun, width: int) -> Iterator[Line]:
     result = run.result
     graded = f"  {result.grade.grader} {score(result.score)}" if result.grade is not None else ""
-    title = (Span(f" {GLYPHS.failed} ", "failed"), Span(_title(state, run), "strong"), Span(graded, "muted"))
-    yield from wrap_line(title, width, hang=3)
+    title = Span(_title(state, run) + _which(state, run), "strong")
+    yield from wrap_line((Span(f" {GLYPHS.failed} ", "failed"), title, Span(graded, "muted")), width, hang=3)
     for cause in run.causes:
         yield EMPTY
         also = "  the main cause" if cause == run.main and len(run.causes) > 1 else ""
@@ -119,13 +148,16 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
 
 
 def _title(state: FailureList, run: FailedRun) -> str:
-    """Case and repeat, with suite and model where there are several."""
+    """The case, with its suite where there are several."""
     result = run.result
-    if state.several_suites:
-        title = run_title(result, state.suite_names)
-    else:
-        title = one_line(result.case_name) + (f" #{result.repeat + 1}" if result.repeat else "")
-    return f"{title}  {one_line(result.model)}" if state.several_models else title
+    suite = state.suite_names.get(result.suite, Path(result.suite).stem)
+    return one_line(f"{suite} › {result.case_name}" if state.several_suites else result.case_name)
+
+
+def _which(state: FailureList, run: FailedRun) -> str:
+    """Which run of its case it is: the model where there are several, and the repeat."""
+    model = f"  {one_line(run.result.model)}" if state.several_models else ""
+    return f"{model} #{run.result.repeat + 1}" if run.result.repeat else model
 
 
 def _item(text: str, role: Role, width: int) -> Iterator[Line]:

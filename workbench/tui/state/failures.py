@@ -12,6 +12,9 @@ from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failure
 from workbench.reports.failures import failures_text
 from workbench.tui.state.runs import RunRecord
 
+RowKey = tuple[str, Cause | None, str]
+"""What a row stands for, the same when failures are looked at again: its kind, its cause, the id of its run."""
+
 
 class FailureRow(NamedTuple):
     """One row: a cause with the runs below it that the filter shows, one of these runs, or the confusion table."""
@@ -23,8 +26,8 @@ class FailureRow(NamedTuple):
     """Of a cause, how many of its runs are shown, unfolded or not."""
 
     @property
-    def key(self) -> tuple[str, Cause | None, str]:
-        """What a row stands for, the same when failures are looked at again."""
+    def key(self) -> RowKey:
+        """What the row stands for."""
         cause = self.group.cause if self.group is not None else None
         return self.kind, cause, self.run.result.run_id if self.run is not None else ""
 
@@ -66,10 +69,15 @@ class FailureList:
         """Put the cursor on a row, the nearest one there is."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
-    def resume(self, before: FailureList) -> None:
+    def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
         """Fold what was folded before, and go to where the cursor was, if that is still there."""
-        self._folded = set(before._folded)
-        self._rebuild(before.selected)
+        self._folded = set(folded)
+        self._rebuild(row)
+
+    @property
+    def folded(self) -> frozenset[Cause]:
+        """The causes whose runs are hidden."""
+        return frozenset(self._folded)
 
     def is_folded(self, group: CauseGroup) -> bool:
         """Whether the runs of a cause are hidden; a filter shows them."""
@@ -81,19 +89,19 @@ class FailureList:
         if row is None or row.group is None or self.filter or self.is_folded(row.group) == folded:
             return False
         (self._folded.add if folded else self._folded.discard)(row.group.cause)
-        self._rebuild(FailureRow("cause", row.group) if folded else row)
+        self._rebuild((FailureRow("cause", row.group) if folded else row).key)
         return True
 
     def set_filter(self, text: str) -> None:
         """Show only runs that have every word of `text` in their suite, case, model, tools or parameters."""
         self.filter = text
-        self._rebuild(self.selected)
+        self._rebuild(self.selected.key if self.selected is not None else None)
 
     def as_text(self) -> str:
         """All of it, for copying."""
         return failures_text(self.failures, self.suite_names)
 
-    def _rebuild(self, stay_on: FailureRow | None = None) -> None:
+    def _rebuild(self, stay_on: RowKey | None = None) -> None:
         words = self.filter.casefold().split()
         self.rows = []
         for group in self.failures.groups:
@@ -104,8 +112,7 @@ class FailureList:
                     self.rows += [FailureRow("run", group, run) for run in runs]
         if self.failures.confusion.counts and not words:
             self.rows.append(FailureRow("table"))
-        key = stay_on.key if stay_on is not None else None
-        self.move_to(next((at for at, row in enumerate(self.rows) if row.key == key), self.cursor))
+        self.move_to(next((at for at, row in enumerate(self.rows) if row.key == stay_on), self.cursor))
 
     def _fits(self, run: FailedRun, words: Sequence[str]) -> bool:
         if not words:

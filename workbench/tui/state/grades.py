@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from workbench.grading.explaining import SYSTEMS, Explanation, explain
 from workbench.grading.grade import Grade, RunResult, Status
-from workbench.suite.model import Case
+from workbench.reports.visible import one_line
+from workbench.suite.model import AnyOrder, Case
+from workbench.tui.glyphs import GLYPHS
 
 _ORDER = tuple(SYSTEMS)
 
 
 class GradesState:
-    """The grades of a graded run. They stay in one order, whichever decides; the cursor begins on that one."""
+    """The grades of a graded run. They stay in one order, whichever decides; the cursor begins on that one.
 
-    def __init__(self, case: Case, result: RunResult) -> None:
+    `runs` is how many graded runs the case has, `numbered` whether they are told apart by their repeats.
+    """
+
+    def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
         self.case = case
         self.result = result
+        self.runs = runs
+        self.numbered = numbered
         self.expected = tuple(case.expected_calls())
+        self.places = _places(case)
+        """Of each expected call, when it is to be made: "in order", "any order" (of its group), "whenever"."""
         self.calls = result.trajectory.calls
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
@@ -40,6 +49,19 @@ class GradesState:
         """Whether the grade decides the run's status."""
         return grade.grader == self.result.grades[0].grader
 
+    @property
+    def title(self) -> str:
+        """Case, model and repeat."""
+        repeat = f" #{self.result.repeat + 1}" if self.numbered else ""
+        return f"{one_line(self.result.case_name)} {GLYPHS.dot} {one_line(self.result.model)}{repeat}"
+
+    def look_as(self, other: GradesState) -> None:
+        """Begin on the grader, and with as many words, as another run was looked at."""
+        names = [grade.grader for grade in self.grades]
+        if other.selected.grader in names:
+            self.cursor = names.index(other.selected.grader)
+        self.more = other.more
+
     def move_to(self, index: int) -> None:
         """Look at another grader."""
         self.cursor = min(max(index, 0), len(self.grades) - 1)
@@ -47,6 +69,13 @@ class GradesState:
     def step(self, by: int) -> None:
         """Look at the grader `by` places on, around the end."""
         self.cursor = (self.cursor + by) % len(self.grades)
+
+
+def _places(case: Case) -> tuple[str, ...]:
+    places = ["in order" for step in case.steps if step.tool is not None]
+    for item in case.ordered:
+        places += ["any order"] * len(item.any_order) if isinstance(item, AnyOrder) else ["in order"]
+    return (*places, *["whenever"] * len(case.unordered))
 
 
 def status_of(grade: Grade) -> Status:

@@ -91,3 +91,16 @@ def _facts(result: RunResult) -> str:
 def _paragraph(text: str, role: Role, width: int, sign: str = " ") -> list[Line]:
     first, *others = wrap(one_line(text), width - 3)
     return [(Span(f" {sign} {first}", role),), *((Span(f"   {row}", role),) for row in others)]
+
+
+def why_not_graded(result: RunResult) -> str:
+    """Why a run that is over has no grades, as the end of a sentence."""
+    why = one_line(result.error or "")
+    if result.status == "skipped":
+        return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"
+    if result.status == "stopped":
+        return "you stopped this run, so it is not graded"
+    finish = result.trajectory.finish
+    if finish is None or finish.reason in ("error", "timed out"):
+        return f"this run broke off, so it is not graded: {why}"
+    return f"this run came to its end, but could not be graded: {why}"

@@ -1,6 +1,7 @@
 """The pairing of a grade as lines: who was matched with whom, what every argument earned, what each line is worth.
 
-Where there is room, what was expected stands beside what was done; else below it.
+Where there is room, what was expected stands beside what was done; else below it. Among many calls a right one has a
+single line.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from workbench.checks.describe import describe, describe_whole
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.formulas import Amount, figure, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
@@ -21,17 +23,24 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import json_line
 from workbench.tui.state.grades import GradesState
 from workbench.tui.state.json_lines import compact_json
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
+from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut, cut_line, padded, spread, wrap
 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on what was expected and what was done stand side by side."""
 
 LONGEST_NAME = 18
 INDENT = 4
+_PLACE_CELLS = len("any order") + 2
 EARNED_CELLS = 19
 
 MOST_PAIRINGS = 300
 """Lines of a pairing that are shown."""
+
+FOLDED_FROM = 4
+"""From so many lines of a pairing on those that are right are folded."""
+
+_WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "called where nothing should be", "extra"})
+"""What may become of a call without an expected one that is wrong also where it has no part in a sum."""
 
 _FOLDED, _UNFOLDED = 2_000, 20_000
 """Characters of a value that are looked at, on one row or on as many as it needs."""
@@ -48,25 +57,52 @@ class _Columns(NamedTuple):
     got: int
 
 
-def pairing_lines(state: GradesState, width: int) -> list[Line]:
+class Block(NamedTuple):
+    """The lines of one call or expectation, or of a heading; `right` says that nothing is wrong with it."""
+
+    lines: list[Line]
+    right: bool = True
+
+
+def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     """All lines of the pairing of the grade under the cursor, with a heading."""
     grade, accounts = state.selected, state.explanation.accounts
     if not grade.pairings:
         return []
     columns = _columns(grade.pairings, width)
-    lines: list[Line] = [EMPTY, _heading(columns)]
+    folding = len(grade.pairings) >= FOLDED_FROM and not state.more
+    blocks = [Block([EMPTY, _heading(columns)])]
     for pairing, account in list(zip(grade.pairings, accounts, strict=True))[:MOST_PAIRINGS]:
+        right = _is_right(pairing, account)
         if pairing.prohibition is not None:
-            lines += _prohibition(state, pairing, width)
+            lines = _prohibition(state, pairing, width)
         elif pairing.expected_call is None:
-            lines += _extra(state, pairing, columns, width)
+            lines = _extra(state, pairing, columns, width)
+        elif right and folding:
+            blocks.append(Block(_folded(state, pairing, account, columns, width)))
+            continue
         else:
-            lines += _expected(state, pairing, columns, width)
-        lines += _worth(pairing, account, width)
+            lines = _expected(state, pairing, columns, width)
+        blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
     if len(grade.pairings) > MOST_PAIRINGS:
         left = len(grade.pairings) - MOST_PAIRINGS
-        lines.append((Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),))
-    return lines
+        blocks.append(Block([(Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),)]))
+    return blocks
+
+
+def _is_right(pairing: CallPairing, account: Account | None) -> bool:
+    if pairing.prohibition is not None:
+        return pairing.call is None
+    full = True
+    if account is not None and account.share is not None and account.most is not None:
+        full = account.share >= account.most - ROUNDING_SLACK
+    if pairing.expected_call is None:
+        return full and pairing.outcome not in _WRONG_ALONE
+    if pairing.call is None or not pairing.same_tool or not full:
+        return False
+    return all(
+        verdict.holds is not False and verdict.score >= verdict.weight - ROUNDING_SLACK for verdict in pairing.arguments
+    )
 
 
 def _columns(pairings: Sequence[CallPairing], width: int) -> _Columns:
@@ -89,23 +125,63 @@ def _expected(state: GradesState, pairing: CallPairing, columns: _Columns, width
     """An expected call with the call it was paired with, or without one."""
     assert pairing.expected_call is not None
     wanted = state.expected[pairing.expected_call]
-    number = Span(f" {pairing.expected_call + 1:>2} ", "muted")
     made = _made(state, pairing, brief=not columns.expected)
     earned = ""
+    role: Role = "muted"
     if pairing.call is not None and pairing.tool_weight:
-        earned = _amount(pairing.tool_score, pairing.tool_weight)
-    name = one_line(wanted.tool)
-    if columns.expected:
-        room = columns.name + 2 + columns.expected
-        head: Line = (number, Span(padded(name, room), "tool"), Span("  "), *made)
-    else:
-        head = (number, Span(name, "tool"), Span("  "), *made)
-    lines = [_with_earned(head, earned, "muted", width)]
+        sign, role = (GLYPHS.passed, "passed") if pairing.same_tool else (GLYPHS.failed, "failed")
+        earned = f"{sign} {_amount(pairing.tool_score, pairing.tool_weight)}"
+    head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool), "tool"),)), made, columns)
+    lines = [_with_earned(head, earned, role, width)]
+    arguments = pairing.arguments
+    if pairing.call is None and not arguments:
+        arguments = tuple(
+            ArgumentVerdict(name, None, 0.0, 0.0, describe(check), None, False, "")
+            for name, check in (wanted.args or {}).items()
+            if not check.optional
+        )
     if wanted.args is None:
         lines.append(cut_line((Span(" " * INDENT), Span("arguments do not matter", "muted")), width))
-    for verdict in pairing.arguments:
+    for verdict in arguments:
         lines += _argument(state, pairing, verdict, columns, width)
     return lines
+
+
+def _folded(
+    state: GradesState, pairing: CallPairing, account: Account | None, columns: _Columns, width: int
+) -> list[Line]:
+    """An expected call that was made as expected, on one line."""
+    assert pairing.expected_call is not None
+    assert pairing.call is not None
+    record = state.calls[pairing.call]
+    number = Span(f"{GLYPHS.call} call {pairing.call + 1} ", "muted")
+    made: Line = (number, Span(one_line(describe_call(record)), "tool"))
+    wanted: Line = ()
+    if columns.expected:
+        wanted = (Span(one_line(describe_expected(state.expected[pairing.expected_call])), "tool"),)
+    line = _beside(_wanted(state, pairing, wanted), made, columns)
+    if not columns.expected:
+        return [spread(line, (Span(GLYPHS.passed, "passed"),), width)]
+    added = "" if account is None or account.share is None else f" adds {figure(account.share)}"
+    return [_with_earned(line, f"{GLYPHS.passed}{added}", "passed", width)]
+
+
+def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
+    """An expected call behind its number and, where the grader goes by that, when it is to be made."""
+    assert pairing.expected_call is not None
+    number = Span(f" {pairing.expected_call + 1:>2} ", "muted")
+    if state.selected.grader != "trajectory":
+        return (number, *what)
+    return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *what)
+
+
+def _beside(wanted: Line, made: Line, columns: _Columns) -> Line:
+    """What was expected and what was made on one line, each in its column where there is room for two."""
+    if not columns.expected:
+        return (*wanted, Span("  "), *made) if wanted[-1].role == "tool" else (*wanted, *made)
+    room = INDENT + columns.name + 2 + columns.expected
+    wanted = cut_line(wanted, room)
+    return (*wanted, Span(" " * (room - cells(wanted) + 2)), *made)
 
 
 def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
@@ -113,7 +189,8 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
-    arrow = Span(f"{GLYPHS.call} call {pairing.call + 1} ", "muted")
+    nearest = "nearest is " if state.selected.grader == "trajectory" and pairing.outcome == "unmet" else ""
+    arrow = Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted")
     same = pairing.expected_call is not None and state.expected[pairing.expected_call].tool == tool
     if same and brief:
         return (arrow,)
@@ -124,12 +201,14 @@ def _argument(
     state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict, columns: _Columns, width: int
 ) -> list[Line]:
     """One argument: name, what was expected, what came, whether it holds and what it earned."""
-    by_argument = state.selected.grader in EARN_BY_ARGUMENT
     sign, role = _sign(verdict)
-    earned = f"{sign} {_earned(verdict)}" if by_argument else sign
+    earned = f"{sign} {_earned(verdict, state.selected.grader)}".rstrip()
+    if pairing.call is None and not verdict.weight:
+        earned = ""
     label = padded(one_line(verdict.argument), columns.name)
     lead = Span(" " * INDENT + label + "  ", "key")
-    expected = one_line(verdict.expected)
+    expected = _asked(state, pairing, verdict)
+    asked = expected if verdict.expected.startswith("not ") else f"expected {expected}"
     given = verdict.given and pairing.call is not None
     got = "not given" if pairing.call is not None else ""
     if verdict.given or verdict.got is not None:
@@ -143,16 +222,30 @@ def _argument(
             line: Line = (start, Span(padded(one, columns.expected) + "  ", "muted"), *_value(other, given))
             lines.append(_with_earned(line, earned if row == 0 else "", role, width))
     else:
-        shown = got if pairing.call is not None else f"expected {expected}"
+        shown = got if pairing.call is not None else asked
         rows = wrap(shown, columns.got) if state.more else [cut(shown, columns.got)]
         lines.append(_with_earned((lead, *_value(rows[0], given)), earned, role, width))
         indent = Span(" " * cell_len(lead.text))
         lines += [(indent, *_value(row, given)) for row in rows[1:]]
         if pairing.call is not None and verdict.holds is not True:
-            lines += _below(f"expected {expected}", width, state.more)
-    if state.more and verdict.why not in ("", got) and verdict.holds is not True and pairing.call is not None:
+            lines += _below(asked, width, state.more)
+    if (
+        state.more
+        and verdict.why not in ("", got, verdict.expected)
+        and verdict.holds is not True
+        and pairing.call is not None
+    ):
         lines += _below(one_line(verdict.why), width, True)
     return lines
+
+
+def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
+    """What was expected of an argument, in more words all of it."""
+    assert pairing.expected_call is not None
+    checks = state.expected[pairing.expected_call].args or {}
+    if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
+        return one_line(describe_whole(checks[verdict.argument])[:_UNFOLDED])
+    return one_line(verdict.expected)
 
 
 def _below(text: str, width: int, whole: bool) -> list[Line]:
@@ -183,10 +276,18 @@ def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
     return (GLYPHS.warned, "warned") if verdict.score < verdict.weight - ROUNDING_SLACK else (GLYPHS.passed, "passed")
 
 
-def _earned(verdict: ArgumentVerdict) -> str:
+def _earned(verdict: ArgumentVerdict, grader: str) -> str:
+    if grader not in EARN_BY_ARGUMENT:
+        return ""
+    if not verdict.listed:
+        return figure(verdict.score) if verdict.score else ""
     if verdict.holds is None:
         return "not judged"
-    return _amount(verdict.score, verdict.weight) if verdict.counted else "not counted"
+    if not verdict.counted:
+        return "not counted"
+    if grader == "dimensions":
+        return _amount(verdict.score / verdict.weight, 1.0)
+    return _amount(verdict.score, verdict.weight)
 
 
 def _amount(earned: float, weight: float) -> str:
@@ -227,9 +328,13 @@ def _worth(pairing: CallPairing, account: Account | None, width: int) -> list[Li
         parts.append("extra")
     role: Role = "muted"
     if account is not None:
+        if account.arguments is not None:
+            parts.append(f"arguments {in_numbers(account.arguments)}")
         if account.formula is not None and not isinstance(account.formula, Amount):
             parts.append(in_numbers(account.formula))
-        if account.share < 0:
+        if account.share is None or account.most is None:
+            role = "muted" if pairing.credit >= 1 - ROUNDING_SLACK else "warned" if pairing.credit else "failed"
+        elif account.share < 0:
             parts.append(f"takes {figure(-account.share)} from the score")
             role = "failed"
         elif account.most == 0:

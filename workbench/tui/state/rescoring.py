@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from workbench.batches.plan import PlannedRun
-from workbench.checks.search_cost import most_steps
+from workbench.checks.search_cost import LONGEST_STEPS, most_steps
 from workbench.grading.grade import RunResult
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
@@ -29,9 +29,6 @@ AT_ONCE_CALLS = 10
 """A run with more of them takes longer."""
 
 AT_ONCE_STEPS = 20_000
-LONGEST_STEPS = 10_000_000
-"""Of a search by a pattern, which holds up the whole program: a tenth of a second or so."""
-
 Pace = Literal["at once", "beside", "with Python", "endless"]
 """How a run can be graded: while the next key waits; beside what else is done; calling the suite's Python; not without
 the danger that a search never ends."""
@@ -94,6 +91,12 @@ class Rescoring:
             self._followed[suite.path] = file.suite
             for case in _changed(before, file.suite):
                 self._look_at(file, case)
+
+    def forget_others(self, suites: Collection[OpenSuite]) -> None:
+        """Forget what suites said that are not open any more."""
+        if len(self._followed) > len(suites):
+            paths = {suite.path for suite in suites}
+            self._followed = {path: said for path, said in self._followed.items() if path in paths}
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
         """Take over that runs of a case are over: they were made of what the suite said then."""

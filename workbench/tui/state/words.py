@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.suite.decimals import decimals
 from workbench.suite.problems import Problem
 
 
@@ -26,9 +27,7 @@ def clock(seconds: float) -> str:
 
 def score(value: float | None) -> str:
     """A score with two digits that never rounds up to 1."""
-    if value is None:
-        return ""
-    return f"{value:.2f}" if not 0.995 <= value < 1 else "0.99"
+    return "" if value is None else decimals(value)
 
 
 def many(count: int, noun: str) -> str:

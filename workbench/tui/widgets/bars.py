@@ -93,6 +93,13 @@ class KeyBar(Bar):
     def on_resize(self, event: events.Resize) -> None:
         self._say()
 
+    def on_click(self, event: events.Click) -> None:
+        """A click on a key's name presses the key."""
+        keymap = keymap_of(self)
+        action = key_at(self._keys, self.size.width, keymap, event.x) if not self._notice else None
+        if action is not None:
+            self.app.simulate_key(keymap.keys(action)[0])
+
     def render_line(self, y: int) -> Strip:
         if y == 0:
             return super().render_line(y)
@@ -124,18 +131,39 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
-    """As many keys as fit into `width` cells; the one for help is always among them."""
+    """As many keys as fit into `width` cells; the one for help and the one that leads back are always among them."""
+    spans: list[Span] = [Span(" ")]
+    for action, able, key in _kept(keys, width, keymap):
+        role: Role = "accent" if able else "muted"
+        spans += [Span(key, role), Span(f" {action.label}{_GAP}", "text" if able else "muted")]
+    return tuple(spans)
+
+
+def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
+    """The action whose key or name stands at a cell of the bar."""
+    end = 1
+    for action, _, key in _kept(keys, width, keymap):
+        start, end = end, end + _cells_of(action, key)
+        if start <= x < end - len(_GAP):
+            return action
+    return None
+
+
+_GAP = "   "
+
+
+def _cells_of(action: Action, key: str) -> int:
+    return cell_len(f"{key} {action.label}{_GAP}")
+
+
+def _kept(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
+    """The keys that fit, each with its name."""
     bound = [(action, able, key_name(keymap.keys(action)[0])) for action, able in keys if keymap.keys(action)]
-    widths = {action.id: cell_len(key) + cell_len(action.label) + 4 for action, _, key in bound}
-    kept = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] == "help"}
+    widths = {action.id: _cells_of(action, key) for action, _, key in bound}
+    kept = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] in ("help", "back", "end")}
     room = width - 1 - sum(widths[action_id] for action_id in kept)
     for action, _, _ in bound:
         if action.id not in kept and widths[action.id] <= room:
             kept.add(action.id)
             room -= widths[action.id]
-    spans: list[Span] = [Span(" ")]
-    for action, able, key in bound:
-        if action.id in kept:
-            role: Role = "accent" if able else "muted"
-            spans += [Span(key, role), Span(f" {action.label}   ", "text" if able else "muted")]
-    return tuple(spans)
+    return [each for each in bound if each[0].id in kept]

@@ -216,6 +216,16 @@ class CasePane(Vertical):
             return None
         return "a text" if form.several else "a line"
 
+    @property
+    def refused(self) -> bool:
+        """Whether what stands in the field that is open cannot be taken over."""
+        opened = self.query_one(FormView).page.opened
+        return opened is not None and bool(opened.refused)
+
+    def give_up_refused(self) -> str | None:
+        """Close the field that is open if it refuses what stands in it; why it does."""
+        return self.query_one(FormView).give_up_refused()
+
     def form_refuses(self) -> dict[str, str]:
         """Why what is done at the rows of the form cannot be done now, by the ids of the actions."""
         return self.query_one(FormView).refusals() if self.view == "form" else {}

@@ -366,6 +366,17 @@ class FormFields(FormRows):
         self._close()
         return True
 
+    def give_up_refused(self) -> str | None:
+        """Close the field if it refuses what stands in it; why it does. In its cell that stands again when it is
+        opened."""
+        if self.typing:
+            self._read_field()
+        opened = self.page.opened
+        if opened is None or not opened.refused:
+            return None
+        self._close()
+        return opened.refused
+
     def _added(self, edit: Edit) -> None:
         """Take over something new, and go on typing where there is something to be typed."""
         if self._apply(edit) is not None or (row := self.page.current) is None:

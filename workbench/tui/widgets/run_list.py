@@ -42,6 +42,8 @@ class RunList(LineView):
         self._began: Place | None = None
         """Where the search began, until one goes on from there."""
         self._known = 0
+        self._was_over = False
+        """Whether the run had its end already when it was shown last."""
         self._text: Text = ()
 
     @property
@@ -71,7 +73,8 @@ class RunList(LineView):
         self.lines = RunLines(view, self.text_width) if view is not None else None
         if self.lines is not None and self.looked_for:
             self.lines.search(self.looked_for)
-        self.following = view is not None and not view.graded
+        self._was_over = view is not None and view.graded
+        self.following = not self._was_over and view is not None
         self._seen()
         self.cursor = self.top = 0
         if self.following:
@@ -87,6 +90,7 @@ class RunList(LineView):
             return
         if self.looked_for:
             self.post_message(self.News())
+        was_over, self._was_over = self._was_over, self.lines.view.graded
         if self.following:
             self._seen()
             self.move_cursor(self.line_count())
@@ -95,7 +99,7 @@ class RunList(LineView):
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         fresh = self.lines.heights_from(self._known)
-        if fresh != self.unseen:
+        if fresh != self.unseen and not was_over:  # to what is over nothing is added, it is only graded anew
             self.unseen = fresh
             self.post_message(self.News())
         self.repaint()

@@ -184,7 +184,7 @@ class TomlPane(Vertical):
         assert part is not None
         self._telling = True
         try:
-            self._change(part, part.with_text(text), f"Typing in {part.name}", (part.index, self._sessions, step))
+            self._change(part, part.with_text(text), f"typing in {part.name}", (part.index, self._sessions, step))
         finally:
             self._telling = False
         self._told = part.text

@@ -1,0 +1,79 @@
+"""What judges said is remembered from run to run, whatever becomes of the file in which it is."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from workbench.batches.judgement_cache import JudgementCache
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import NO_SECRETS, Secrets
+
+SPEC = ModelSpec("mine", "openai", "m", "http://localhost:1/v1")
+
+
+def test_judgements_are_remembered_by_what_is_asked_not_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "judgements.jsonl"
+    JudgementCache(file, NO_SECRETS).keep(SPEC, "polite", '"hi"', True, "It greets.")
+    reading = JudgementCache(file, NO_SECRETS)
+    renamed = ModelSpec("yours", "openai", "m", "http://localhost:1/v1")
+    assert reading.find(renamed, "polite", '"hi"') == (True, "It greets.")
+    assert reading.find(SPEC, "rude", '"hi"') is None
+    JudgementCache(file, NO_SECRETS).keep(SPEC, "rude", '"hi"', False, "No.")  # another program, meanwhile
+    assert reading.find(SPEC, "rude", '"hi"') == (False, "No.")
+    assert JudgementCache(file, NO_SECRETS, anew=True).find(SPEC, "rude", '"hi"') is None
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_lines_that_cannot_be_read_are_passed_over_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "judgements.jsonl"
+    file.write_bytes(b'nonsense\n{"judge": 3}\n\xff\n{"half a li')
+    cache = JudgementCache(file, NO_SECRETS)
+    with caplog.at_level(logging.WARNING):
+        assert cache.find(SPEC, "polite", '"hi"') is None
+    assert "3 lines are no judgements" in caplog.text
+    file.write_bytes(b"")
+    cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
+    assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
+
+
+def test_a_file_that_was_deleted_and_has_grown_longer_is_read_from_its_beginning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "judgements.jsonl"
+    writing, reading = JudgementCache(file, NO_SECRETS), JudgementCache(file, NO_SECRETS)
+    writing.keep(SPEC, "polite", '"hi"', True, "It greets.")
+    assert reading.find(SPEC, "polite", '"hi"') is not None
+    file.unlink()
+    writing.keep(SPEC, "polite", f'"{"long " * 50}"', False, "No.")
+    assert reading.find(SPEC, "polite", f'"{"long " * 50}"') == (False, "No.")
+    assert "judgement" not in caplog.text
+
+
+def test_a_line_that_was_written_in_part_does_not_swallow_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "judgements.jsonl"
+    file.write_bytes(b'{"half a li')
+    JudgementCache(file, NO_SECRETS).keep(SPEC, "polite", '"hi"', True, "It greets.")
+    assert JudgementCache(file, NO_SECRETS).find(SPEC, "polite", '"hi"') == (True, "It greets.")
+    assert "1 line is no judgement and was passed over" in caplog.text
+
+
+def test_a_place_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = JudgementCache(tmp_path / "file" / "judgements.jsonl", NO_SECRETS)
+    cache.keep(SPEC, "polite", '"hi"', True, "It greets.")
+    assert cache.find(SPEC, "polite", '"hi"') == (True, "It greets.")
+
+
+def test_no_secret_is_remembered_and_what_holds_one_is_found_again(tmp_path: Path) -> None:
+    secrets = Secrets()
+    secrets.add("API_KEY", "sk-very-secret-1")
+    file = tmp_path / "judgements.jsonl"
+    criteria, value = "holds sk-very-secret-1", '"sk-very-secret-1"'
+    JudgementCache(file, secrets).keep(SPEC, criteria, value, True, "sk-very-secret-1 is there.")
+    assert "sk-very-secret-1" not in file.read_text(encoding="utf-8")
+    assert JudgementCache(file, secrets).find(SPEC, criteria, value) == (True, "$API_KEY is there.")
