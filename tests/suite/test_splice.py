@@ -197,11 +197,12 @@ def test_what_toml_cannot_say_is_refused() -> None:
 
 
 def test_an_option_written_with_dots_leaves_the_table_empty_that_it_was_alone_in() -> None:
-    text = 'format = 1\nname = "s"\n\n[[cases]]\nname = "a"  # first\nuser = "u"\ngrading.critics.tool_selection_weight = 1\n'
+    option = "grading.critics.tool_selection_weight = 1"
+    text = f'format = 1\nname = "s"\n\n[[cases]]\nname = "a"  # first\nuser = "u"\n{option}\n'
     suite = SuiteText.of(text)
     changed = suite.with_case(0, {**suite.cases[0], "grading": {}})
     assert changed.kept_formatting
-    assert changed.text == text.replace("grading.critics.tool_selection_weight = 1", "grading = {}")
+    assert changed.text == text.replace(option, "grading = {}")
 
 
 def test_the_header_is_changed_without_touching_cases() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from tests.tools.processes import becomes_true, group_is_gone, is_running
+from workbench.checks.errors import CheckError
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import ServerError, ToolsError, UntrustedError
@@ -163,7 +164,7 @@ async def test_python_checks_of_the_suite_can_be_called(pool: ServerPool, tmp_pa
     toolbox = await open_(pool, a_suite(), file=tmp_path / "suite.toml")
     assert toolbox.call_python("rules:is_even", 4)
     untrusted = await open_(pool, a_suite(), file=tmp_path / "suite.toml", trusted=False)
-    with pytest.raises(UntrustedError):
+    with pytest.raises(CheckError, match="not trusted"):
         untrusted.call_python("rules:is_even", 4)
 
 
