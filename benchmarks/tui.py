@@ -63,6 +63,10 @@ def _suite(count: int = CASES) -> str:
     return f'format = 1\nname = "Benchmark"\n{cases}'
 
 
+AUDIT_S = 2.0
+"""By then the cases in sight were audited and are marked."""
+
+
 def _start_and_keys(suite: Path, state: Path) -> None:
     began = time.monotonic()
     with Terminal([str(suite)], state) as terminal:
@@ -73,6 +77,7 @@ def _start_and_keys(suite: Path, state: Path) -> None:
         print(
             f"                    {len(terminal.output):,} bytes, {terminal.memory_mb:.0f} MB (gates: 480, 60,000, 60)"
         )
+        terminal.quiet(AUDIT_S)
         before = terminal.cpu_s
         print(f"idle, 3 s           {terminal.quiet(3.0)} bytes, {(terminal.cpu_s - before) * 1000:.0f} ms CPU")
         before, written = terminal.cpu_s, len(terminal.output)
