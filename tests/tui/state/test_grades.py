@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -111,6 +112,12 @@ def test_what_every_line_adds_or_takes_is_said() -> None:
     assert "✗  no unlock(…)  broken by call 3\n    adds 0 of 0.333" in trajectory
     assert "Fails the run, whatever the score" in trajectory
     assert "○ never called" in said(state_of(MOVIE, DIMMED), "decision")
+
+
+def test_a_call_that_was_never_made_names_the_arguments_that_it_lacks_under_every_grader() -> None:
+    state = state_of({"ordered": [call("weather", {"city": "Oslo"})]})
+    for grade in state.grades:
+        assert re.search(r'city +(expected )?"Oslo"', said(state, grade.grader)), grade.grader
 
 
 def test_a_value_that_the_schema_fills_in_is_told_from_one_that_was_given() -> None:

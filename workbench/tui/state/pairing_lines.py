@@ -69,7 +69,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     grade, accounts = state.selected, state.explanation.accounts
     if not grade.pairings:
         return []
-    columns = _columns(grade.pairings, width)
+    columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
     for pairing, account in list(zip(grade.pairings, accounts, strict=True))[:MOST_PAIRINGS]:
@@ -105,8 +105,12 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
     )
 
 
-def _columns(pairings: Sequence[CallPairing], width: int) -> _Columns:
-    names = (verdict.argument for pairing in pairings[:MOST_PAIRINGS] for verdict in pairing.arguments)
+def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> _Columns:
+    shown = pairings[:MOST_PAIRINGS]
+    names = {verdict.argument for pairing in shown for verdict in pairing.arguments}
+    for pairing in shown:
+        if pairing.expected_call is not None:
+            names.update(state.expected[pairing.expected_call].args or ())
     name = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME)
     room = width - INDENT - name - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
