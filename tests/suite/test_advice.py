@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.suite.examples import CASE, HEAD, parsed
-from tests.suite.test_problems import assert_only_problem
+from tests.suite.problems import assert_only_problem
 
 TOOL = '[[tools]]\nname = "set_lights"\n'
 SERVER = '[[servers]]\nname = "s"\ncommand = ["x"]\n'

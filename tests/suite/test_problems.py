@@ -7,29 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.suite.examples import CASE, HEAD, PATH, parsed
-from workbench.suite.problems import Problem, Severity
-
-CALL = CASE + '[[cases.ordered]]\ntool = "t"\n'
-
-
-def marked_line(text: str) -> int:
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if "#!" in line]
-    assert len(lines) == 1, "mark one line with #!"
-    return lines[0]
-
-
-def problems_of(text: str, severity: Severity) -> list[Problem]:
-    return [problem for problem in parsed(text).problems if problem.severity == severity]
-
-
-def assert_only_problem(text: str, where: str, says: str, hint: str, severity: Severity = "error") -> None:
-    found = problems_of(text, severity)
-    assert [(problem.line, problem.where) for problem in found] == [(marked_line(text), where)], [*map(str, found)]
-    assert says in found[0].message
-    assert hint in found[0].hint
-    assert found[0].file == PATH
-
+from tests.suite.examples import CASE, HEAD, parsed
+from tests.suite.problems import CALL, assert_only_problem
 
 # --- the text itself
 
@@ -351,70 +330,6 @@ def test_servers_tools_and_mocks_are_checked(lines: str, where: str, says: str, 
 @pytest.mark.parametrize("result", ["false", "0", '""', "[]", "{}"])
 def test_any_value_may_be_a_result_of_a_mock(result: str) -> None:
     assert parsed(f"{HEAD}[[mocks]]\ntool = 't'\nresult = {result}\n{CASE}").errors == ()
-
-
-# --- cases
-
-
-@pytest.mark.parametrize(
-    ("text", "where", "says", "hint"),
-    [
-        ("[[cases]] #!\nname = 'x'", "cases[0]", "needs `user`", ""),
-        ("[[cases]] #!\nuser = 'x'", "cases[0].name", "`name` is missing: a case needs it", ""),
-        ("[cases] #!\nname = 'x'", "cases", "a list", "`[[cases]]`"),
-        (CASE + "[[cases]]\nname = 'a  CASE' #!\nuser = 'x'", "cases[1].name", '"a-case", made from the name', "`id`"),
-        (CASE + "[[cases]]\nname = 'x'\nid = 'a-case' #!\nuser = 'x'", "cases[1].id", "also cases[0]", "`id`"),
-        (CASE + "expect_no_calls = true\nunordered = [{ tool = 't' }] #!", "cases[0].unordered",
-         "expects calls", "`disallowed`"),
-        ("[[cases]]\nname = 'x'\nsteps = [] #!", "cases[0].steps", "must not be empty", ""),
-        ("[[cases]]\nname = 'x'\nsteps = [{ tool = 't' }] #!", "cases[0].steps[0]", "the first step needs `user`", ""),
-        ("[[cases]]\nname = 'x'\nsteps = [{ user = 'u', args = {} }] #!", "cases[0].steps[0].args", "needs `tool`", ""),
-        ("[[cases]]\nname = 'x'\nextra_calls = 'allow' #!\nsteps = [{ user = 'u' }]", "cases[0].extra_calls",
-         "`steps` excludes `extra_calls`", "not both"),
-        ("[[cases]]\nname = 'x'\nexpect_no_calls = false #!\nsteps = [{ user = 'u' }]", "cases[0].expect_no_calls",
-         "`steps` excludes", ""),
-        ("[[cases]]\nname = 'x'\nordered = [] #!\nsteps = [{ user = 'u' }]", "cases[0].ordered", "excludes", ""),
-    ],
-)  # fmt: skip
-def test_cases_are_checked(text: str, where: str, says: str, hint: str) -> None:
-    assert_only_problem(HEAD + text, where, says, hint)
-
-
-@pytest.mark.parametrize(
-    ("messages", "where", "says", "hint"),
-    [
-        ("{ role = 'usr', content = 'x' }", "[0].role", "`user`, `assistant` or `tool`", "`user`"),
-        ("{ content = 'x' }", "[0].role", "`role` is missing: a message needs it", ""),
-        ("{ role = 'user' }", "[0]", "needs `content`", ""),
-        ("{ role = 'assistant' }", "[0]", "needs `content` or `tool_calls`", ""),
-        ("{ role = 'user', content = 'x', call = 'c' }", "[0].call", "has no `call`", "`content`"),
-        ("{ role = 'user', content = 'x', is_error = true }", "[0].is_error", "has no `is_error`", ""),
-        ("{ role = 'assistant', content = 'x', call = 'c' }", "[0].call", "has no `call`", "`tool_calls`"),
-        ("{ role = 'tool', content = 'x' }", "[0]", "needs `call`", ""),
-        ("{ role = 'tool', content = 'x', call = 'c' }", "[0].call", "was made before", "above"),
-        ("{ role = 'assistant', tool_calls = [{ tool = 't' }] }", "[0].tool_calls[0].id", "a tool call needs it", ""),
-        ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't', arg = 1 }] }, "
-         "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[0].arg", "unknown key `arg`", "`args`"),
-        ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }, { id = 'c', tool = 't' }] }, "
-         "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[1].id", "two calls with the id", "own"),
-        ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }] }, "
-         "{ role = 'tool', call = 'c', content = '' }, "
-         "{ role = 'tool', call = 'c', content = '' }", "[2].call", "answered twice", ""),
-    ],
-)  # fmt: skip
-def test_the_conversation_before_the_request_is_checked(messages: str, where: str, says: str, hint: str) -> None:
-    assert_only_problem(HEAD + CASE + f"messages = [{messages}] #!", f"cases[0].messages{where}", says, hint)
-
-
-def test_an_earlier_call_without_an_answer_is_warned_of() -> None:
-    text = HEAD + CASE + "messages = [{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }] }] #!"
-    assert_only_problem(text, "cases[0].messages[0].tool_calls[0]", "has no answer", "`tool`", "warning")
-
-
-@pytest.mark.parametrize("plain", ["b = 1 #!", "b = { present = true } #!", "b = { weights = 1 } #!"])
-def test_either_every_argument_of_a_call_has_a_weight_or_none(plain: str) -> None:
-    text = f"{HEAD}{CALL}[cases.ordered.args]\na = {{ equals = 1, weight = 0 }}\n{plain}"
-    assert_only_problem(text, "cases[0].ordered[0].args.b", "without weight", "every argument a weight or none")
 
 
 # --- all at once

@@ -43,7 +43,7 @@ async def test_the_grades_of_a_run_are_seen_grader_by_grader(tmp_path: Path) -> 
         await app.press("n", "n")
         assert "How Apple Evaluations scores" in app.screen
         await app.press("p", "enter", "tab", "end")
-        assert screen.column == "calls"
+        assert screen.column == "detail"
         assert "score = (exact + 0.5 × right name only − 0.25 × wrong)" in app.screen
         await app.press("question_mark")
         assert isinstance(app.app.screen, HelpScreen)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.tui.apps import SMART_HOME, conversation, opened, opening, suites_in
 from workbench.trajectory.events import RequestStarted, TextDelta
-from workbench.tui.state.runs import CaseKey
+from workbench.tui.state.run_record import CaseKey
 
 
 async def test_what_comes_in_together_is_painted_together(tmp_path: Path) -> None:

@@ -102,12 +102,12 @@ def evaluate(
     """
     if not given:
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
-    if isinstance(check, Equals):
+    if type(check) is Equals:
         try:
             return _HOLDS if equal(check, value) else _unequal(check.equals, value)
         except (OverflowError, RecursionError, ValueError) as error:
             return _not_comparable(error)
-    if outside.said is None or isinstance(check, Judged):
+    if outside.said is None or type(check) is Judged:
         return _evaluated(check, value, outside)
     place = (id(check), id(value))
     known = outside.said.get(place)
@@ -124,9 +124,9 @@ def _unequal(expected: JsonValue, value: JsonValue) -> CheckVerdict:
 
 def _evaluated(check: Check, value: JsonValue, outside: Outside) -> CheckVerdict:
     try:
-        if isinstance(check, PythonCheck):
+        if type(check) is PythonCheck:
             return _evaluate_python(check, value, outside.call_python)
-        if isinstance(check, Judged):
+        if type(check) is Judged:
             return _evaluate_judged(check, value, outside.judge)
         return _EVALUATORS[type(check)](check, value)
     except (OverflowError, RecursionError, ValueError) as error:

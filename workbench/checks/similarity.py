@@ -51,9 +51,9 @@ def cosine(left: str, right: str) -> float:
     Tokens are runs of two or more word characters, in lower case; texts without any token are compared as they are.
     Source of the formula: Arcade evals, which takes scikit-learn's defaults (smoothed idf, L2 norm).
     """
+    if left == right:
+        return 1.0
     left_counts, right_counts = _token_counts(left), _token_counts(right)
-    if not left_counts and not right_counts:
-        return float(left == right)
     shared = left_counts.keys() & right_counts.keys()
     dot = sum(left_counts[token] * right_counts[token] for token in shared)
     norms = _square_norm(left_counts, shared) * _square_norm(right_counts, shared)

@@ -17,7 +17,7 @@ from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.thresholds import verdict_of
-from workbench.suite.checks import Equals
+from workbench.suite.checks import Checks, Equals
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -52,9 +52,10 @@ def grade_accuracy(
         counts = _counts(lines, options.mode)
         score = _score(counts, len(expected), options)
         numbers |= counts
-        wrong_first = sorted(Counter(line.outcome for line in lines).items(), key=lambda found: found[0] == EXACT)
+        wrong_first = sorted(Counter([line.outcome for line in lines]).items(), key=lambda found: found[0] == EXACT)
         reason = f"{len(expected)} expected: {'; '.join(f'{number} × {what}' for what, number in wrong_first)}"
-    issues = findings(expected, calls, lines, extras_matter=True)
+    all_right = numbers.get("exact") == len(lines)
+    issues = () if all_right else findings(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
 
 
@@ -81,7 +82,9 @@ class _Reading:
             if wanted.tool != record.tool:
                 lines.append(CallPairing(index, index, False, 0.0, 0.0, (), -self._options.wrong_penalty, WRONG))
             else:
-                lines.append(self._together(index, index, wanted.args is None or self._equal(index, index)))
+                verdicts = self._judged(index, index)
+                exact = wanted.args is None or (_lists_all(wanted.args, record) and _all_hold(verdicts))
+                lines.append(self._together(index, index, exact, verdicts))
         size = len(lines)
         lines += _missing(self._expected, range(size, len(self._expected)))
         # A surplus call has a wrong place and is one too many: it counts as two wrong ones.
@@ -110,7 +113,7 @@ class _Reading:
         partner = exact | by_name
         return (
             *(
-                self._together(index, partner[index], index in exact)
+                self._together(index, partner[index], index in exact, self._shown(index, partner[index]))
                 if index in partner
                 else _missing_line(index, self._expected[index])
                 for index in range(len(self._expected))
@@ -118,12 +121,11 @@ class _Reading:
             *(_alone(index, EXTRA, -self._options.extra_penalty) for index in extra),
         )
 
-    def _together(self, row: int, column: int, exact: bool) -> CallPairing:
-        credit = 1.0 if exact else self._options.name_only
-        shown = self._judged(row, column)
-        if not exact:
-            shown += unlisted_arguments((self._expected[row].args or {}).keys(), self._calls[column].arguments)
-        return CallPairing(row, column, True, 0.0, 0.0, shown, credit, EXACT if exact else NAME_ONLY)
+    def _together(self, row: int, column: int, exact: bool, verdicts: tuple[ArgumentVerdict, ...]) -> CallPairing:
+        if exact:
+            return CallPairing(row, column, True, 0.0, 0.0, verdicts, 1.0, EXACT)
+        verdicts += unlisted_arguments((self._expected[row].args or {}).keys(), self._calls[column].arguments)
+        return CallPairing(row, column, True, 0.0, 0.0, verdicts, self._options.name_only, NAME_ONLY)
 
     def _equal(self, row: int, column: int) -> bool:
         """Whether tool and input are equal. Expected without input, only a call without arguments is."""
@@ -132,29 +134,38 @@ class _Reading:
             return False
         if wanted.args is None:
             return not record.arguments
-        if record.call.raw == "":
-            return False  # nothing at all was written: the published system tells that from an empty object
-        arguments = record.arguments
-        if not arguments.keys() <= wanted.args.keys():
+        if not _lists_all(wanted.args, record):
             return False
+        arguments = record.arguments
         for name, check in wanted.args.items():
             # Most calls that differ do so in a plain value, for which no verdict need be made.
             if type(check) is Equals and name in arguments and not by_json(check, arguments[name]):
                 return False
         verdicts = self._judged(row, column)
-        if not all(verdict.holds for verdict in verdicts):
+        if not _all_hold(verdicts):
             return False
         self._verdicts[row, column] = verdicts
         return True
 
-    def _judged(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
+    def _shown(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
         known = self._verdicts.get((row, column))
-        if known is not None:
-            return known
+        return self._judged(row, column) if known is None else known
+
+    def _judged(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
         wanted, arguments = self._expected[row], self._calls[column].arguments
         return judge_arguments(
             wanted.tool, wanted.args or {}, arguments, equal=by_json, outside=self._outside, all_or_nothing=True
         )
+
+
+def _lists_all(checks: Checks, record: CallRecord) -> bool:
+    """Whether there is a check for all that was written, if anything was."""
+    # Where nothing at all was, the published system tells that from an empty object.
+    return record.call.raw != "" and record.arguments.keys() <= checks.keys()
+
+
+def _all_hold(verdicts: Sequence[ArgumentVerdict]) -> bool:
+    return all(verdict.holds for verdict in verdicts)
 
 
 def _missing(expected: Sequence[ExpectedCall], places: range) -> list[CallPairing]:

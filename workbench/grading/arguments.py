@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 from workbench.checks.describe import describe
 from workbench.checks.equality import EqualsRule
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import Outside, evaluate
 from workbench.grading.grade import ArgumentVerdict
-from workbench.suite.checks import Checks, Judged
+from workbench.suite.checks import Check, Checks, Judged
 from workbench.trajectory.messages import JsonValue
 
 
@@ -30,12 +30,16 @@ def judge_arguments(
     `same_tool` is true, nor, with `all_or_nothing`, unless all else holds and no argument is too many. Raises
     CheckError, naming tool and argument, when a check cannot be evaluated.
     """
-    listed = [each for each in checks.items() if each[0] in arguments or not each[1].optional]
+    listed = checks
+    if not checks.keys() <= arguments.keys():
+        listed = {name: check for name, check in checks.items() if name in arguments or not check.optional}
     weight = shared / len(listed) if listed else 0.0
     verdicts: dict[str, ArgumentVerdict] = {}
-    wrong = not arguments.keys() <= checks.keys()
-    judged = any(type(check) is Judged for _, check in listed)
-    in_turn = sorted(listed, key=lambda each: type(each[1]) is Judged) if judged and all_or_nothing else listed
+    judged = Judged in map(type, listed.values())
+    wrong = judged and not arguments.keys() <= checks.keys()
+    in_turn: Iterable[tuple[str, Check]] = listed.items()
+    if judged and all_or_nothing:
+        in_turn = sorted(in_turn, key=lambda each: type(each[1]) is Judged)
     for name, check in in_turn:
         value, given = arguments.get(name), name in arguments
         holds: bool | None
@@ -52,7 +56,7 @@ def judge_arguments(
             wrong = wrong or not holds
         score = weight if holds else 0.0
         verdicts[name] = ArgumentVerdict(name, holds, score, weight, describe(check), value, given, why)
-    return tuple(verdicts[name] for name, _ in listed)
+    return tuple([verdicts[name] for name in listed] if judged else verdicts.values())
 
 
 def unlisted_arguments(

@@ -90,15 +90,14 @@ class CriticPairing:
 
     def _is_perfect(self, index: int) -> bool:
         own, arguments = self._critics[index], self._filled[index]
-        return (
-            self._expected_names[index] == self._called_names[index]
-            and own.always_all
-            and all(
-                arguments.get(critic.argument) is not None and self._verdict(index, index, critic).score == 1.0
-                for critic in own.critics
-                if critic.judged
-            )
-        )
+        if self._expected_names[index] != self._called_names[index] or not own.always_all:
+            return False
+        for critic in own.critics:
+            if critic.judged and (
+                arguments.get(critic.argument) is None or self._verdict(index, index, critic).score != 1.0
+            ):
+                return False
+        return True
 
     def _best(self) -> dict[int, int]:
         columns = range(len(self._calls))

@@ -66,8 +66,8 @@ def _decide(
         score = min(max(score, 0.0), 1.0)
     slack = 0.0 if options.arcade_compatible else ROUNDING_SLACK
     numbers = {"earned": earned, "possible": possible}
-    paired = any(line.expected_call is not None and line.call is not None for line in pairings)
-    reason = _summary(pairings) if possible or not paired else "nothing has a weight, so nothing counts"
+    counts = possible or not any(line.expected_call is not None and line.call is not None for line in pairings)
+    reason = _summary(pairings) if counts else "nothing has a weight, so nothing counts"
     return score, verdict_of(score, grading, slack), reason, numbers
 
 
@@ -117,12 +117,12 @@ def _summary(pairings: Sequence[CallPairing]) -> str:
     judged = [verdict for pairing in paired for verdict in pairing.arguments if verdict.holds is not None]
     parts = []
     if judged:
-        right = sum(verdict.holds is True for verdict in judged)
+        right = [verdict.holds for verdict in judged].count(True)
         parts = [f"{right} of {len(judged)} argument{'' if len(judged) == 1 else 's'} right"]
-    wrong_tools = sum(not pairing.same_tool for pairing in paired)
+    wrong_tools = sum([not pairing.same_tool for pairing in paired])
     if wrong_tools:
         parts.append(f"{_calls(wrong_tools)} of a wrong tool")
-    missing = sum(pairing.call is None for pairing in pairings)
+    missing = sum([pairing.call is None for pairing in pairings])
     if missing:
         parts.append(f"{_calls(missing)} missing")
     return ", ".join(parts) or "the right tools"

@@ -39,11 +39,12 @@ def grade_decision(
     if not case.expects_calls_or_none:
         return Grade("decision", None, "not applicable", "the case expects no particular calls")
     items = list(_steps(case, trajectory, outside) if case.steps else _calls(case, trajectory, outside))
-    total = math.fsum(item.credit for item in items)
+    total = math.fsum([item.credit for item in items])
     score = total / len(items)
     # An item without an expected and an actual call is a refusal that was right: it counts, and there is no line of it.
-    lines = tuple(line for line in items if line.expected_call is not None or line.call is not None)
-    issues = findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
+    lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
+    all_right = total == len(items)
+    issues = () if all_right else findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
     numbers = {"items": float(len(items)), "total": total}
     return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
 
@@ -100,7 +101,7 @@ def judge_expected_arguments(
     )
     if not verdicts:
         return (0.0 if arguments else 1.0), unlisted_arguments(set(), arguments, 1 / (len(arguments) or 1))
-    right = sum([verdict.holds is True for verdict in verdicts])
+    right = [verdict.holds for verdict in verdicts].count(True)
     extra = unlisted_arguments(checks.keys(), arguments, EXTRA_COST / len(verdicts))
     return max(0.0, (right - EXTRA_COST * len(extra)) / len(verdicts)), verdicts + extra
 
@@ -109,8 +110,9 @@ def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
     """The k-th expected call against the k-th actual one; where none is expected, the refusal against the first."""
     expected = case.expected_calls()
     calls = trajectory.calls
+    decisions = len(expected) or 1
     for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
-        if index >= max(len(expected), 1):
+        if index >= decisions:
             yield _line(None, index, Decision(0.0, 0.0, 0.0), "too many")
         elif wanted is None:
             judged = judge_decision(None, record is not None, "", record.arguments if record else {})
@@ -172,7 +174,7 @@ def _pairing(
     parts: Mapping[str, float],
 ) -> CallPairing:
     same_tool = expected_call is not None and call is not None and parts["tool_name"] == 1
-    return CallPairing(expected_call, call, same_tool, 0.0, 0.0, verdicts, credit, outcome, parts=parts)
+    return CallPairing(expected_call, call, same_tool, 0.0, 0.0, verdicts, credit, outcome, None, parts)
 
 
 def _outcome(tool_name: float, arguments: float, verdicts: tuple[ArgumentVerdict, ...]) -> str:

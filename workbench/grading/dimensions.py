@@ -59,12 +59,12 @@ def grade_dimensions(
     pairings, missing = _paired(expected, calls, outside)
     wanted = {call.tool for call in expected}
     amounts = {
-        "precision": sum(record.tool in wanted for record in calls) / len(calls) if calls else 1.0,
+        "precision": sum([record.tool in wanted for record in calls]) / len(calls) if calls else 1.0,
         "recall": (len(expected) - len(missing)) / len(expected),
-        "parameters": math.fsum(line.credit for line in pairings) / len(expected),
+        "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
     }
-    score = sum(SHARES[name] * amount for name, amount in amounts.items())
+    score = sum([SHARES[name] * amount for name, amount in amounts.items()])
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
     worst_first = sorted(amounts.items(), key=lambda each: each[1])
     reason = ", ".join(f"{name} {decimals(amount)}" for name, amount in worst_first)
@@ -84,11 +84,8 @@ class _Judged:
 
     halves: int
     entries: int
+    score: float
     found: list[tuple[str, Check | None, CheckVerdict, int | None]]
-
-    @property
-    def score(self) -> float:
-        return self.halves / (2 * self.entries) if self.entries else 1.0
 
 
 def _paired(
@@ -101,8 +98,7 @@ def _paired(
     rows_of: dict[str, list[int]] = {}
     for row, call in enumerate(expected):
         rows_of.setdefault(call.tool, []).append(row)
-    lines: dict[int, CallPairing] = {}
-    left = set(range(len(calls)))
+    partner: dict[int, int] = {}
     known: dict[tuple[int, int], _Judged] = {}
 
     def judged_on(row: int, column: int) -> _Judged:
@@ -113,23 +109,24 @@ def _paired(
 
     for tool, rows in rows_of.items():
         columns = made.get(tool, [])[: len(rows)]
-        in_turn = {(row, column): judged_on(row, column) for row, column in zip(rows, columns, strict=False)}
-        if len(columns) == len(rows) and (len(rows) == 1 or all(judged.score == 1 for judged in in_turn.values())):
-            pairs = in_turn
+        in_turn = list(zip(rows, columns, strict=False))
+        if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
+            partner.update(in_turn)
         elif len(rows) * len(columns) > MOST_PAIRS:
-            taken = pairs_in_turn(rows, columns, lambda row, column: judged_on(row, column).score)
-            pairs = {pair: known[pair] for pair in taken}
+            partner.update(pairs_in_turn(rows, columns, lambda row, column: judged_on(row, column).score))
         else:
             table = [[judged_on(row, column) for column in columns] for row in rows]
-            pairs = {(rows[row], columns[column]): table[row][column] for row, column in _best(table)}
-        for (row, column), judged in pairs.items():
-            lines[row] = _together(row, column, judged, calls[column].arguments)
-            left.discard(column)
-    missing = [call.tool for row, call in enumerate(expected) if row not in lines]
-    return (
-        *(lines.get(row) or _alone(expected_call=row, outcome="missing") for row in range(len(expected))),
-        *(_alone(call=index, outcome=_of_left(calls[index].tool, rows_of)) for index in sorted(left)),
-    ), missing
+            partner.update([(rows[row], columns[column]) for row, column in _best(table)])
+    lines = [
+        _together(row, partner[row], judged_on(row, partner[row]), calls[partner[row]].arguments)
+        if row in partner
+        else _alone(expected_call=row, outcome="missing")
+        for row in range(len(expected))
+    ]
+    if len(partner) < len(calls):
+        left = sorted({*range(len(calls))}.difference(partner.values()))
+        lines += [_alone(call=index, outcome=_of_left(calls[index].tool, rows_of)) for index in left]
+    return tuple(lines), [call.tool for row, call in enumerate(expected) if row not in partner]
 
 
 def _of_left(tool: str, expected: Mapping[str, object]) -> str:
@@ -143,8 +140,8 @@ def _alone(*, expected_call: int | None = None, call: int | None = None, outcome
 def _together(row: int, column: int, judged: _Judged, arguments: Mapping[str, JsonValue]) -> CallPairing:
     credit = judged.score
     outcome = "all parameters right" if credit == 1 else "not all parameters right"
-    shown = tuple(_shown(judged, arguments))
-    return CallPairing(row, column, True, 0.0, 0.0, shown, credit, outcome, parts={"parameters": credit})
+    parts = {"parameters": credit}
+    return CallPairing(row, column, True, 0.0, 0.0, _shown(judged, arguments), credit, outcome, None, parts)
 
 
 def _best(table: Sequence[Sequence[_Judged]]) -> list[tuple[int, int]]:
@@ -199,7 +196,7 @@ def _judged(expected: ExpectedCall, record: CallRecord, outside: Outside) -> _Ju
         if name in arguments:
             found.append((name, None, _FORBIDDEN, _NOTHING))
             entries += 1
-    return _Judged(halves, entries, found)
+    return _Judged(halves, entries, halves / (2 * entries) if entries else 1.0, found)
 
 
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
@@ -212,20 +209,24 @@ def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdic
     raise CheckError(f"{place}: {error}") from error
 
 
-def _shown(judged: _Judged, arguments: Mapping[str, JsonValue]) -> Iterator[ArgumentVerdict]:
+def _shown(judged: _Judged, arguments: Mapping[str, JsonValue]) -> tuple[ArgumentVerdict, ...]:
     weight = 1 / judged.entries if judged.entries else 0.0
-    for name, check, verdict, earned in judged.found:
-        yield ArgumentVerdict(
-            name,
-            verdict.holds,
-            weight * (earned or 0) / 2,
-            0.0 if earned is None else weight,
-            describe(check) if check is not None else "not to be given",
-            arguments.get(name),
-            name in arguments,
-            verdict.note,
-            earned is not None,
-        )
+    return tuple(
+        [
+            ArgumentVerdict(
+                name,
+                verdict.holds,
+                weight * (earned or 0) / 2,
+                0.0 if earned is None else weight,
+                describe(check) if check is not None else "not to be given",
+                arguments.get(name),
+                name in arguments,
+                verdict.note,
+                earned is not None,
+            )
+            for name, check, verdict, earned in judged.found
+        ]
+    )
 
 
 def _issues(
@@ -237,7 +238,7 @@ def _issues(
                 yield extra_call(calls, line.call, "this tool is not expected")
         elif line.call is None:
             yield missing_call(expected[line.expected_call], line.expected_call)
-        else:
+        elif line.credit != 1:
             yield from _argument_issues(expected[line.expected_call], line)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.checks.describe import cut, describe, describe_value
-from workbench.grading.grade import CallPairing, Issue
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
 from workbench.grading.thresholds import ROUNDING_SLACK
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.decimals import decimals
@@ -56,7 +56,15 @@ def _findings(
                 got=describe_call(record),
             )
         else:
-            yield from _argument_issues(expected[pairing.expected_call], calls[pairing.call], pairing, closed)
+            wanted, record = expected[pairing.expected_call], calls[pairing.call]
+            for verdict in pairing.arguments:
+                if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
+                    continue
+                # A forbidden one that was given is an issue under every grader, so one of the requirements.
+                if not verdict.given or verdict.argument not in wanted.forbidden_args:
+                    yield _argument_issue(wanted, record, pairing, verdict)
+            if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
+                yield from _without_verdict(wanted, record, pairing)
 
 
 def _out_of_place(
@@ -72,42 +80,35 @@ def _out_of_place(
     )
 
 
-def _argument_issues(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, closed: bool) -> Iterator[Issue]:
-    for verdict in pairing.arguments:
-        if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
-            continue
-        if verdict.given and verdict.argument in expected.forbidden_args:
-            continue  # an issue under every grader, so one of the requirements
-        if not verdict.listed:
-            yield _unexpected(expected, record, pairing, verdict.argument)
-        elif not verdict.holds:
-            shown = verdict.given or verdict.got is not None
-            yield Issue(
-                "wrong argument" if shown else "missing argument",
-                verdict.why,
-                tool=record.tool,
-                call=pairing.call,
-                expected_call=pairing.expected_call,
-                argument=verdict.argument,
-                expected=verdict.expected,
-                got=describe_value(verdict.got) if shown else None,
-            )
-        else:
-            yield Issue(
-                "partial credit",
-                f"holds, but earns {decimals(verdict.score)} of {decimals(verdict.weight)}",
-                tool=record.tool,
-                call=pairing.call,
-                expected_call=pairing.expected_call,
-                argument=verdict.argument,
-                expected=verdict.expected,
-                got=describe_value(verdict.got),
-            )
-    if closed and expected.args is not None and not record.arguments.keys() <= expected.args.keys():
-        named = {*expected.args, *expected.forbidden_args, *(verdict.argument for verdict in pairing.arguments)}
-        for name in record.arguments:
-            if name not in named:
-                yield _unexpected(expected, record, pairing, name)
+def _argument_issue(
+    expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict
+) -> Issue:
+    """What is wrong with an argument that has not earned all it could."""
+    if not verdict.listed:
+        return _unexpected(expected, record, pairing, verdict.argument)
+    kind: IssueKind
+    shown = bool(verdict.holds) or verdict.given or verdict.got is not None
+    if verdict.holds:
+        kind, why = "partial credit", f"holds, but earns {decimals(verdict.score)} of {decimals(verdict.weight)}"
+    else:
+        kind, why = "wrong argument" if shown else "missing argument", verdict.why
+    return Issue(
+        kind,
+        why,
+        tool=record.tool,
+        call=pairing.call,
+        expected_call=pairing.expected_call,
+        argument=verdict.argument,
+        expected=verdict.expected,
+        got=describe_value(verdict.got) if shown else None,
+    )
+
+
+def _without_verdict(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:
+    named = {*(expected.args or {}), *expected.forbidden_args, *(verdict.argument for verdict in pairing.arguments)}
+    for name in record.arguments:
+        if name not in named:
+            yield _unexpected(expected, record, pairing, name)
 
 
 def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, argument: str) -> Issue:

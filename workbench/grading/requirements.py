@@ -12,6 +12,7 @@ from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside, all_hold, evalua
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.tool_names import same_tool
+from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Limits
@@ -38,6 +39,10 @@ def requirement_issues(
     `of_any_grader` are the issues that are the same under every grader, where they are known. Raises CheckError when a
     check cannot be evaluated.
     """
+    if of_any_grader is None:
+        of_any_grader = issues_of_any_grader(case, limits, trajectory, outside)
+    if not _makes_demands(case):
+        return tuple(of_any_grader)
     issues: list[Issue] = []
     forbidden: set[int | None] = set()
     if case.disallowed and "disallowed" not in scored:
@@ -52,8 +57,18 @@ def requirement_issues(
         issues += _extra_calls(why, () if case.expect_no_calls else expected, trajectory.calls, pairings, forbidden)
     if case.response_contains:
         issues += _keyword_issues(case, trajectory.final_answer, decides="response_contains" not in scored)
-    issues += issues_of_any_grader(case, limits, trajectory, outside) if of_any_grader is None else of_any_grader
-    return tuple(issues)
+    return (*issues, *of_any_grader)
+
+
+_makes_demands: ByIdentity[Case, bool] = ByIdentity(
+    lambda case: bool(
+        case.disallowed
+        or case.response_contains
+        or why_unexpected(case) is not None
+        or any(call.forbidden_args for call in case.expected_calls())
+    )
+)
+"""Whether the case demands anything beside the score that depends on the grader."""
 
 
 def issues_of_any_grader(

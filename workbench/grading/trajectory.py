@@ -66,7 +66,7 @@ class _Reading:
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
         self._offenders = [
-            [call for call, record in enumerate(calls) if _meets(prohibition, record, {}, outside)]
+            [call for call, record in enumerate(calls) if _meets(prohibition, record, outside)]
             for prohibition in case.disallowed
         ]
         self._why_unexpected = why_unexpected(case)
@@ -88,7 +88,7 @@ class _Reading:
             "passed" if passed else "failed",
             _reason(lines, matched, total),
             tuple(lines),
-            tuple(self._issues(lines)),
+            () if passed else tuple(self._issues(lines)),
             {
                 "matched": float(matched),
                 "total": float(total),
@@ -104,18 +104,21 @@ class _Reading:
         of one.
         """
         sizes = [1 for step in case.steps if step.tool is not None]
-        sizes += [len(item.any_order) if isinstance(item, AnyOrder) else 1 for item in case.ordered]
+        sizes += [len(item.any_order) if type(item) is AnyOrder else 1 for item in case.ordered]
         call_of: dict[int, int] = {}
         first = cursor = 0
         for size in sizes:
             later = range(cursor, len(self._calls))
             if size == 1:
-                found = next((call for call in later if self._fits(first, call)), None)
-                taken = {} if found is None else {first: found}
+                for call in later:
+                    if self._fits(first, call):
+                        call_of[first] = call
+                        cursor = call + 1
+                        break
             else:
                 taken = paired_in_turn(range(first, first + size), later, self._fits)
-            call_of |= taken
-            cursor = max(taken.values(), default=cursor - 1) + 1
+                call_of |= taken
+                cursor = max(taken.values(), default=cursor - 1) + 1
             first += size
         return call_of
 
@@ -134,7 +137,8 @@ class _Reading:
         known = self._fitting[expected]
         if not known[call]:
             said: _Said = {}
-            known[call] = _FITS if _meets(self._expected[expected], self._calls[call], said, self._outside) else _FAILS
+            fits = _all_hold(self._expected[expected], self._calls[call], said, self._outside)
+            known[call] = _FITS if fits else _FAILS
             if known[call] == _FITS or self._wanted[expected].asks_outside:
                 self._verdicts[expected, call] = said
         return known[call] == _FITS
@@ -143,8 +147,9 @@ class _Reading:
         return self._wanted[expected].tool == self._called_tools[call]
 
     def _lines_of_expected(self) -> Iterator[CallPairing]:
-        early = self._too_early()
-        nearest = self._nearest(early)
+        all_met = len(self._call_of) == len(self._expected)
+        early = {} if all_met else self._too_early()
+        nearest = {} if all_met else self._nearest(early)
         for index in range(len(self._expected)):
             if index in self._call_of:
                 yield self._line(index, self._call_of[index], "matched", 1.0)
@@ -191,21 +196,22 @@ class _Reading:
         if known:
             return known == _FITS
         try:
-            return _meets(self._expected[expected], self._calls[call], {}, NOTHING_OUTSIDE)
+            return _all_hold(self._expected[expected], self._calls[call], {}, NOTHING_OUTSIDE)
         except CheckError:
             return True
 
     def _nearness(self, expected: int, call: int) -> int:
-        said = (self._said(expected, call, asked) for asked in self._wanted[expected].checks)
-        return 1 + sum(verdict is not None and verdict.holds for verdict in said)
+        said = self._said(expected, call).values()
+        return 1 + sum([verdict is not None and verdict.holds for verdict in said])
 
     def _line(self, expected: int, call: int, outcome: str, credit: float = 0.0) -> CallPairing:
         return CallPairing(expected, call, True, 0.0, 0.0, self._arguments(expected, call), credit, outcome)
 
     def _arguments(self, expected: int, call: int) -> tuple[ArgumentVerdict, ...]:
         arguments = self._calls[call].arguments
+        said = self._said(expected, call)
         shown = [
-            _shown(asked.argument, self._said(expected, call, asked), asked.said, arguments)
+            _shown(asked.argument, said[asked.argument], asked.said, arguments)
             for asked in self._wanted[expected].checks
             if asked.argument in arguments or not asked.check.optional
         ]
@@ -216,15 +222,16 @@ class _Reading:
             shown += unlisted_arguments({*self._expected[expected].forbidden_args}, arguments)
         return tuple(shown)
 
-    def _said(self, expected: int, call: int, asked: _Asked) -> CheckVerdict | None:
-        """What a check says of a call; `None` for one that asks outside and was not asked for the score."""
+    def _said(self, expected: int, call: int) -> _Said:
+        """What every check says of a call; `None` for one that asks outside and was not asked for the score."""
         said = self._verdicts.setdefault((expected, call), {})
-        if asked.argument not in said:
-            try:
-                said[asked.argument] = _verdict(asked, self._calls[call].arguments, NOTHING_OUTSIDE)
-            except CheckError:
-                said[asked.argument] = None
-        return said[asked.argument]
+        for asked in self._wanted[expected].checks:
+            if asked.argument not in said:
+                try:
+                    said[asked.argument] = _verdict(asked, self._calls[call].arguments, NOTHING_OUTSIDE)
+                except CheckError:
+                    said[asked.argument] = None
+        return said
 
     def _lines_of_disallowed(self) -> Iterator[CallPairing]:
         for index, offenders in enumerate(self._offenders):
@@ -329,20 +336,22 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
 _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
-def _meets(expected: ExpectedCall, record: CallRecord, said: _Said, outside: Outside) -> bool:
-    """Whether tool and arguments are as expected; `said` takes up what the checks said until one failed.
+def _meets(expected: ExpectedCall, record: CallRecord, outside: Outside) -> bool:
+    """Whether tool and arguments are as expected."""
+    return _wanted(expected).tool == canonical_text(record.tool) and _all_hold(expected, record, {}, outside)
+
+
+def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, outside: Outside) -> bool:
+    """Whether the arguments are as expected; `said` takes up what the checks said until one failed.
 
     Functions and judges are asked last, when all else holds (A8).
     """
-    wanted = _wanted(expected)
-    if wanted.tool != canonical_text(record.tool):
-        return False
     arguments = record.arguments
     if expected.forbidden_args and any(name in arguments for name in expected.forbidden_args):
         return False
     if not expected.args:
         return expected.args is None or not arguments
-    for asked in wanted.in_turn:
+    for asked in _wanted(expected).in_turn:
         try:
             verdict = said[asked.argument] = _verdict(asked, arguments, outside)
         except CheckError as error:

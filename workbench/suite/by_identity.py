@@ -24,8 +24,10 @@ class ByIdentity(Generic[_Subject, _Answer]):
 
     def __call__(self, subject: _Subject) -> _Answer:
         identity = id(subject)
-        known = self._known.get(identity)
-        if known is None:
-            gone = weakref.ref(subject, lambda _: self._known.pop(identity, None))
-            known = self._known[identity] = (self._answer(subject), gone)
-        return known[0]
+        try:
+            return self._known[identity][0]
+        except KeyError:
+            pass
+        answer = self._answer(subject)
+        self._known[identity] = (answer, weakref.ref(subject, lambda _: self._known.pop(identity, None)))
+        return answer

@@ -19,7 +19,7 @@ from workbench.tui.state.asked import graded_alike, read_now
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.items import CallItem, MissingItem, ResultItem
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import BROKEN_OFF, RunRecord
+from workbench.tui.state.run_record import BROKEN_OFF, RunRecord
 from workbench.tui.state.structure import index_of
 from workbench.tui.state.words import many
 

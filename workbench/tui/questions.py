@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.state.runs import Question
+from workbench.tui.state.run_record import Question
 
 if TYPE_CHECKING:
     from workbench.tui.screens.execution import ExecutionAnswer
@@ -44,7 +44,7 @@ class Questions:
         if isinstance(screen, ExecutionScreen):
             if screen.question not in asked:
                 screen.dismiss(None)
-        elif screen is main and not main.filtering and not self._put_off and asked:
+        elif screen is main and not main.filter_box.typing and not self._put_off and asked:
             question = asked[0]
             self._app.push_screen(
                 ExecutionScreen(question, self._app.program.secrets), lambda answer: self._answered(question, answer)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.rescoring import AT_ONCE_RUNS, Due, Rescoring
-from workbench.tui.state.runs import CaseKey
+from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.words import many
 
 if TYPE_CHECKING:

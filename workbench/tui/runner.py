@@ -12,7 +12,8 @@ from textual.app import App
 from workbench.batches.events import BatchEvent, BatchListener, BatchStarted
 from workbench.batches.plan import PlannedRun
 from workbench.tui.state.drain import Drain
-from workbench.tui.state.runs import CaseKey, RunBook
+from workbench.tui.state.run_record import CaseKey
+from workbench.tui.state.runs import RunBook
 
 if TYPE_CHECKING:
     from workbench.batches.serving import Serving

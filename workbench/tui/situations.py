@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from workbench.tui.actions import Shown, Situation
 from workbench.tui.state.outcome import why_not_graded
+from workbench.tui.state.run_record import BROKEN_OFF, RunRecord
 from workbench.tui.state.runnable import any_runnable_below, can_run
-from workbench.tui.state.runs import BROKEN_OFF, RunRecord
 from workbench.tui.widgets.run_list import RunList
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def situation_of(screen: MainScreen) -> Situation:
         gone=suite is not None and suite.is_gone,
         dirty_suites=len(screen.desk.dirty),
         view=screen.case_pane.view,
-        typing="a filter" if screen.filtering else screen.case_pane.typing if screen.pane == "case" else None,
+        typing="a filter" if screen.filter_box.typing else screen.case_pane.typing if screen.pane == "case" else None,
         refused=screen.case_pane.refused,
         form_refuses=screen.case_pane.form_refuses() if screen.pane == "case" else {},
     )

@@ -16,7 +16,7 @@ from workbench.suite.trust import Needs, TrustError, TrustStore
 from workbench.tools.listings import Listings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import CaseKey
+from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.status import model_label
 from workbench.tui.workspace import is_stale, trouble
 

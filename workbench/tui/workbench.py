@@ -51,7 +51,8 @@ from workbench.tui.starting import Cases, Starter
 from workbench.tui.state.form.known_tools import KnownTools
 from workbench.tui.state.open_suite import Untaken
 from workbench.tui.state.remembered import NOTHING, Memory
-from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
+from workbench.tui.state.run_record import CaseKey, RunRecord
+from workbench.tui.state.runs import RunBook
 from workbench.tui.state.spans import Span
 from workbench.tui.state.words import many
 from workbench.tui.watching import Watch

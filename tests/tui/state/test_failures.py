@@ -14,7 +14,7 @@ from workbench.suite.model import Case
 from workbench.tui.state.confusion_lines import ConfusionTable
 from workbench.tui.state.failure_lines import detail_lines, row_line
 from workbench.tui.state.failures import FailureList
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.spans import cells, plain
 
 SUITE = """

@@ -25,7 +25,8 @@ from workbench.tui.state.items import OutcomeItem
 from workbench.tui.state.layout import lines_of
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.rescoring import Rescoring
-from workbench.tui.state.runs import RunBook, RunRecord
+from workbench.tui.state.run_record import RunRecord
+from workbench.tui.state.runs import RunBook
 
 PATH = Path("s.toml")
 TEXT = """

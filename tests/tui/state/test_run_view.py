@@ -32,8 +32,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.messages import Message, Usage
 from workbench.trajectory.trajectory import fold
-from workbench.tui.state.items import CallItem, MessageItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
-from workbench.tui.state.layout import lines_of
+from workbench.tui.state.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.tui.state.missing import PlacedCall
 from workbench.tui.state.run_lines import RunLines, copied_text
 from workbench.tui.state.run_view import RunView
@@ -420,17 +419,6 @@ def test_broken_arguments_say_why_and_show_what_came() -> None:
     assert '{"city":' in shown
 
 
-def test_a_long_result_is_folded_until_it_is_expanded() -> None:
-    content = '{"rows": [' + ", ".join(str(number) for number in range(200)) + "]}"
-    item = ResultItem(ResultReceived("a", content, False, "server", 40.0))
-    folded = [plain(line) for line in lines_of(item, 60)]
-    assert len(folded) == 5
-    assert folded[-1].strip().endswith("more lines, Enter shows them")
-    expanded = [plain(line) for line in lines_of(item, 60, expanded=True)]
-    assert expanded[1].strip() == "{"
-    assert len(expanded) > 200
-
-
 def test_an_infrastructure_error_is_told_in_plain_words_and_blames_no_model() -> None:
     view = view_of(
         stamped([RunStarted("h", "c", "C", "m", None, (), ()), RequestStarted(1), RunFinished("error", "no route")])
@@ -440,23 +428,3 @@ def test_an_infrastructure_error_is_told_in_plain_words_and_blames_no_model() ->
     assert "▲ error" in shown
     assert "no route to host" in shown
     assert "no fault of the model" in shown
-
-
-def test_copying_yields_everything_unshortened() -> None:
-    content = "x" * 500_000
-    assert copied_text(ResultItem(ResultReceived("a", content, False, "server", 1.0))) == (content, "the result")
-    message = view_of(events_of([])).items[0]
-    assert not isinstance(message, MessageItem)
-    call = CallItem("a", "t", 0, arguments={"n": 1})
-    assert copied_text(call) == ('t {"n": 1}', "the call")
-
-
-def test_a_single_line_is_never_folded_and_of_a_huge_value_its_size_is_said() -> None:
-    first = "1" * 50 + "\n"
-
-    def folded(content: str) -> list[str]:
-        return [plain(line) for line in lines_of(ResultItem(ResultReceived("a", content, False, "server", 40.0)), 60)]
-
-    assert folded(f"{first}2\n3\n4")[-1].strip() == "4"
-    assert folded(f"{first}2\n3\n4\n5")[-1].strip() == "… 2 more lines, Enter shows them"
-    assert folded("123456 " * 150_000)[-1].strip() == "… 1,050,000 characters in all, Enter shows more"

@@ -15,7 +15,8 @@ from workbench.grading.grade import RunResult, Status
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, Paused, Resumed
 from workbench.trajectory.messages import ToolCall, ToolDefinition
-from workbench.tui.state.runs import CaseSummary, Counts, RunBook, deciding_run
+from workbench.tui.state.runs import RunBook
+from workbench.tui.state.summaries import CaseSummary, Counts, deciding_run
 
 PATH = Path("a.toml")
 TEXT = """

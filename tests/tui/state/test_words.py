@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.tui.state.runs import Counts, Progress
+from workbench.tui.state.runs import Progress
 from workbench.tui.state.spans import cells, plain
 from workbench.tui.state.spend import Spend
 from workbench.tui.state.status import models_label, status_line
+from workbench.tui.state.summaries import Counts
 from workbench.tui.state.words import clock, duration, many, score
 
 

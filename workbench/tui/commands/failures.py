@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
     from workbench.tui.state.failures import RowKey
     from workbench.tui.state.open_suite import OpenSuite
-    from workbench.tui.state.runs import RunRecord
+    from workbench.tui.state.run_record import RunRecord
     from workbench.tui.workbench import Workbench
 
 

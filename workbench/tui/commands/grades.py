@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.tui.commands.beside import on_beside
 from workbench.tui.copying import copy_text
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.tui.screens.grades import GradesScreen
     from workbench.tui.screens.main import MainScreen
     from workbench.tui.state.grades import GradesState
-    from workbench.tui.state.runs import RunRecord
+    from workbench.tui.state.run_record import RunRecord
     from workbench.tui.workbench import Workbench
 
 
@@ -22,21 +23,19 @@ class GradesCommands:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "grades": self._open,
-            "grades.next": self._on_grades(lambda grades: grades.step(1)),
-            "grades.previous": self._on_grades(lambda grades: grades.step(-1)),
-            "grades.bad": self._on_grades(lambda grades: grades.to_next_bad()),
-            "grades.next_run": self._on_grades(lambda grades: self._step_run(grades, 1)),
-            "grades.previous_run": self._on_grades(lambda grades: self._step_run(grades, -1)),
-            "grades.explain": self._on_grades(lambda grades: grades.explain()),
-            "grades.show": self._on_grades(lambda grades: grades.show()),
-            "grades.copy": self._on_grades(self._copy),
-            "grades.other": self._on_grades(lambda grades: grades.other_column()),
-            "grades.back": self._on_grades(lambda grades: grades.back()),
-            "grades.help": self._on_grades(lambda grades: grades.help()),
-            "grades.quit": self._on_grades(self._quit),
+        of_screen: dict[str, Callable[[GradesScreen], object]] = {
+            "next": lambda grades: grades.step(1),
+            "previous": lambda grades: grades.step(-1),
+            "bad": lambda grades: grades.to_next_bad(),
+            "next_run": lambda grades: self._step_run(grades, 1),
+            "previous_run": lambda grades: self._step_run(grades, -1),
+            "explain": lambda grades: grades.explain(),
+            "show": lambda grades: grades.show(),
+            "copy": lambda grades: copy_text(app, *grades.text_to_copy(), grades.announce),
+            "other": lambda grades: grades.other_column(),
+            "back": lambda grades: grades.back(),
         }
+        self.methods = {"grades": self._open, **on_beside(app, "grades", of_screen)}
 
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.screens.grades import GradesScreen
@@ -62,23 +61,6 @@ class GradesCommands:
         main.chosen_run, case, result = graded[(now + by) % len(graded)]
         main.show_run()
         grades.show_run(self._state_of(main, case, result))
-
-    def _on_grades(self, do: Callable[[GradesScreen], object]) -> Callable[[MainScreen], object]:
-        def perform(_: MainScreen) -> None:
-            from workbench.tui.screens.grades import GradesScreen
-
-            if isinstance(grades := self._app.screen, GradesScreen):
-                do(grades)
-
-        return perform
-
-    def _quit(self, grades: GradesScreen) -> None:
-        """Quit by way of the main screen, where there may be something to ask."""
-        grades.dismiss()
-        self._app.main.call_after_refresh(self._app.ask_to_quit)
-
-    def _copy(self, grades: GradesScreen) -> None:
-        copy_text(self._app, *grades.text_to_copy(), grades.announce)
 
 
 def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:

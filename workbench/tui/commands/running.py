@@ -9,7 +9,7 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.models import ModelsScreen
 from workbench.tui.screens.repeats import RepeatsScreen
 from workbench.tui.state.model_choices import model_choices
-from workbench.tui.state.runs import RUN_AGAIN
+from workbench.tui.state.run_record import RUN_AGAIN
 from workbench.tui.state.tree import Row
 from workbench.tui.state.words import many
 

@@ -28,7 +28,7 @@ class TreeCommands:
         if screen.pane == "run" and screen.runs_shown:
             screen.run_pane.search()
         else:
-            screen.open_filter()
+            screen.filter_box.begin()
 
     def _open(self, screen: MainScreen) -> None:
         row = screen.suites.selected

@@ -70,8 +70,8 @@ class ViewingCommands:
         return (row.case.id, "the case's id") if row.case is not None else (str(row.key.path), "the path")
 
     def _next_pane(self, screen: MainScreen, step: int) -> None:
-        if screen.filtering:
-            screen.close_filter(keep=True)
+        if screen.filter_box.typing:
+            screen.filter_box.end(keep=True)
         screen.go_to(PANES[(PANES.index(screen.pane) + step) % len(PANES)])
 
     def _zoom(self, screen: MainScreen) -> None:
@@ -80,8 +80,8 @@ class ViewingCommands:
         screen.refresh_bars()
 
     def _back(self, screen: MainScreen) -> None:
-        if screen.filtering or (screen.suites.filter and screen.pane == "suites"):
-            screen.close_filter(keep=False)
+        if screen.filter_box.typing or (screen.suites.filter and screen.pane == "suites"):
+            screen.filter_box.end(keep=False)
         elif screen.pane == "run" and screen.run_pane.searching:
             screen.run_pane.end_search()
         elif screen.zoomed:

@@ -70,54 +70,36 @@ class BesideScreen(Screen[Answer]):
         self.app.push_screen(HelpScreen(self.situation))
 
 
-class Filtered(Protocol):
-    """What the list shows."""
+class ColumnsScreen(BesideScreen[Answer]):
+    """A list, and beside it everything about its row; where there is little room, one of the two.
 
-    filter: str
-
-    def set_filter(self, text: str) -> None:
-        """Show only what has every word of `text`."""
-
-
-class ListScreen(BesideScreen[Answer]):
-    """A list that can be filtered, and beside it everything about its row; where there is little room, one of the two.
-
-    Composes `#list-column` with `#NAME-list` and the field `#NAME-filter`, and `#detail-column` with `#NAME-detail`.
+    Composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
     """
 
     DEFAULT_CSS = """
-    ListScreen #columns { height: 1fr; }
-    ListScreen #list-column { max-width: 60; height: 100%; }
-    ListScreen #detail-column { width: 1fr; height: 100%; border-left: solid $border; }
-    ListScreen.one #list-column { width: 1fr; max-width: 100%; }
-    ListScreen.one #detail-column { border-left: none; }
-    ListScreen SafeInput { height: 1; border: none; padding: 0 1; background: $panel; }
+    ColumnsScreen #columns { height: 1fr; }
+    ColumnsScreen #list-column { max-width: 60; height: 100%; }
+    ColumnsScreen #detail-column { width: 1fr; height: 100%; border-left: solid $border; }
+    ColumnsScreen.one #list-column { width: 1fr; max-width: 100%; }
+    ColumnsScreen.one #detail-column { border-left: none; }
     """
     TWO_COLUMNS_CELLS: ClassVar[int]
     """From this width on both stand side by side."""
 
-    state: Filtered
     column: Column = "list"
 
-    @property
-    def situation(self) -> Situation:
-        return Situation(screen=self.NAME, has_text=True, typing="a filter" if self._filtering else None)
-
-    def _show_state(self, *, moved: bool = True) -> None:
-        """Show the list and its row as they are now; `moved`: the row is another one."""
-        raise NotImplementedError
-
     def on_mount(self) -> None:
-        self._filter.display = False
         self._place_columns()
-
-    # Columns
 
     def on_resize(self, event: events.Resize) -> None:
         self._place_columns()
 
+    @property
+    def _one_column(self) -> bool:
+        return self.app.size.width < self.TWO_COLUMNS_CELLS
+
     def _place_columns(self) -> None:
-        one = self.app.size.width < self.TWO_COLUMNS_CELLS
+        one = self._one_column
         self.set_class(one, "one")
         self.query_one("#list-column").display = not one or self.column == "list"
         self.query_one("#detail-column").display = not one or self.column == "detail"
@@ -136,15 +118,47 @@ class ListScreen(BesideScreen[Answer]):
         self._go_to("detail" if self.column == "list" else "list")
 
     def back(self) -> None:
-        """Leave the filter, then the detail, then the screen."""
-        if self._filtering or self.state.filter:
-            self._close_filter(keep=False)
-        elif self.column == "detail":
+        """Leave the detail, then the screen."""
+        if self.column == "detail":
             self._go_to("list")
         else:
             self.dismiss()
 
-    # Filter
+
+class Filtered(Protocol):
+    """What the list shows."""
+
+    filter: str
+
+    def set_filter(self, text: str) -> None:
+        """Show only what has every word of `text`."""
+
+
+class ListScreen(ColumnsScreen[Answer]):
+    """Two columns whose list can be filtered. Composes the field `#NAME-filter` below the list."""
+
+    DEFAULT_CSS = "ListScreen SafeInput { height: 1; border: none; padding: 0 1; background: $panel; }"
+
+    state: Filtered
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(screen=self.NAME, has_text=True, typing="a filter" if self._filtering else None)
+
+    def _show_state(self, *, moved: bool = True) -> None:
+        """Show the list and its row as they are now; `moved`: the row is another one."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._filter.display = False
+
+    def back(self) -> None:
+        """Leave the filter, then the detail, then the screen."""
+        if self._filtering or self.state.filter:
+            self._close_filter(keep=False)
+        else:
+            super().back()
 
     @property
     def _filter(self) -> Input:

@@ -14,7 +14,7 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.highlight import json_line
 from workbench.tui.screens.asking import AskScreen
 from workbench.tui.state.hints import hints_in_words
-from workbench.tui.state.runs import Question
+from workbench.tui.state.run_record import Question
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap, wrap_line
 from workbench.tui.state.status import model_label
 from workbench.tui.widgets.dialogs import Option

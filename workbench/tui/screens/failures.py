@@ -17,7 +17,7 @@ from workbench.tui.screens.beside import ListScreen
 from workbench.tui.state.confusion_lines import ConfusionTable
 from workbench.tui.state.failure_lines import detail_lines
 from workbench.tui.state.failures import FailureList
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.spans import EMPTY, Line, Span
 from workbench.tui.state.tool_lines import title_line
 from workbench.tui.state.words import many

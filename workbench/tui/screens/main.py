@@ -16,7 +16,6 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input
 
 from workbench.tui.actions import BY_ID, PANES, bindings_for
 from workbench.tui.auditing import Auditor
@@ -29,11 +28,13 @@ from workbench.tui.state.desk import Desk
 from workbench.tui.state.document import Document
 from workbench.tui.state.form.known_tools import KnownTools
 from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.run_record import CaseKey, RunRecord
 from workbench.tui.state.runnable import runnable_below
-from workbench.tui.state.runs import CaseKey, RunBook, RunRecord, deciding_run
+from workbench.tui.state.runs import RunBook
 from workbench.tui.state.selection import Pane, case_of, panes_shown, run_message
 from workbench.tui.state.source import tree_message
 from workbench.tui.state.spans import Role
+from workbench.tui.state.summaries import deciding_run
 from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.widgets.bars import KeyBar, PaneTitle
 from workbench.tui.widgets.case_pane import CasePane
@@ -332,8 +333,8 @@ class MainScreen(Screen[None]):
         self.show_titles()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        for pane in PANES:
-            if pane != self.pane and self.query_one(f"#{pane}-pane") in event.widget.ancestors and not self.filtering:
+        for pane in () if self.filter_box.typing else PANES:
+            if pane != self.pane and self.query_one(f"#{pane}-pane") in event.widget.ancestors:
                 self.pane = pane
                 if pane != "suites":
                     self.right = pane
@@ -406,38 +407,10 @@ class MainScreen(Screen[None]):
     def _run_news(self) -> None:
         self.show_titles()
 
-    @on(Input.Changed, "#filter")
-    def _filter_changed(self, event: Input.Changed) -> None:
-        self.suites.set_filter(event.value, self.book)
-        tree = self.query_one("#suites", SuiteTree)
-        tree.message = tree_message(self.suites.filter)
-        tree.follow_state()
-        self.show_titles()
-
-    @on(Input.Submitted, "#filter")
-    def _filter_submitted(self) -> None:
-        self.close_filter(keep=True)
-
-    def open_filter(self) -> None:
-        """Type to filter the tree."""
-        self.go_to("suites")
-        self.query_one(FilterBox).open(self.suites.filter)
-        self.refresh_bars()
-
-    def close_filter(self, *, keep: bool) -> None:
-        """Back to the tree, with what the filter left, or with everything."""
-        self.query_one(FilterBox).close()
-        if not keep:
-            self.suites.set_filter("")
-        self.query_one("#suites", SuiteTree).follow_state()
-        self.go_to("suites")
-        self.post_message(self.Free())
-
     @property
-    def filtering(self) -> bool:
-        """Whether the filter is being typed."""
-        focused: Widget | None = self.focused
-        return focused is not None and focused.id == "filter"
+    def filter_box(self) -> FilterBox:
+        """Where the tree's filter is typed."""
+        return self.query_one(FilterBox)
 
     # Time
 

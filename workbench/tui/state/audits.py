@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.suite.model import Case, Suite
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import CaseKey
+from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.tree_rows import Row
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from workbench.analysis.causes import Cause
 from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failures_of
 from workbench.reports.failures import failures_text
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.run_record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
 """What a row stands for, the same when failures are looked at again: its kind, its cause, the id of its run."""

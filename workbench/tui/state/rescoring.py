@@ -20,7 +20,8 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.asked import graded_alike, read_now
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import CaseKey, RunBook, RunRecord
+from workbench.tui.state.run_record import CaseKey, RunRecord
+from workbench.tui.state.runs import RunBook
 
 AT_ONCE_RUNS = 8
 """So many are graded before the next key is read; each takes about a millisecond."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 from workbench.reports.visible import one_line
 from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.runnable import can_run
-from workbench.tui.state.runs import CaseKey
 from workbench.tui.state.source import Excerpt, Message, case_excerpt, file_excerpt
 from workbench.tui.state.spans import Role
 from workbench.tui.state.status import models_label

@@ -5,9 +5,10 @@ from __future__ import annotations
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.state.runs import Counts, Progress
+from workbench.tui.state.runs import Progress
 from workbench.tui.state.spans import Line, Role, Span, cells, spread
 from workbench.tui.state.spend import Spend
+from workbench.tui.state.summaries import Counts
 from workbench.tui.state.words import clock, duration, many, short_count
 
 BAR_CELLS = 12

@@ -13,7 +13,8 @@ from pathlib import Path
 from workbench.suite.disk import shown_name
 from workbench.tui.state.audits import AuditBook
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import CaseKey, RunBook
+from workbench.tui.state.run_record import CaseKey
+from workbench.tui.state.runs import RunBook
 from workbench.tui.state.tree_filter import Search, with_status
 from workbench.tui.state.tree_rows import Row, RowKey, RowKind, SuiteRows, has_cases
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from workbench.tui.state.document import HEAD, CaseOutline
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.runs import CaseKey, CaseSummary, RunBook
+from workbench.tui.state.run_record import CaseKey
+from workbench.tui.state.runs import RunBook
+from workbench.tui.state.summaries import CaseSummary
 from workbench.tui.state.tree_rows import Row, SuiteRows
 
 STATUS = "status:"

@@ -6,8 +6,9 @@ from workbench.grading.grade import Status
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.outcome import STATUS_SIGNS
-from workbench.tui.state.runs import CaseSummary, RunBook
+from workbench.tui.state.runs import RunBook
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
+from workbench.tui.state.summaries import CaseSummary
 from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.state.words import many, score
 

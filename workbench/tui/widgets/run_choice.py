@@ -11,7 +11,7 @@ from textual.message import Message
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.state.outcome import STATUS_SIGNS
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.spans import Line, Role, Span, cells, cut_line
 from workbench.tui.state.status import model_label
 from workbench.tui.state.words import score

@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from workbench.tui.state.runs import RunRecord
+from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.source import Message
 from workbench.tui.widgets.bars import PaneTitle
 from workbench.tui.widgets.run_choice import RunChoice
