@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.checks.describe import describe, describe_value
+from workbench.checks.describe import describe
 from workbench.checks.equality import by_python
 from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
-from workbench.grading.findings import extra_call, missing_call
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, IssueKind, Verdict
+from workbench.grading.findings import argument_issue, extra_call, missing_call
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
 from workbench.suite.checks import Check
@@ -239,23 +239,13 @@ def _issues(
         elif line.call is None:
             yield missing_call(expected[line.expected_call], line.expected_call)
         elif line.credit != 1:
-            yield from _argument_issues(expected[line.expected_call], line)
+            yield from _argument_issues(expected[line.expected_call], calls[line.call], line)
 
 
-def _argument_issues(expected: ExpectedCall, line: CallPairing) -> Iterator[Issue]:
+def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairing) -> Iterator[Issue]:
     """Forbidden arguments are not among them: they are an issue under every grader."""
+    checks = expected.args or {}
     for verdict in line.arguments:
-        if verdict.holds is not False or verdict.why == _FORBIDDEN.note:
-            continue
-        check = (expected.args or {})[verdict.argument]
-        kind: IssueKind = "missing argument" if not verdict.given else "wrong argument"
-        yield Issue(
-            "invalid argument" if check.optional else kind,
-            verdict.why,
-            tool=expected.tool,
-            call=line.call,
-            expected_call=line.expected_call,
-            argument=verdict.argument,
-            expected=verdict.expected,
-            got=describe_value(verdict.got) if verdict.given else None,
-        )
+        if verdict.holds is False and not (verdict.given and verdict.argument in expected.forbidden_args):
+            issue = argument_issue(expected, record, line, verdict)
+            yield issue._replace(kind="invalid argument") if checks[verdict.argument].optional else issue

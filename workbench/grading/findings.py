@@ -62,7 +62,7 @@ def _findings(
                     continue
                 # A forbidden one that was given is an issue under every grader, so one of the requirements.
                 if not verdict.given or verdict.argument not in wanted.forbidden_args:
-                    yield _argument_issue(wanted, record, pairing, verdict)
+                    yield argument_issue(wanted, record, pairing, verdict)
             if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
                 yield from _without_verdict(wanted, record, pairing)
 
@@ -80,9 +80,7 @@ def _out_of_place(
     )
 
 
-def _argument_issue(
-    expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict
-) -> Issue:
+def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
     """What is wrong with an argument that has not earned all it could."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
