@@ -89,10 +89,11 @@ class RunJudge:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """All that were used so far, each once."""
+        """All that were used so far, each once, in an order that does not depend on who answered first."""
         with self._saying:  # a thread that took too long to grade goes on asking
             said = tuple(self._said.values())
-        return tuple(dict.fromkeys(each for each in said if isinstance(each, Judgement)))
+        used = {each for each in said if isinstance(each, Judgement)}
+        return tuple(sorted(used, key=lambda each: (each.model, each.criteria, each.value)))
 
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """What is known of a value, for `Outside.judge`; may be called on any thread.
