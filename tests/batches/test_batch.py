@@ -23,7 +23,7 @@ from workbench.providers.model import Model, ModelError
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 SUITE = """
 format = 1

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.programs import program_of
+from workbench.engine.checkpoint import Checkpoint
+from workbench.engine.fork import Fork
 from workbench.engine.loop import RunRequest, run_case
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
@@ -30,12 +32,13 @@ CALL = ("get_weather", {"city": "Oslo"})
 
 @dataclass
 class Clock:
-    """Time that passes only by being looked at: a millisecond a look."""
+    """Time that passes only by being looked at: a millisecond a look, or `step` seconds."""
 
     now: float = 100.0
+    step: float = 0.001
 
     def __call__(self) -> float:
-        self.now += 0.001
+        self.now += self.step
         return self.now
 
 
@@ -47,14 +50,21 @@ class Made:
     events: list[Event] = field(default_factory=list)
 
 
-async def make(model: Model, retries: RetryPolicy = DEFAULT_RETRIES, clock: Clock | None = None, **case: Any) -> Made:
-    suite = Suite.model_validate(WEATHER | {"cases": [WEATHER["cases"][0] | case]})
+async def make(
+    model: Model,
+    retries: RetryPolicy = DEFAULT_RETRIES,
+    clock: Clock | None = None,
+    checkpoint: Checkpoint | None = None,
+    fork: Fork | None = None,
+    **case: Any,
+) -> Made:
+    suite = Suite.model_validate(WEATHER | {"cases": [case if "steps" in case else WEATHER["cases"][0] | case]})
     pool = ServerPool(program_of(Path("unused")))
     tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, trusted=False)
-    request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
+    request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash", fork)
     events: list[Event] = []
     recorder = Recorder("run-1", clock or Clock(), events.append)
-    trajectory = await run_case(request, model, tools, recorder, retries=retries)
+    trajectory = await run_case(request, model, tools, recorder, retries=retries, checkpoint=checkpoint)
     return Made(trajectory, events)
 
 

@@ -22,8 +22,8 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
+from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Usage
-from workbench.trajectory.trajectory import fold
 
 
 def lines_of(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.trajectory.scripts import events_of, scripts
 from workbench.trajectory.event_lines import EventLineError, event_from_line, event_to_line
 from workbench.trajectory.events import Event, Happening, RequestStarted, RunFinished, RunStarted, TextDelta
-from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
+from workbench.trajectory.fold import TrajectoryError, TrajectoryFold, fold
 
 
 @given(scripts())

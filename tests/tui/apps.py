@@ -34,8 +34,9 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
+from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui import auditing
 from workbench.tui.environment import surroundings_of
 from workbench.tui.workbench import Workbench

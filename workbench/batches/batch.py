@@ -28,14 +28,14 @@ class Batch:
         surroundings: Surroundings,
     ) -> None:
         self.name = name
-        self._runs = tuple(runs)
+        self.runs = tuple(runs)
         self._surroundings = surroundings
         self._lanes = lanes_of(runs, lane_of)
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Make all runs. Every one of them ends in exactly one `RunDone`, whatever happens."""
-        self._surroundings.listener(BatchStarted(self.name, self._runs))
+        self._surroundings.listener(BatchStarted(self.name, self.runs))
         try:
             await self._surroundings.servers.renew()
             await asyncio.gather(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from workbench.engine.fork import Fork
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, settings_of
@@ -15,7 +16,7 @@ from workbench.suite.settings import CaseSettings, settings_of
 class PlannedRun:
     """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says
     that the suite names the model, not the person who runs it. `by` is the grader that person has chosen instead of the
-    suite's; `case` says so already."""
+    suite's; `case` says so already. `fork` is the run that it begins like."""
 
     run_id: str
     file: SuiteFile
@@ -24,6 +25,7 @@ class PlannedRun:
     repeat: int
     model_of_suite: bool = False
     by: GraderName | None = None
+    fork: Fork | None = None
 
     @property
     def suite(self) -> Suite:

@@ -9,6 +9,7 @@ import asyncio
 import concurrent.futures
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -24,12 +25,16 @@ from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
 from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
 from workbench.batches.specs import Specs
+from workbench.batches.stepping import Steppers
 from workbench.batches.trusting import needs_asking
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.checkpoint import Command
 from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.providers.model import Model, ModelError, Noted
 from workbench.providers.registry import BuiltInModels, Endpoints
@@ -73,6 +78,7 @@ class Session:
         self._endpoints = Endpoints(program.secrets)
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._batches: dict[Batch, asyncio.Task[None]] = {}
+        self._steppers = Steppers()
         self._batch_numbers = count(1)
         self._servers = ServerPool(program)
         self._engine = EngineThread()
@@ -87,8 +93,11 @@ class Session:
         concurrency: int = DEFAULT_CONCURRENCY,
         trusted: Callable[[Path], bool],
         record: Recordings | None = None,
+        until: Until = "end",
     ) -> str:
         """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
+
+        `until` is how far its runs go before they are held, where somebody can answer (`asks`).
 
         `concurrency` is how many runs may be under way on each endpoint whose model does not say.
         `record` is where they are recorded.
@@ -110,6 +119,7 @@ class Session:
             self._retries,
             specs.price_of,
             judge_of,
+            (lambda planned: self._steppers.begin(planned, until)) if self._ask is not None else lambda _planned: None,
         )
         batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
         self._engine.submit(self._run(batch))
@@ -127,6 +137,26 @@ class Session:
         """Answer `ExecutionAsked`. Returns at once; a question that is no longer open is no error."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, allowed))
+
+    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
+        """Have runs held at these breakpoints and no others, those under way too. Returns at once."""
+        self._steppers.breakpoints = tuple(breakpoints)
+
+    def go_on(self, run_id: str, until: Until) -> Future[str | None]:
+        """Let a run that is held go on, and one that is not go only so far; the future says why not, if it cannot."""
+
+        async def go_on() -> str | None:
+            return self._steppers.go_on(run_id, until)
+
+        return self._engine.submit(go_on())
+
+    def do(self, run_id: str, command: Command) -> Future[str | None]:
+        """Have something done to a run that is held; the future says why not, if it cannot."""
+
+        async def do() -> str | None:
+            return self._steppers.do(run_id, command)
+
+        return self._engine.submit(do())
 
     def _stop_soon(self, run_id: str | None) -> None:
         if self._engine.alive:
@@ -155,6 +185,7 @@ class Session:
             _logger.exception("%s broke", batch.name)
         finally:
             del self._batches[batch]
+            self._steppers.end(batch.runs)
 
     async def _stop(self, run_id: str | None) -> None:
         for batch in tuple(self._batches):

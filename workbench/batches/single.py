@@ -17,6 +17,7 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython, Judge, Outside, Said
 from workbench.config.models import Price
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.engine.checkpoint import Checkpoint
 from workbench.engine.executing import Audit
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
@@ -66,7 +67,7 @@ class Surroundings:
 
     `open_model` raises ModelError, `ask` asks a person about a real execution, `audit` is where executions are written
     down: without it there are none. `price_of` is what the model of a run costs, if that is known; `judge_of` is who
-    judges for it.
+    judges for it, `checkpoint_of` what may hold it.
     """
 
     listener: BatchListener
@@ -80,6 +81,7 @@ class Surroundings:
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
+    checkpoint_of: Callable[[PlannedRun], Checkpoint | None] = lambda _planned: None
 
 
 async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
@@ -96,7 +98,7 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     recorder = Recorder(
         planned.run_id, time.monotonic, lambda event: surroundings.listener(RunEvent(event)), surroundings.secrets
     )
-    request = RunRequest(case, settings, planned.model, planned.file.hash)
+    request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     try:
         _refuse_unbuilt(planned)
         model = surroundings.open_model(planned)
@@ -115,6 +117,7 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         audit=_audit(planned, surroundings),
         retries=surroundings.retries,
         judge=judge.judge if judge is not None else None,
+        checkpoint=surroundings.checkpoint_of(planned),
     )
     return await graded(planned, trajectory, tools.call_python, judge)
 

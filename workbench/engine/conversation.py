@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from workbench.suite.model import Case, HistoryMessage
 from workbench.trajectory.messages import Message, ToolCall
 from workbench.trajectory.trajectory import Round
 
 
 def opening_messages(case: Case) -> tuple[Message, ...]:
-    """The case's earlier messages, then its request."""
+    """The case's earlier messages, then its request, or that of a chain's first step."""
     history = tuple(_message(message) for message in case.messages)
-    return (*history, Message("user", case.user)) if case.user is not None else history
+    user = case.steps[0].user if case.steps else case.user
+    return (*history, Message("user", user)) if user is not None else history
+
+
+def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
+    """A conversation that began with some messages, after these rounds."""
+    said = list(messages)
+    for done in rounds:
+        said += messages_before(done.step.user if done.step is not None else None, done.added)
+        said += (answer_message(done), *result_messages(done))
+    return tuple(said)
+
+
+def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
+    """What is said to the model right before a request: a step's own message, then what a person added."""
+    said = (follow_up, *added) if follow_up is not None else tuple(added)
+    return tuple(Message("user", text) for text in said)
 
 
 def _message(message: HistoryMessage) -> Message:
@@ -19,8 +37,9 @@ def _message(message: HistoryMessage) -> Message:
 
 
 def answer_message(answer: Round) -> Message:
-    """A finished answer as the assistant's message that goes back to the model."""
-    return Message("assistant", answer.text, tuple(record.call for record in answer.calls), carry=answer.carry)
+    """A finished answer as the assistant's message that goes back to the model, with the arguments as a person changed
+    them."""
+    return Message("assistant", answer.text, tuple(record.sent for record in answer.calls), carry=answer.carry)
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:

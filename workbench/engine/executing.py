@@ -50,20 +50,26 @@ class Executor:
         self.definitions = tools.definitions
         self._definitions = {definition.name: definition for definition in tools.definitions}
 
-    async def answer(self, call: ToolCall) -> None:
-        """Answer a call from a mock or its server, and say so.
+    def definition(self, tool: str) -> ToolDefinition | None:
+        """What is known of a tool; `None` where none of that name is on offer."""
+        return self._definitions.get(tool)
+
+    async def answer(self, call: ToolCall, step_mock: JsonValue = None) -> ResultReceived:
+        """Answer a call from its step's mock, another mock or its server, and say so.
 
         Raises ToolsError when its server cannot answer, ExecutionRefusedError when it must not be executed, AuditError
         when that cannot be written down.
         """
-        planned = await self._tools.plan(call, judge=self._judged if self._judge is not None else None)
+        planned = await self._tools.plan(call, step_mock, judge=self._judged if self._judge is not None else None)
         if planned.source == "server" and planned.server is not None:
             answer, latency_ms = await self._execute(call, planned, planned.server)
         else:
             began = self._recorder.clock()
             answer = await planned.run()
             latency_ms = self._recorder.ms_since(began)
-        self._recorder.emit(ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms))
+        result = ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms)
+        self._recorder.emit(result)
+        return result
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """What a judge says, who has a time limit of their own."""

@@ -20,9 +20,10 @@ from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.trajectory.events import RunStarted
+from workbench.trajectory.fold import TrajectoryError
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition
-from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
+from workbench.trajectory.trajectory import Round, Trajectory
 
 PROMPT = 1
 """The version of what a judge is told: judgements of another one are not remembered."""

@@ -10,34 +10,39 @@ import logging
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.engine.asking import ask
-from workbench.engine.conversation import answer_message, opening_messages, result_messages
+from workbench.engine.checkpoint import Checkpoint
+from workbench.engine.conversation import opening_messages
+from workbench.engine.conversing import Conversing, Parts, StepFailed
 from workbench.engine.executing import Audit, Executor
+from workbench.engine.fork import Fork
+from workbench.engine.holding import Holding
 from workbench.engine.permission import READ_ONLY, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
-from workbench.providers.model import Model, ModelError, ModelRequest
+from workbench.providers.model import Model, ModelError
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.tools.errors import ToolsError
 from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import RunFinished, RunStarted
+from workbench.trajectory.fold import TrajectoryError
 from workbench.trajectory.messages import Message, ToolDefinition
-from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
+from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run to be made: which case, under which settings, on which model."""
+    """One run to be made: which case, under which settings, on which model; `fork` is what it begins like."""
 
     case: Case
     settings: CaseSettings
     model: str
     suite_hash: str
+    fork: Fork | None = None
 
 
 async def run_case(
@@ -50,9 +55,12 @@ async def run_case(
     audit: Audit | None = None,
     retries: RetryPolicy = DEFAULT_RETRIES,
     judge: AskJudge | None = None,
+    checkpoint: Checkpoint | None = None,
+    step_failed: StepFailed | None = None,
 ) -> Trajectory:
     """Make one run and return its trajectory. Without an `audit` no tool is really executed. `judge` is asked where a
-    mock's condition is judged.
+    mock's condition is judged. `checkpoint` may hold the run and change it. `step_failed` judges the steps of a chain
+    that stops at the first one that fails.
 
     Cancelling the task that awaits this stops the run: it then ends with the reason `stopped`. Infrastructure errors
     end it with `error` or `timed out`; none is raised.
@@ -62,7 +70,9 @@ async def run_case(
     try:
         async with TimeLimit(limits.timeout_s) as limit:
             executor = Executor(tools, recorder, permission, limit, audit, judge)
-            finish = await _converse(request, model, executor, recorder, retries, limit)
+            holding = Holding(checkpoint, recorder, limit)
+            parts = Parts(model, executor, recorder, retries, limit, holding, step_failed or _no_step_fails)
+            finish = await Conversing(request.case, request.settings, parts, request.fork).to_the_end()
     except TimeoutError:
         finish = RunFinished(
             "timed out", f"no end within {limits.timeout_s:g} s: raise limits.timeout_s to wait longer"
@@ -89,19 +99,28 @@ def start(
     notices: tuple[str, ...] = (),
 ) -> None:
     """Say that a run begins, and how its conversation stands."""
+    system, messages = _opening(request)
     recorder.emit(
         RunStarted(
             suite_hash=request.suite_hash,
             case_id=request.case.id,
             case_name=request.case.name,
             model=request.model,
-            system=request.settings.system or None,
-            messages=opening_messages(request.case),
+            system=system or None,
+            messages=messages,
             tools=definitions,
             seed=seed,
             notices=notices,
         )
     )
+
+
+def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
+    """The system prompt and the messages that a run begins with: a fork with those of the other run."""
+    origin = request.fork.origin.start if request.fork is not None else None
+    if request.fork is None or origin is None:
+        return request.settings.system, opening_messages(request.case)
+    return request.fork.system if request.fork.system is not None else origin.system, origin.messages
 
 
 def fail(request: RunRequest, reason: Literal["stopped", "error"], error: str | None, recorder: Recorder) -> Trajectory:
@@ -111,34 +130,6 @@ def fail(request: RunRequest, reason: Literal["stopped", "error"], error: str | 
     return recorder.trajectory
 
 
-async def _converse(
-    request: RunRequest,
-    model: Model,
-    executor: Executor,
-    recorder: Recorder,
-    retries: RetryPolicy,
-    limit: TimeLimit,
-) -> RunFinished:
-    system = request.settings.system or None
-    messages = opening_messages(request.case)
-    calls_before = 0
-    for round_number in range(1, request.settings.limits.max_rounds + 1):
-        asked = ModelRequest(round_number, system, messages, executor.definitions, calls_before)
-        answer = await ask(model, asked, recorder, retries, limit)
-        if answer.stop_reason == "refused":
-            return RunFinished("refused")
-        if answer.stop_reason == "truncated":
-            return RunFinished("truncated")
-        if not answer.calls:
-            return RunFinished("answered")
-        if round_number == request.settings.limits.max_rounds:
-            break
-        for record in answer.calls:
-            await executor.answer(record.call)
-        calls_before += len(answer.calls)
-        messages = _grown(messages, recorder.trajectory.rounds[-1])
-    return RunFinished("rounds exhausted")
-
-
-def _grown(messages: tuple[Message, ...], done: Round) -> tuple[Message, ...]:
-    return (*messages, answer_message(done), *result_messages(done))
+async def _no_step_fails(trajectory: Trajectory, step: int) -> bool:
+    """For who does not judge steps."""
+    return False

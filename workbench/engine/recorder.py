@@ -7,7 +7,8 @@ from collections.abc import Callable
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.redaction import Redaction
 from workbench.trajectory.events import Event, Happening
-from workbench.trajectory.trajectory import Trajectory, TrajectoryFold
+from workbench.trajectory.fold import TrajectoryFold
+from workbench.trajectory.trajectory import Trajectory
 
 Clock = Callable[[], float]
 """Monotonic seconds."""

@@ -126,6 +126,21 @@ class Grade(NamedTuple):
     status: Status | None = None
 
 
+class StepGrade(NamedTuple):
+    """One step of a chain, judged on its own by the grader that decides. Steps count from 1.
+
+    `status` is `None` for a step that was never reached. `call` is the index in `Trajectory.calls` of the first call of
+    its answer, which is the one that is judged; so are the calls that its issues name. `why` is one line.
+    """
+
+    step: int
+    status: Status | None
+    score: float | None
+    why: str
+    call: int | None = None
+    issues: tuple[Issue, ...] = ()
+
+
 _DEFAULTS = Grading()
 
 
@@ -151,6 +166,8 @@ class RunResult:
     grading: Grading = _DEFAULTS
     judgements: tuple[Judgement, ...] = ()
     judging: JudgeUse = NOBODY_ASKED
+    steps: tuple[StepGrade, ...] = ()
+    """Of a chain that was graded: every step on its own."""
 
     @property
     def grade(self) -> Grade | None:

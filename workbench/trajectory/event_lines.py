@@ -8,23 +8,29 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from workbench.trajectory.events import (
+    AskedAgain,
     CallArgumentsDelta,
+    CallEdited,
     CallFinished,
     CallStarted,
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    Forked,
     Happening,
+    MessageAdded,
     Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
+    ResultEdited,
     ResultReceived,
     Resumed,
     RetryScheduled,
     RunFinished,
     RunStarted,
+    StepStarted,
     TextDelta,
 )
 from workbench.trajectory.json_text import escape_lone_surrogates
@@ -32,6 +38,7 @@ from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
 EVENT_NAMES: dict[type[Happening], str] = {
     RunStarted: "run_started",
+    StepStarted: "step_started",
     RequestStarted: "request_started",
     RequestFailed: "request_failed",
     RetryScheduled: "retry_scheduled",
@@ -43,6 +50,11 @@ EVENT_NAMES: dict[type[Happening], str] = {
     ResponseFinished: "response_finished",
     Paused: "paused",
     Resumed: "resumed",
+    CallEdited: "call_edited",
+    ResultEdited: "result_edited",
+    MessageAdded: "message_added",
+    AskedAgain: "asked_again",
+    Forked: "forked",
     ExecutionStarted: "execution_started",
     ExecutionProgress: "execution_progress",
     ResultReceived: "result_received",

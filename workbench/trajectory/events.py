@@ -16,9 +16,21 @@ StopReason = Literal["answered", "tool calls", "truncated", "refused"]
 """Why a model ended an answer, in our words for every provider's."""
 
 FinishReason = Literal[
-    "answered", "rounds exhausted", "steps done", "refused", "truncated", "stopped", "timed out", "error"
+    "answered",
+    "rounds exhausted",
+    "steps done",
+    "step failed",
+    "refused",
+    "truncated",
+    "stopped",
+    "timed out",
+    "error",
 ]
-"""Why a run ended."""
+"""Why a run ended; `step failed` is of a chain that stops at its first failed step."""
+
+HoldPlace = Literal["request", "call", "result", "permission"]
+"""Where a run is held: before a model request, before a tool call, after a result, or while somebody is asked whether a
+call may be executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,16 @@ class RunStarted:
     tools: tuple[ToolDefinition, ...]
     seed: int | None = None
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step of a chain begins: the next request is its own. Steps count from 1. `system` is the system prompt in force
+    for it, `user` the message that is sent before its request, if one is."""
+
+    step: int
+    system: str | None = None
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +143,13 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held, and time does not count; `call_id` names the call before which it is."""
+    """The run is held, and time does not count; `call_id` names the call before or after which it is, `round` the round
+    whose request is held back, or to which the call belongs."""
 
     why: str
     call_id: str | None = None
+    at: HoldPlace = "permission"
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +157,53 @@ class Resumed:
     """The run goes on after `held_ms` milliseconds."""
 
     held_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallEdited:
+    """A person changed the arguments of a call before it was answered. The model is graded by its `original` ones; the
+    tool is called with, and the model reads that it called it with, `arguments`."""
+
+    call_id: str
+    arguments: Mapping[str, JsonValue]
+    original: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEdited:
+    """A person changed a result before the model read it; the original is what it was before."""
+
+    call_id: str
+    content: str
+    is_error: bool
+    original_content: str
+    original_is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded:
+    """A person says something to the model: a user's message before the next request."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """A person has the last answer, of that round, set aside with all its results: the same request is made again."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """The end of what a fork replays of another run: everything before it was told again, without any model or tool,
+    and everything after it happens. The fork goes on before the request of `round` or, with `answered`, after its
+    answer and the results of that many of its calls."""
+
+    run_id: str
+    model: str
+    round: int
+    answered: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +248,7 @@ ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta | Cal
 
 Happening = (
     RunStarted
+    | StepStarted
     | RequestStarted
     | RequestFailed
     | RetryScheduled
@@ -183,6 +256,11 @@ Happening = (
     | ResponseFinished
     | Paused
     | Resumed
+    | CallEdited
+    | ResultEdited
+    | MessageAdded
+    | AskedAgain
+    | Forked
     | ExecutionStarted
     | ExecutionProgress
     | ResultReceived

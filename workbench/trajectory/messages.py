@@ -10,8 +10,9 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 
 Role = Literal["user", "assistant", "tool"]
 
-ResultSource = Literal["step mock", "case mock", "suite mock", "server", "default", "edited", "replayed"]
-"""Who answered a tool call."""
+ResultSource = Literal["step mock", "case mock", "suite mock", "server", "default", "edited", "skipped", "replayed"]
+"""Who answered a tool call: `edited`, a person in place of the tool; `skipped`, a person had it not made; `replayed`,
+the run from which this one was forked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from typing import BinaryIO
 
 from workbench.trajectory.event_lines import EventLineError, event_from_json
 from workbench.trajectory.events import Event
+from workbench.trajectory.fold import TrajectoryError, TrajectoryFold
 from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
 VERSION = 1

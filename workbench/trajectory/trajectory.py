@@ -1,31 +1,11 @@
-"""The trajectory: what a run's events add up to.
-
-`TrajectoryFold` takes events one by one, so that a live view and a finished run are computed by the same code.
-"""
+"""The trajectory: what a run's events add up to (`workbench.trajectory.fold`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from workbench.trajectory.events import (
-    CallArgumentsDelta,
-    CallFinished,
-    CallStarted,
-    Event,
-    ExecutionProgress,
-    ExecutionStarted,
-    ReasoningDelta,
-    RequestFailed,
-    RequestStarted,
-    ResponseFinished,
-    ResultReceived,
-    RetryScheduled,
-    RunFinished,
-    RunStarted,
-    StopReason,
-    TextDelta,
-)
+from workbench.trajectory.events import Forked, ResultReceived, RunFinished, RunStarted, StepStarted, StopReason
 from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
 
@@ -39,10 +19,26 @@ class CallRecord:
     server: str | None = None
     """The server on which it really ran."""
     result: ResultReceived | None = None
+    """What answered it, as the model reads it."""
+    edited: Mapping[str, JsonValue] | None = None
+    """The arguments that a person put in the place of the model's."""
+    unedited: ResultReceived | None = None
+    """What answered it before a person changed that."""
 
     @property
     def tool(self) -> str:
         return self.call.tool
+
+    @property
+    def sent(self) -> ToolCall:
+        """The call as it is answered, and as it goes back to the model."""
+        return self.call if self.edited is None else ToolCall(self.call.id, self.call.tool, self.edited)
+
+    @property
+    def touched(self) -> bool:
+        """Whether a person had a hand in it."""
+        answered = self.result is not None and self.result.source in ("edited", "skipped")
+        return answered or self.edited is not None or self.unedited is not None
 
     @property
     def arguments(self) -> Mapping[str, JsonValue]:
@@ -64,6 +60,19 @@ class Round:
     errors: tuple[str, ...] = ()
     """Why earlier attempts of this request failed, or the last one did."""
     carry: JsonValue = None
+    step: StepStarted | None = None
+    """The step of a chain whose request it is."""
+    added: tuple[str, ...] = ()
+    """What a person said to the model before the request, after the step's own message."""
+    set_aside: tuple[Round, ...] = ()
+    """Earlier answers to the same request, which a person had made again."""
+    replayed: bool = False
+    """Whether it was told again from another run: no model was asked in this one."""
+
+    @property
+    def touched(self) -> bool:
+        """Whether a person had a hand in it."""
+        return bool(self.added or self.set_aside) or any(call.touched for call in self.calls)
 
     @property
     def retries(self) -> int:
@@ -80,6 +89,16 @@ class Trajectory:
     rounds: tuple[Round, ...] = ()
     finish: RunFinished | None = None
     duration_ms: float = 0.0
+    """From its start to its last event, without the time in which it was held."""
+    held_ms: float = 0.0
+    """How long it was held."""
+    fork: Forked | None = None
+    """Where it begins to be a run of its own, when it was forked from another one."""
+
+    @property
+    def touched(self) -> bool:
+        """Whether a person had a hand in it: changed a call, a result or a message, or had an answer set aside."""
+        return any(round_.touched for round_ in self.rounds)
 
     @property
     def calls(self) -> tuple[CallRecord, ...]:
@@ -111,154 +130,7 @@ class Trajectory:
 
     @property
     def usage(self) -> Usage | None:
-        """Tokens of all rounds; `None` when no provider counted any."""
-        counted = [round_.usage for round_ in self.rounds if round_.usage is not None]
+        """Tokens of all answers, those set aside too and those replayed not; `None` when no provider counted any."""
+        answers = [answer for round_ in self.rounds if not round_.replayed for answer in (round_, *round_.set_aside)]
+        counted = [answer.usage for answer in answers if answer.usage is not None]
         return sum(counted, Usage()) if counted else None
-
-
-class TrajectoryError(ValueError):
-    """Events that cannot have come from one run, in the order given."""
-
-
-@dataclass
-class _OpenCall:
-    id: str
-    tool: str
-    round: int
-    fragments: list[str] = field(default_factory=list)
-    finished: CallFinished | None = None
-    server: str | None = None
-    result: ResultReceived | None = None
-
-    def record(self) -> CallRecord:
-        done = self.finished
-        call = (
-            ToolCall(self.id, self.tool, done.arguments, done.raw, done.problem)
-            if done is not None
-            else ToolCall(self.id, self.tool, raw="".join(self.fragments))
-        )
-        return CallRecord(call, self.round, done is not None, self.server, self.result)
-
-
-@dataclass
-class _OpenRound:
-    number: int
-    reasoning: list[str] = field(default_factory=list)
-    text: list[str] = field(default_factory=list)
-    calls: list[_OpenCall] = field(default_factory=list)
-    response: ResponseFinished | None = None
-    errors: list[str] = field(default_factory=list)
-
-    def record(self) -> Round:
-        response = self.response
-        return Round(
-            number=self.number,
-            reasoning="".join(self.reasoning),
-            text="".join(self.text),
-            calls=tuple(call.record() for call in self.calls),
-            stop_reason=response.stop_reason if response else None,
-            usage=response.usage if response else None,
-            first_token_ms=response.first_token_ms if response else None,
-            latency_ms=response.latency_ms if response else None,
-            errors=tuple(self.errors),
-            carry=response.carry if response else None,
-        )
-
-
-class TrajectoryFold:
-    """Adds events up to a trajectory. Events must come in sequence, from 0, without gaps."""
-
-    def __init__(self) -> None:
-        self._run_id = ""
-        self._start: RunStarted | None = None
-        self._rounds: list[_OpenRound] = []
-        self._calls: dict[str, _OpenCall] = {}
-        self._finish: RunFinished | None = None
-        self._next_sequence = 0
-        self._time_ms = 0.0
-
-    def add(self, event: Event) -> None:
-        """Take one more event; raises TrajectoryError when it cannot follow those before it."""
-        if event.sequence != self._next_sequence:
-            raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
-        if self._finish is not None:
-            raise TrajectoryError(f"event {event.sequence} after the end of the run")
-        what = event.what
-        if isinstance(what, RunStarted) != (event.sequence == 0):
-            raise TrajectoryError("a run starts with RunStarted, once")
-        if self._next_sequence and event.run_id != self._run_id:
-            raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
-        match what:
-            case RunStarted():
-                self._start = what
-            case RequestStarted(round=number):
-                if self._rounds and self._rounds[-1].number == number:
-                    self._begin_again(self._rounds[-1])
-                else:
-                    self._rounds.append(_OpenRound(number))
-            case RequestFailed(round=number, error=error):
-                self._round(number).errors.append(error)
-            case TextDelta(round=number, text=text):
-                self._round(number).text.append(text)
-            case ReasoningDelta(round=number, text=text):
-                self._round(number).reasoning.append(text)
-            case CallStarted(round=number, call_id=call_id, tool=tool):
-                if call_id in self._calls:
-                    raise TrajectoryError(f"two calls with the id {call_id}")
-                self._calls[call_id] = _OpenCall(call_id, tool, number)
-                self._round(number).calls.append(self._calls[call_id])
-            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
-                self._call(call_id).fragments.append(fragment)
-            case CallFinished(call_id=call_id):
-                self._call(call_id).finished = what
-            case ResponseFinished(round=number):
-                self._round(number).response = what
-            case RetryScheduled(round=number):
-                self._round(number)
-            case ExecutionStarted(call_id=call_id, server=server):
-                self._call(call_id).server = server
-            case ExecutionProgress(call_id=call_id):
-                self._call(call_id)
-            case ResultReceived(call_id=call_id):
-                self._call(call_id).result = what
-            case RunFinished():
-                self._finish = what
-        self._run_id = event.run_id
-        self._next_sequence += 1
-        self._time_ms = event.time_ms
-
-    @property
-    def trajectory(self) -> Trajectory:
-        """The trajectory so far, as an immutable value."""
-        return Trajectory(
-            run_id=self._run_id,
-            start=self._start,
-            rounds=tuple(round_.record() for round_ in self._rounds),
-            finish=self._finish,
-            duration_ms=self._time_ms,
-        )
-
-    def _begin_again(self, failed: _OpenRound) -> None:
-        """A retry: what the failed attempt answered is void, why it failed stays."""
-        for call in failed.calls:
-            del self._calls[call.id]
-        self._rounds[-1] = _OpenRound(failed.number, errors=failed.errors)
-
-    def _round(self, number: int) -> _OpenRound:
-        if not self._rounds or self._rounds[-1].number != number:
-            raise TrajectoryError(f"an event of round {number}, which is not the one under way")
-        return self._rounds[-1]
-
-    def _call(self, call_id: str) -> _OpenCall:
-        try:
-            return self._calls[call_id]
-        except KeyError:
-            raise TrajectoryError(f"an event of the call {call_id}, which never started") from None
-
-
-def fold(events: Iterable[Event]) -> Trajectory:
-    """Add up the events of one run; raises TrajectoryError when they do not belong together."""
-    adding = TrajectoryFold()
-    for event in events:
-        adding.add(event)
-    return adding.trajectory

@@ -19,7 +19,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, Happening, RunFinished
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.document import Document
 from workbench.tui.state.items import OutcomeItem
 from workbench.tui.state.layout import lines_of

@@ -30,8 +30,8 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
+from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
-from workbench.trajectory.trajectory import fold
 from workbench.tui.state.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.tui.state.missing import PlacedCall
 from workbench.tui.state.run_lines import RunLines, copied_text

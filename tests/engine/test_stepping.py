@@ -1,0 +1,150 @@
+"""A run that a person steps through: held everywhere, changed meanwhile, and otherwise as if nobody had looked."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from tests.engine.making import CALL, Clock, Made, make
+from tests.engine.scripted import Say, ScriptedModel
+from workbench.engine.checkpoint import (
+    AddMessage,
+    AnswerCall,
+    AskAgain,
+    Command,
+    EditArguments,
+    EditResult,
+    GoOn,
+    HoldPoint,
+    SkipCall,
+)
+from workbench.engine.holding import SKIPPED
+from workbench.engine.stepping import Stepper
+from workbench.trajectory.events import Paused, Resumed
+from workbench.trajectory.fold import fold
+
+
+class Scripted:
+    """A person who does at each place, named as "call 1", what is written for it, and then goes on."""
+
+    def __init__(self, **does: list[Command]) -> None:
+        self._does = {place.replace("_", " "): list(commands) for place, commands in does.items()}
+        self.held: list[str] = []
+
+    async def why_hold(self, point: HoldPoint) -> str | None:
+        self.held.append(f"{point.at} {point.round}")
+        return "step by step"
+
+    async def next_command(self, point: HoldPoint) -> Command:
+        commands = self._does.get(f"{point.at} {point.round}")
+        return commands.pop(0) if commands else GoOn()
+
+
+def weather() -> ScriptedModel:
+    return ScriptedModel([Say(calls=[CALL]), Say("Rain.")])
+
+
+async def stepped(model: ScriptedModel, **does: list[Command]) -> tuple[Made, Scripted]:
+    person = Scripted(**does)
+    return await make(model, checkpoint=person), person
+
+
+async def test_a_run_is_held_before_requests_and_calls_and_after_results() -> None:
+    _, person = await stepped(weather())
+    assert person.held == ["request 1", "call 1", "result 1", "request 2"]
+
+
+async def test_a_run_stepped_through_without_edits_is_the_same_run() -> None:
+    plain = await make(weather(), clock=Clock(step=0))
+    person = Scripted()
+    made = await make(weather(), clock=Clock(step=0), checkpoint=person)
+    held = [event.what for event in made.events if isinstance(event.what, Paused | Resumed)]
+    assert len(held) == 2 * len(person.held)
+    assert replace(made.trajectory, held_ms=0.0) == plain.trajectory
+    assert fold(made.events) == made.trajectory
+
+
+async def test_time_in_which_a_run_is_held_is_no_part_of_it() -> None:
+    class Slow(Scripted):
+        async def next_command(self, point: HoldPoint) -> Command:
+            clock.now += 1000
+            return await super().next_command(point)
+
+    clock = Clock(step=0)
+    made = await make(weather(), clock=clock, checkpoint=Slow())
+    assert made.trajectory.held_ms == 4_000_000
+    assert (made.trajectory.duration_ms, made.trajectory.model_latency_ms) == (0.0, 0.0)
+
+
+async def test_edited_arguments_are_answered_and_go_back_while_the_model_is_judged_by_its_own() -> None:
+    model = weather()
+    made, _ = await stepped(model, call_1=[EditArguments({"city": "Bergen"}), GoOn()])
+    (call,) = made.trajectory.calls
+    assert (call.arguments, call.edited) == ({"city": "Oslo"}, {"city": "Bergen"})
+    assert call.result is not None
+    assert call.result.content == "rain in Bergen"
+    assert model.requests[1].messages[1].tool_calls[0].arguments == {"city": "Bergen"}
+
+
+async def test_an_edited_result_is_what_the_model_reads_and_the_original_stays() -> None:
+    model = weather()
+    made, _ = await stepped(model, result_1=[EditResult("sun"), EditResult("snow", is_error=True), GoOn()])
+    (call,) = made.trajectory.calls
+    assert (model.requests[1].messages[2].content, model.requests[1].messages[2].is_error) == ("snow", True)
+    assert call.unedited is not None
+    assert (call.unedited.content, call.unedited.is_error) == ("rain in Oslo", False)
+
+
+async def test_a_person_answers_in_place_of_the_tool() -> None:
+    model = weather()
+    made, person = await stepped(model, call_1=[AnswerCall("hail")])
+    assert model.requests[1].messages[2].content == "hail"
+    assert [call.result.source for call in made.trajectory.calls if call.result] == ["edited"]
+    assert person.held == ["request 1", "call 1", "result 1", "request 2"]
+
+
+async def test_a_skipped_call_is_not_made_and_the_model_is_told_so() -> None:
+    model = weather()
+    made, _ = await stepped(model, call_1=[SkipCall()])
+    assert (model.requests[1].messages[2].content, model.requests[1].messages[2].is_error) == (SKIPPED, True)
+    assert [call.result.source for call in made.trajectory.calls if call.result] == ["skipped"]
+
+
+async def test_an_added_message_is_read_before_the_next_request() -> None:
+    model = weather()
+    made, _ = await stepped(model, call_1=[AddMessage("In Celsius, please."), GoOn()], request_2=[AddMessage("Now!")])
+    assert [message.content for message in model.requests[1].messages[-2:]] == ["In Celsius, please.", "Now!"]
+    assert made.trajectory.rounds[1].added == ("In Celsius, please.", "Now!")
+
+
+async def test_a_round_is_asked_again_by_the_same_request() -> None:
+    model = ScriptedModel([Say(calls=[("send", {})]), Say(calls=[CALL]), Say("Rain.")])
+    made, _ = await stepped(model, result_1=[AskAgain()])
+    first, second, _ = model.requests
+    assert first == second
+    (before,) = made.trajectory.rounds[0].set_aside
+    assert [call.tool for call in before.calls] == ["send"]
+    assert [call.tool for call in made.trajectory.calls] == ["get_weather"]
+    assert made.trajectory.usage is not None
+    assert made.trajectory.usage.input_tokens == 30
+    assert fold(made.events) == made.trajectory
+
+
+async def test_a_stepper_holds_until_it_is_let_go() -> None:
+    holds: asyncio.Queue[str] = asyncio.Queue()
+
+    class Watched(Stepper):
+        async def next_command(self, point: HoldPoint) -> Command:
+            holds.put_nowait(f"{point.at} {point.round}")
+            return await super().next_command(point)
+
+    stepper = Watched("stop")
+    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    assert await holds.get() == "request 1"
+    stepper.go_on("round")
+    assert await holds.get() == "request 2"
+    assert stepper.do(SkipCall()) == "the run is held before a request: a call can be skipped before it is made"
+    stepper.go_on("end")
+    await running
+    assert holds.empty()
+    assert stepper.do(GoOn()) == "the run is not held"

@@ -1,0 +1,23 @@
+"""Breakpoints: where runs are held without being stepped through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.suite.checks import Checks
+
+BreakOn = Literal["tool", "error", "failed check", "round", "not read-only"]
+
+
+@dataclass(frozen=True)
+class Breakpoint:
+    """Holds a run before calls of a `tool` (with `when`: whose arguments meet these checks), after results that are
+    errors, before calls that fail a check of the case, before the request of a `round`, or before calls of a tool that
+    is not marked read-only. With `tool`, the second and third mean only that one. One that is not `enabled` waits."""
+
+    on: BreakOn
+    tool: str | None = None
+    when: Checks | None = None
+    round: int | None = None
+    enabled: bool = True

@@ -1,0 +1,169 @@
+"""The conversation of one run: request by request, call by call, from its beginning or from where it was forked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from workbench.engine.asking import ask
+from workbench.engine.conversation import (
+    answer_message,
+    conversation_after,
+    messages_before,
+    opening_messages,
+    result_messages,
+)
+from workbench.engine.executing import Executor
+from workbench.engine.fork import Fork, replayed
+from workbench.engine.holding import Holding
+from workbench.engine.recorder import Recorder
+from workbench.engine.retries import RetryPolicy
+from workbench.engine.time_limit import TimeLimit
+from workbench.engine.turns import Turn, turns_of
+from workbench.providers.model import Model, ModelRequest
+from workbench.suite.model import Case
+from workbench.suite.settings import CaseSettings
+from workbench.trajectory.events import RunFinished, StepStarted
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import Round, Trajectory
+
+StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
+"""Whether a step of a chain, counted from 1, failed in the run so far."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a conversation is made with."""
+
+    model: Model
+    executor: Executor
+    recorder: Recorder
+    retries: RetryPolicy
+    limit: TimeLimit
+    holding: Holding
+    step_failed: StepFailed
+
+
+class Conversing:
+    """One run between its start and its end."""
+
+    def __init__(self, case: Case, settings: CaseSettings, parts: Parts, fork: Fork | None = None) -> None:
+        self._case = case
+        self._settings = settings
+        self._parts = parts
+        self._fork = fork
+        self._turns = turns_of(case, settings.limits.max_rounds)
+        self._messages = opening_messages(case)
+        self._rounds = 0
+        self._last: Round | None = None
+        self._calls = 0
+
+    async def to_the_end(self) -> RunFinished:
+        """Converse until there is nothing more to ask. Raises ModelError, ToolsError and TrajectoryError."""
+        finish = await self._resume(self._fork) if self._fork is not None else None
+        while finish is None:
+            turn = self._turns.next(self._rounds, self._last)
+            finish = await self._take(turn) if isinstance(turn, Turn) else RunFinished(turn)
+        return finish
+
+    async def _resume(self, fork: Fork) -> RunFinished | None:
+        """Tell the beginning of the run from which this one is forked, and go on where that leaves off."""
+        assert fork.origin.start is not None
+        self._messages = fork.origin.start.messages
+        for happening in replayed(fork):
+            self._parts.recorder.emit(happening)
+        rounds = self._parts.recorder.trajectory.rounds
+        under_way = rounds[-1] if fork.at.answered is not None else None
+        for done in rounds if under_way is None else rounds[:-1]:
+            self._take_in(done)
+        if under_way is None:
+            following = fork.origin.rounds[fork.at.round - 1 : fork.at.round]
+            self._parts.holding.added += [text for asked in following for text in asked.added]
+            return None
+        turn = self._turns.next(self._rounds, self._last)
+        if not isinstance(turn, Turn):
+            return RunFinished(turn)
+        self._messages += messages_before(under_way.step.user if under_way.step is not None else None, under_way.added)
+        return await self._go_on_from(turn, under_way, fork.at.answered or 0)
+
+    async def _take(self, turn: Turn) -> RunFinished | None:
+        """Make one request and answer its calls; why the run ends with it, if it does."""
+        parts = self._parts
+        if turn.step is not None:
+            parts.recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
+        await parts.holding.pass_by("request", self._rounds + 1)
+        self._messages += messages_before(turn.user, parts.holding.take_added())
+        return await self._go_on_from(turn, await self._ask(turn))
+
+    async def _go_on_from(self, turn: Turn, answer: Round, answered: int = 0) -> RunFinished | None:
+        """Answer the calls of a round from the `answered`-th on; ask again as often as a person wants that."""
+        while True:
+            if answer.stop_reason == "refused":
+                return RunFinished("refused")
+            if answer.stop_reason == "truncated":
+                return RunFinished("truncated")
+            if not turn.makes_calls or not await self._asked_again(turn, answer, answered):
+                break
+            self._messages += messages_before(None, self._parts.holding.take_added())
+            answer, answered = await self._ask(turn), 0
+        trajectory = self._parts.recorder.trajectory
+        self._grow(trajectory.rounds[-1])
+        stops = self._case.stop_on_failure and turn.step is not None
+        if stops and turn.step is not None and await self._parts.step_failed(trajectory, turn.step):
+            return RunFinished("step failed")
+        return None
+
+    async def _ask(self, turn: Turn) -> Round:
+        parts = self._parts
+        request = ModelRequest(
+            self._rounds + 1, self._system(turn), self._messages, parts.executor.definitions, self._calls
+        )
+        return await ask(parts.model, request, parts.recorder, parts.retries, parts.limit)
+
+    async def _asked_again(self, turn: Turn, answer: Round, answered: int) -> bool:
+        """Answer the calls of a round; whether a person wants it asked again meanwhile."""
+        holding, executor = self._parts.holding, self._parts.executor
+        for number, call in enumerate(answer.calls[answered:], start=answered):
+            tool = executor.definition(call.tool)
+            after, held = await holding.pass_by("call", answer.number, call, tool)
+            assert held is not None
+            if after == "go on":
+                result = await executor.answer(held.sent, self._step_mock(turn) if number == 0 else None)
+                held = replace(held, result=result)
+            if after == "ask again":
+                return True
+            after, _ = await holding.pass_by("result", answer.number, held, tool)
+            if after == "ask again":
+                return True
+        return False
+
+    def _take_in(self, done: Round) -> None:
+        """A whole round that another run has made."""
+        self._messages = conversation_after(self._messages, (done,))
+        self._count(done)
+
+    def _grow(self, done: Round) -> None:
+        """A round is over whose request the conversation ends with."""
+        self._messages += (answer_message(done), *result_messages(done))
+        self._count(done)
+
+    def _count(self, done: Round) -> None:
+        self._rounds += 1
+        self._calls += len(done.calls)
+        self._last = done
+
+    def _system(self, turn: Turn) -> str | None:
+        fork = self._fork
+        own = self._case.steps[turn.step - 1].system if turn.step is not None else None
+        if fork is not None and fork.system is not None:
+            system: str | None = fork.system
+        elif own is not None:
+            system = own
+        elif fork is not None and not self._case.steps and fork.origin.start is not None:
+            system = fork.origin.start.system
+        else:
+            system = self._settings.system
+        return system or None
+
+    def _step_mock(self, turn: Turn) -> JsonValue:
+        return self._case.steps[turn.step - 1].mock_result if turn.step is not None else None

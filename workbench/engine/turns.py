@@ -1,0 +1,71 @@
+"""Which request comes next: in the rounds of an ordinary case, and in the steps of a chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from workbench.suite.model import Case, Step
+from workbench.trajectory.events import FinishReason
+from workbench.trajectory.trajectory import Round
+
+CONTINUE = "Continue the task to accomplish the original goal."
+"""What a step without a message of its own sends after an answer that called nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request: with the step of a chain whose it is, counted from 1, and whether the calls that answer it are
+    made."""
+
+    step: int | None = None
+    user: str | None = None
+    makes_calls: bool = True
+
+
+class Turns(Protocol):
+    """The requests of one run, one after the other."""
+
+    def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
+        """The request after so many rounds, the last of which is given, or why there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTurns:
+    """Those of an ordinary case: until the model answers in words, or so often."""
+
+    max_rounds: int
+
+    def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
+        if last is not None and not last.calls:
+            return "answered"
+        if rounds >= self.max_rounds:
+            return "rounds exhausted"
+        return Turn(makes_calls=rounds + 1 < self.max_rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class StepTurns:
+    """Those of a chain: one for each step and, where the answer is checked and none came yet, one more for it."""
+
+    case: Case
+
+    def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
+        steps = self.case.steps
+        if rounds < len(steps):
+            return Turn(rounds + 1, self._message(steps[rounds], last))
+        wants_answer = bool(self.case.response_contains) or self.case.response is not None
+        if rounds == len(steps) and wants_answer and last is not None and last.calls:
+            return Turn(makes_calls=False)
+        return "steps done"
+
+    def _message(self, step: Step, last: Round | None) -> str | None:
+        if last is None:
+            return None  # the conversation begins with it
+        return step.user if step.user is not None or last.calls else CONTINUE
+
+
+def turns_of(case: Case, max_rounds: int) -> Turns:
+    """The requests of a case."""
+    return StepTurns(case) if case.steps else RoundTurns(max_rounds)

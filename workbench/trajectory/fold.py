@@ -1,0 +1,238 @@
+"""Events added up to a trajectory, one by one, so that a live view and a finished run are computed by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workbench.trajectory.events import (
+    AskedAgain,
+    CallArgumentsDelta,
+    CallEdited,
+    CallFinished,
+    CallStarted,
+    Event,
+    ExecutionProgress,
+    ExecutionStarted,
+    Forked,
+    MessageAdded,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultEdited,
+    ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+
+class TrajectoryError(ValueError):
+    """Events that cannot have come from one run, in the order given."""
+
+
+@dataclass
+class _OpenCall:
+    id: str
+    tool: str
+    round: int
+    fragments: list[str] = field(default_factory=list)
+    finished: CallFinished | None = None
+    server: str | None = None
+    result: ResultReceived | None = None
+    edited: Mapping[str, JsonValue] | None = None
+    unedited: ResultReceived | None = None
+
+    def record(self) -> CallRecord:
+        done = self.finished
+        call = (
+            ToolCall(self.id, self.tool, done.arguments, done.raw, done.problem)
+            if done is not None
+            else ToolCall(self.id, self.tool, raw="".join(self.fragments))
+        )
+        return CallRecord(
+            call, self.round, done is not None, self.server, self.result, edited=self.edited, unedited=self.unedited
+        )
+
+
+@dataclass
+class _OpenRound:
+    number: int
+    reasoning: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    calls: list[_OpenCall] = field(default_factory=list)
+    response: ResponseFinished | None = None
+    errors: list[str] = field(default_factory=list)
+    step: StepStarted | None = None
+    added: tuple[str, ...] = ()
+    set_aside: tuple[Round, ...] = ()
+    replayed: bool = False
+
+    def asked_again(self, **changes: Any) -> _OpenRound:
+        """The same request, not answered yet."""
+        return _OpenRound(self.number, step=self.step, added=self.added, set_aside=self.set_aside, **changes)
+
+    def record(self) -> Round:
+        response = self.response
+        return Round(
+            number=self.number,
+            reasoning="".join(self.reasoning),
+            text="".join(self.text),
+            calls=tuple(call.record() for call in self.calls),
+            stop_reason=response.stop_reason if response else None,
+            usage=response.usage if response else None,
+            first_token_ms=response.first_token_ms if response else None,
+            latency_ms=response.latency_ms if response else None,
+            errors=tuple(self.errors),
+            carry=response.carry if response else None,
+            step=self.step,
+            added=self.added,
+            set_aside=self.set_aside,
+            replayed=self.replayed,
+        )
+
+
+class TrajectoryFold:
+    """Adds events up to a trajectory. Events must come in sequence, from 0, without gaps."""
+
+    def __init__(self) -> None:
+        self._run_id = ""
+        self._start: RunStarted | None = None
+        self._rounds: list[_OpenRound] = []
+        self._calls: dict[str, _OpenCall] = {}
+        self._finish: RunFinished | None = None
+        self._next_sequence = 0
+        self._time_ms = 0.0
+        self._held_ms = 0.0
+        self._step: StepStarted | None = None
+        self._added: tuple[str, ...] = ()
+        self._fork: Forked | None = None
+
+    def add(self, event: Event) -> None:
+        """Take one more event; raises TrajectoryError when it cannot follow those before it."""
+        if event.sequence != self._next_sequence:
+            raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
+        if self._finish is not None:
+            raise TrajectoryError(f"event {event.sequence} after the end of the run")
+        what = event.what
+        if isinstance(what, RunStarted) != (event.sequence == 0):
+            raise TrajectoryError("a run starts with RunStarted, once")
+        if self._next_sequence and event.run_id != self._run_id:
+            raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
+        match what:
+            case RunStarted():
+                self._start = what
+            case StepStarted():
+                self._step = what
+            case MessageAdded(text=text):
+                self._added += (text,)
+            case RequestStarted(round=number):
+                if self._rounds and self._rounds[-1].number == number:
+                    self._begin_again(self._rounds[-1])
+                else:
+                    self._rounds.append(_OpenRound(number, step=self._step, added=self._added))
+                    self._step, self._added = None, ()
+            case AskedAgain(round=number):
+                self._set_aside(self._round(number))
+            case RequestFailed(round=number, error=error):
+                self._round(number).errors.append(error)
+            case TextDelta(round=number, text=text):
+                self._round(number).text.append(text)
+            case ReasoningDelta(round=number, text=text):
+                self._round(number).reasoning.append(text)
+            case CallStarted(round=number, call_id=call_id, tool=tool):
+                if call_id in self._calls:
+                    raise TrajectoryError(f"two calls with the id {call_id}")
+                self._calls[call_id] = _OpenCall(call_id, tool, number)
+                self._round(number).calls.append(self._calls[call_id])
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._call(call_id).fragments.append(fragment)
+            case CallFinished(call_id=call_id):
+                self._call(call_id).finished = what
+            case ResponseFinished(round=number):
+                self._round(number).response = what
+            case RetryScheduled(round=number):
+                self._round(number)
+            case ExecutionStarted(call_id=call_id, server=server):
+                self._call(call_id).server = server
+            case ExecutionProgress(call_id=call_id):
+                self._call(call_id)
+            case CallEdited(call_id=call_id, arguments=arguments):
+                self._call(call_id).edited = arguments
+            case ResultReceived(call_id=call_id):
+                self._call(call_id).result = what
+            case ResultEdited(call_id=call_id):
+                self._edit_result(self._call(call_id), what)
+            case Resumed(held_ms=held_ms):
+                self._held_ms += held_ms
+            case Forked():
+                self._fork = what
+                for round_ in self._rounds:
+                    round_.replayed = True
+            case RunFinished():
+                self._finish = what
+        self._run_id = event.run_id
+        self._next_sequence += 1
+        self._time_ms = event.time_ms
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The trajectory so far, as an immutable value."""
+        return Trajectory(
+            run_id=self._run_id,
+            start=self._start,
+            rounds=tuple(round_.record() for round_ in self._rounds),
+            finish=self._finish,
+            duration_ms=round(max(self._time_ms - self._held_ms, 0.0), 3),
+            held_ms=round(self._held_ms, 3),
+            fork=self._fork,
+        )
+
+    def _begin_again(self, failed: _OpenRound) -> None:
+        """A retry: what the failed attempt answered is void, why it failed stays."""
+        self._forget_calls(failed)
+        self._rounds[-1] = failed.asked_again(errors=failed.errors)
+
+    def _set_aside(self, answered: _OpenRound) -> None:
+        """The same request is made again: what it was answered stays beside it. So does what was said before it."""
+        self._forget_calls(answered)
+        asked = answered.asked_again()
+        asked.added += self._added
+        asked.set_aside += (replace(answered.record(), set_aside=()),)
+        self._rounds[-1], self._added = asked, ()
+
+    def _forget_calls(self, answered: _OpenRound) -> None:
+        for call in answered.calls:
+            del self._calls[call.id]
+
+    def _edit_result(self, call: _OpenCall, edit: ResultEdited) -> None:
+        if call.result is None:
+            raise TrajectoryError(f"an edited result of the call {call.id}, which has none")
+        call.unedited = call.unedited or call.result
+        call.result = replace(call.result, content=edit.content, is_error=edit.is_error)
+
+    def _round(self, number: int) -> _OpenRound:
+        if not self._rounds or self._rounds[-1].number != number:
+            raise TrajectoryError(f"an event of round {number}, which is not the one under way")
+        return self._rounds[-1]
+
+    def _call(self, call_id: str) -> _OpenCall:
+        try:
+            return self._calls[call_id]
+        except KeyError:
+            raise TrajectoryError(f"an event of the call {call_id}, which never started") from None
+
+
+def fold(events: Iterable[Event]) -> Trajectory:
+    """Add up the events of one run; raises TrajectoryError when they do not belong together."""
+    adding = TrajectoryFold()
+    for event in events:
+        adding.add(event)
+    return adding.trajectory
