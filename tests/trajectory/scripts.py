@@ -8,23 +8,30 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from workbench.trajectory.events import (
+    AskedAgain,
     CallArgumentsDelta,
+    CallEdited,
     CallFinished,
     CallStarted,
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    Forked,
     Happening,
+    HoldPlace,
+    MessageAdded,
     Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
+    ResultEdited,
     ResultReceived,
     Resumed,
     RetryScheduled,
     RunFinished,
     RunStarted,
+    StepStarted,
     StopReason,
     TextDelta,
 )
@@ -88,8 +95,52 @@ def _answers(draw: st.DrawFn, number: int) -> tuple[list[Happening], list[str]]:
 
 
 @st.composite
+def _holds(draw: st.DrawFn, at: HoldPlace, number: int, call_id: str | None = None) -> list[Happening]:
+    """The run may be held, and something said to the model meanwhile."""
+    if not draw(st.booleans()):
+        return []
+    said = [MessageAdded(text) for text in draw(st.lists(_texts, max_size=2))]
+    return [Paused(draw(_texts), call_id, at, number), *said, Resumed(draw(_ms))]
+
+
+@st.composite
+def _rounds(draw: st.DrawFn, number: int) -> list[Happening]:
+    """A whole answer with the results of its calls, some of them changed by a person."""
+    happenings, ids = draw(_answers(number))
+    usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
+    reason: StopReason = "tool calls" if ids else "answered"
+    happenings.append(
+        ResponseFinished(number, reason, usage, draw(st.none() | _ms), draw(_ms), draw(st.none() | json_values))
+    )
+    for call_id in ids:
+        happenings += draw(_holds("call", number, call_id))
+        if draw(st.booleans()):
+            happenings.append(CallEdited(call_id, draw(_objects), draw(_objects)))
+        server = draw(st.none() | _texts)
+        if server is not None:
+            if draw(st.booleans()):
+                happenings += [Paused(draw(_texts), call_id), Resumed(draw(_ms))]
+            happenings.append(ExecutionStarted(call_id, server))
+            if draw(st.booleans()):
+                progress = ExecutionProgress(call_id, draw(_ms), draw(st.none() | _ms), draw(st.none() | _texts))
+                happenings.append(progress)
+        source: ResultSource = "server" if server is not None else draw(st.sampled_from(_UNREAL))
+        result = ResultReceived(call_id, draw(_texts), draw(st.booleans()), source, draw(_ms))
+        happenings.append(result)
+        if draw(st.booleans()):
+            edit = ResultEdited(call_id, draw(_texts), draw(st.booleans()), result.content, result.is_error)
+            happenings.append(edit)
+        happenings += draw(_holds("result", number, call_id))
+    return happenings
+
+
+_UNREAL: list[ResultSource] = ["default", "edited", "skipped", "replayed"]
+
+
+@st.composite
 def scripts(draw: st.DrawFn) -> list[Event]:
-    """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps retries, pauses and progress."""
+    """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps retries, pauses, progress, steps,
+    and what a person does to a run that is held."""
     happenings: list[Happening] = [
         RunStarted(
             draw(_texts),
@@ -107,7 +158,13 @@ def scripts(draw: st.DrawFn) -> list[Event]:
             tuple(draw(st.lists(_texts, max_size=2))),
         )
     ]
+    forked_after = draw(st.none() | st.integers(0, 3))
     for number in range(1, draw(st.integers(0, 3)) + 1):
+        if forked_after == number - 1:
+            happenings.append(Forked(draw(_texts), draw(_texts), number, draw(st.none() | st.integers(0, 3))))
+        if draw(st.booleans()):
+            happenings.append(StepStarted(number, draw(st.none() | _texts), draw(st.none() | _texts)))
+        happenings += draw(_holds("request", number))
         happenings.append(RequestStarted(number))
         if draw(st.booleans()):
             # A retry voids what was answered, and may use its call ids again.
@@ -117,23 +174,9 @@ def scripts(draw: st.DrawFn) -> list[Event]:
                 RetryScheduled(number, 2, draw(_ms), draw(_texts)),
                 RequestStarted(number),
             ]
-        answer, ids = draw(_answers(number))
-        happenings += answer
-        usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
-        reason: StopReason = "tool calls" if ids else "answered"
-        happenings.append(
-            ResponseFinished(number, reason, usage, draw(st.none() | _ms), draw(_ms), draw(st.none() | json_values))
-        )
-        for call_id in ids:
-            server = draw(st.none() | _texts)
-            if server is not None:
-                if draw(st.booleans()):
-                    happenings += [Paused(draw(_texts), call_id), Resumed(draw(_ms))]
-                happenings.append(ExecutionStarted(call_id, server))
-                if draw(st.booleans()):
-                    progress = ExecutionProgress(call_id, draw(_ms), draw(st.none() | _ms), draw(st.none() | _texts))
-                    happenings.append(progress)
-            source: ResultSource = "default" if server is None else "server"
-            happenings.append(ResultReceived(call_id, draw(_texts), draw(st.booleans()), source, draw(_ms)))
+        happenings += draw(_rounds(number))
+        if draw(st.booleans()):
+            # So does a person who has the round asked again, but what was answered stays beside it.
+            happenings += [AskedAgain(number), RequestStarted(number), *draw(_rounds(number))]
     happenings.append(draw(st.sampled_from([RunFinished("answered"), RunFinished("error", "no route")])))
     return stamped(happenings)

@@ -8,10 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trajectory.scripts import events_of, scripts
+from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.trajectory.event_lines import EventLineError, event_from_line, event_to_line
-from workbench.trajectory.events import Event, Happening, RequestStarted, RunFinished, RunStarted, TextDelta
+from workbench.trajectory.events import (
+    AskedAgain,
+    CallEdited,
+    Event,
+    Happening,
+    RequestStarted,
+    ResultEdited,
+    Resumed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
 from workbench.trajectory.fold import TrajectoryError, TrajectoryFold, fold
+from workbench.trajectory.messages import Usage
 
 
 @given(scripts())
@@ -96,3 +108,31 @@ def test_a_known_event_with_a_wrong_field_is_refused() -> None:
 def test_sequence_numbers_have_no_gaps() -> None:
     script = events_of([("a", 1), ("b", 0)])
     assert [event.sequence for event in script] == list(itertools.islice(itertools.count(), len(script)))
+
+
+@given(scripts())
+def test_what_a_person_changes_never_changes_what_the_model_wrote(script: list[Event]) -> None:
+    edits = (CallEdited, ResultEdited)
+    kept = [event for event in script if not isinstance(event.what, edits)]
+    untouched = [Event(event.run_id, number, event.time_ms, event.what) for number, event in enumerate(kept)]
+    before, after = fold(untouched), fold(script)
+    assert [record.call for record in after.calls] == [record.call for record in before.calls]
+    originals = [record.unedited or record.result for record in after.calls]
+    assert originals == [record.result for record in before.calls]
+
+
+@given(scripts())
+def test_the_time_in_which_a_run_was_held_is_its_own_number(script: list[Event]) -> None:
+    made = fold(script)
+    assert made.held_ms == round(sum(event.what.held_ms for event in script if isinstance(event.what, Resumed)), 3)
+    assert made.duration_ms == round(max(script[-1].time_ms - made.held_ms, 0.0), 3)
+
+
+def test_an_answer_set_aside_stays_with_its_round_and_its_tokens_count() -> None:
+    first, *answered = [event.what for event in events_of([("Looking. ", 1), ("Rain.", 0)])]
+    again = answered[:7]
+    made = fold(stamped([first, *again, AskedAgain(1), *again, *answered[7:]]))
+    assert [round_.number for round_ in made.rounds] == [1, 2]
+    assert [[call.call.id for call in answer.calls] for answer in made.rounds[0].set_aside] == [["c1-0"]]
+    assert made.touched
+    assert made.usage == Usage(9, 15)
