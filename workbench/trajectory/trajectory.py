@@ -131,6 +131,6 @@ class Trajectory:
     @property
     def usage(self) -> Usage | None:
         """Tokens of all answers, those set aside too and those replayed not; `None` when no provider counted any."""
-        answers = [answer for round_ in self.rounds if not round_.replayed for answer in (round_, *round_.set_aside)]
-        counted = [answer.usage for answer in answers if answer.usage is not None]
+        answers = [answer for round_ in self.rounds for answer in (round_, *round_.set_aside)]
+        counted = [answer.usage for answer in answers if answer.usage is not None and not answer.replayed]
         return sum(counted, Usage()) if counted else None
