@@ -12,16 +12,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
 
 from tests.tui.terminal import Terminal
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
 from workbench.batches.single import Execution
+from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.checkpoint import Command
+from workbench.engine.stepping import Until
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -170,7 +176,16 @@ class EndlessSession:
         self._steps = steps
         self._closed = threading.Event()
 
-    def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str:
+    def start(
+        self,
+        runs: Sequence[PlannedRun],
+        *,
+        execution: Execution,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        trusted: Callable[[Path], bool],
+        record: Recordings | None = None,
+        until: Until = "end",
+    ) -> str:
         self._listener(BatchStarted("batch", tuple(runs)))
         threading.Thread(target=self._talk, args=(runs[0].run_id,), daemon=True).start()
         return "batch"
@@ -178,6 +193,13 @@ class EndlessSession:
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
+    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
+
+    def go_on(self, run_id: str, until: Until) -> Future[str | None]:
+        raise AssertionError("nothing is held here")
+
+    def do(self, run_id: str, command: Command) -> Future[str | None]:
+        raise AssertionError("nothing is held here")
 
     @property
     def serving(self) -> Serving:

@@ -18,6 +18,7 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
     ("On the screen of grades", "grades"),
     ("On the screen of failures", "failures"),
     ("On the screen of the audit", "audit"),
+    ("On the screen of breakpoints", "breakpoints"),
     ("Moving", "move"),
 )
 

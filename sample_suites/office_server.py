@@ -33,6 +33,7 @@ DOCUMENTS = {
     "Travel expenses": "Keep receipts. Trains before planes. Hand in expenses within thirty days.",
 }
 
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 SKIES = ("clear", "partly cloudy", "light rain", "windy")
 
@@ -124,8 +125,12 @@ def send_email(
     cc: Annotated[list[str] | None, Field(description="Copies to")] = None,
 ) -> Sent:
     """Send an e-mail."""
+    addresses = [to, *(cc or ())]
+    for address in addresses:
+        if not ADDRESS.fullmatch(address):
+            raise ToolError(f"{address!r} is not an address. Write it as name@example.com.")
     with lock:
-        outbox.extend((address, subject, body) for address in (to, *(cc or ())))
+        outbox.extend((address, subject, body) for address in addresses)
         number = len(outbox)
     return Sent(status="kept in memory only, this sample sends nothing", message_id=f"message-{number}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import sys
 from collections.abc import Iterator
@@ -28,10 +29,12 @@ NOT_PASSED = {
     ("weather", "weather-with-ambiguous-location"): ("failed", 0.75),
     ("slack", "message-in-the-model-s-own-words"): ("warned", 0.83),
     ("office", "hr-assistant"): ("failed", 0.5),
+    ("office", "e-mail-to-a-name"): ("failed", 1.0),
     ("letter_count", "banana"): ("failed", 0.0),
     ("letter_count", "mississippi"): ("failed", 0.0),
     ("letter_count", "hello"): ("failed", 0.0),
     ("weather_agent", "T003_no_tool_needed"): ("failed", 0.5),
+    ("office_chains", "a-dozen"): ("failed", 0.33),
     ("office_decisions", "hr-assistant"): ("failed", 0.67),
     ("office_decisions", "weather-in-tokyo-exact-units"): ("warned", 0.83),
     ("office_decisions", "weather-in-tokyo-any-units"): ("warned", 0.83),
@@ -83,6 +86,7 @@ def test_there_are_the_samples_that_the_documentation_names() -> None:
         "letter_count",
         "library",
         "office",
+        "office_chains",
         "office_decisions",
         "slack",
         "smart_home",
@@ -122,14 +126,14 @@ def test_samples_with_tools_written_out_start_nothing_and_expect_only_these(name
     assert {call.tool for case in sample.cases for call in case.expected_calls()} <= tools
 
 
-async def test_the_office_server_has_the_tools_that_the_office_suite_expects() -> None:
+async def test_the_office_server_has_the_tools_that_the_office_suites_expect() -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["office_server.py"], cwd=SAMPLES)
     async with Client(parameters) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         refused = await client.call_tool("calculate", {"operation": "divide", "a": 1, "b": 0})
         sent = await client.call_tool("send_email", {"to": "a@example.com", "subject": "Hi", "body": "Hello"})
         no_date = await client.call_tool("create_task", {"title": "Fix", "due_date": "soon"})
-    expected = suite("office").cases
+    expected = (*suite("office").cases, *suite("office_chains").cases)
     assert set(listed) == OFFICE_TOOLS
     for call in (call for case in expected for call in case.expected_calls()):
         assert set(call.args or {}) <= set(listed[call.tool].input_schema["properties"])
@@ -188,3 +192,50 @@ def test_the_error_of_a_tool_reaches_the_answer(results: Results) -> None:
 def test_a_mock_that_computes_answers_from_the_arguments(results: Results) -> None:
     (call,) = results["letter_count", "bookkeeper"].trajectory.calls
     assert call.result is not None and (call.result.source, call.result.content) == ("suite mock", "3")
+
+
+def test_a_chain_goes_on_from_what_its_tool_really_answered(results: Results) -> None:
+    result = results["office_chains", "multiply-then-divide"]
+    calls = result.trajectory.calls
+    assert [call.arguments for call in calls] == [
+        {"operation": "multiply", "a": 15, "b": 23},
+        {"operation": "divide", "a": 345, "b": 5},
+    ]
+    assert [(call.result.source, json.loads(call.result.content)["result"]) for call in calls if call.result] == [
+        ("server", 345),
+        ("server", 69),
+    ]
+    assert "69" in result.trajectory.final_answer
+
+
+def test_the_steps_of_the_chains_are_judged_one_by_one(results: Results) -> None:
+    found = {
+        case: [(step.status, step.score) for step in result.steps]
+        for (name, case), result in results.items()
+        if name == "office_chains"
+    }
+    right = ("passed", 1.0)
+    assert found.pop("a-dozen") == [("failed", pytest.approx(2 / 3)), (None, None)]
+    assert found == {
+        "multiply-then-divide": [right, right],
+        "multiply-then-add": [right, right],
+        "weather": [right],
+        "add-then-search": [right, right],
+        "a-prompt-of-its-own": [right],
+        "nothing-more-to-do": [right, right],
+    }
+
+
+def test_the_chains_show_every_mock_and_message_that_a_step_can_have(results: Results) -> None:
+    answers = {
+        case: [call.result and (call.result.source, call.result.content) for call in result.trajectory.calls]
+        for (name, case), result in results.items()
+        if name == "office_chains"
+    }
+    assert answers["multiply-then-add"] == [("case mock", "50"), ("case mock", "75")]
+    assert answers["weather"] == [("case mock", "72°F, sunny")]
+    assert answers["add-then-search"] == [("case mock", "15"), ("step mock", "Travel expenses: Trains before planes.")]
+    asked = [round_.step for round_ in results["office_chains", "add-then-search"].trajectory.rounds]
+    assert [step and step.user for step in asked] == [None, "Now find our policy on travel expenses"]
+    (only,) = results["office_chains", "a-prompt-of-its-own"].trajectory.rounds
+    assert only.step is not None and only.step.system == "You are a math expert."

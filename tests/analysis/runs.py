@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import RunResult
-from workbench.grading.run import grade_run
+from workbench.grading.steps import grade_run_and_steps
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.trajectory import Trajectory
 
@@ -16,11 +17,9 @@ GradedRun = tuple[RunResult, Case]
 def graded(case: Case, trajectory: Trajectory, number: int = 0, **grading: Any) -> GradedRun:
     """A run of the case, graded by a suite with these settings."""
     suite = Suite.model_validate({"format": 1, "name": "suite", "cases": [case], "grading": grading})
-    grades, status = grade_run(suite, case, trajectory)
-    return (
-        RunResult(f"run-{number}", "suite.toml", case.id, case.name, "model", number, status, trajectory, grades),
-        case,
-    )
+    grades, status, steps = grade_run_and_steps(suite, case, trajectory)
+    run = RunResult(f"run-{number}", "suite.toml", case.id, case.name, "model", number, status, trajectory, grades)
+    return replace(run, steps=steps), case
 
 
 def called(case: Case, *calls: CallSpec, answer: str = "Done.", **grading: Any) -> GradedRun:

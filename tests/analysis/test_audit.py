@@ -95,6 +95,36 @@ class TestCarelessAgents:
         assert found({"expect_no_calls": True, "response": {"judged": "says what Dune is"}}) == []
 
 
+def chain(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
+    first, *rest = steps
+    return {"user": None, "steps": [{"user": "Look for Dune", **first}, *rest], **more}
+
+
+DUNE: dict[str, Any] = {"tool": "search", "args": {"query": "dune"}}
+
+
+class TestChains:
+    @pytest.mark.parametrize("by", list(GRADERS))
+    def test_a_chain_that_can_be_done_is_left_alone_however_long_it_is(self, by: str) -> None:
+        steps = [DUNE] * 8 + [{"tool": "delete", "args": {"id": "1"}}, {}]
+        done = chain(*steps, response_contains=["spice"], stop_on_failure=True)
+        assert found(done, grading={"by": by, "fail_threshold": 1.0}) == []
+
+    @pytest.mark.parametrize("by", ["decision", "trajectory", "dimensions"])
+    def test_a_chain_that_asks_for_any_call_is_passed_by_calling_everything_every_time(self, by: str) -> None:
+        [finding] = found(chain({"tool": "search"}, {"tool": "search"}), grading={"by": by})
+        assert finding.kind == "weak case" and "calls every tool" in finding.message
+
+    @pytest.mark.parametrize("by", list(GRADERS))
+    def test_a_chain_that_expects_no_call_is_only_a_note(self, by: str) -> None:
+        [finding] = found(chain({}, {}), grading={"by": by})
+        assert (finding.kind, finding.weight) == ("weak case", "note")
+
+    def test_an_argument_of_a_step_that_is_expected_and_forbidden(self) -> None:
+        [finding] = found(chain(DUNE, {**DUNE, "forbidden_args": ["query"]}))
+        assert finding.kind == "out of reach"
+
+
 class TestOutOfReach:
     def test_an_expected_call_that_is_forbidden_too(self) -> None:
         case = expecting({"query": "dune"}) | {"disallowed": [{"tool": "search", "args": {"query": {"prefix": "du"}}}]}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.runs import GradedRun, called, graded
 from tests.grading.cases import QUANTITY_FREE, call, case_of
-from tests.trajectories import trajectory_of
+from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Subject
 from workbench.analysis.failures import Failures, failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
@@ -19,7 +19,7 @@ from workbench.grading.run import GRADERS
 from workbench.suite.model import Case
 from workbench.trajectory.events import FinishReason, RunFinished
 from workbench.trajectory.messages import ToolCall
-from workbench.trajectory.trajectory import Round
+from workbench.trajectory.trajectory import CallRecord, Round
 
 WEATHER = case_of(call("weather", {"city": "Oslo"}))
 FREE: dict[str, Any] = {"critics": QUANTITY_FREE, "fail_threshold": 1.0}
@@ -51,6 +51,39 @@ def test_a_wrong_argument_names_tool_and_parameter_with_what_was_expected_and_wh
     assert subjects_of(failures) == {"wrong argument": [("weather.city", 1)]}
     (symptom,) = failures.runs[0].symptoms
     assert (symptom.expected, symptom.got) == ('"Oslo"', '"Rome"')
+
+
+def chain_run(*rounds: list[CallSpec], reason: FinishReason, text: str = "") -> GradedRun:
+    """A run of a chain of three steps that stops at the first one that fails."""
+    steps = [{"user": "go", **call("weather", {"city": "Oslo"})}, call("warn"), call("rest")]
+    case = Case.model_validate({"name": "chain", "steps": steps, "stop_on_failure": True})
+    made = tuple(
+        Round(
+            number,
+            calls=tuple(CallRecord(ToolCall(f"{number}.{at}", *spec), number) for at, spec in enumerate(calls)),
+            text=text,
+        )
+        for number, calls in enumerate(rounds, 1)
+    )
+    return graded(case, replace(trajectory_of(), rounds=made, finish=RunFinished(reason)), fail_threshold=1.0)
+
+
+def test_what_a_chain_never_came_to_is_no_cause_that_it_failed() -> None:
+    run = chain_run([("weather", {"city": "Oslo"})], [("rest", {})], reason="step failed")
+    failures = failures_of([run])
+    assert subjects_of(failures) == {"wrong tool": [("warn, but rest was called", 1)]}
+    assert failures.confusion.counts[("warn", "rest")] == 1
+    assert ("rest", None) not in failures.confusion.counts
+
+
+def test_a_chain_whose_first_step_calls_nothing_gave_up_at_that_step() -> None:
+    (run,) = failures_of([chain_run([], reason="step failed", text="Which city?")]).runs
+    assert (run.main, run.symptoms[0].why) == ("gave up", "answered without calling anything")
+    assert {str(symptom.subject) for symptom in run.symptoms} == {"weather"}
+
+
+def test_a_chain_that_goes_on_misses_the_calls_of_all_its_steps() -> None:
+    assert causes_of(chain_run([("weather", {"city": "Oslo"})], [], [], reason="steps done")) == [("missing call",)]
 
 
 def test_a_wrong_tool_names_both() -> None:

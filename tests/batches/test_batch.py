@@ -123,14 +123,6 @@ async def test_skipped_cases_are_listed_with_their_reason_and_never_run() -> Non
     assert not [event for event in watched.said if isinstance(event, RunEvent)]
 
 
-async def test_a_case_that_needs_a_part_not_yet_built_ends_as_an_error_that_names_the_key() -> None:
-    watched = Watched({"good": scripted(RIGHT, DONE)})
-    (result,) = await watched.run(suite('[[cases]]\nname = "Chain"\nsteps = [{ user = "go" }]\n'))
-    assert result.status == "error"
-    assert result.error is not None
-    assert "steps" in result.error
-
-
 async def test_a_suite_that_is_not_trusted_starts_nothing() -> None:
     file = parse_suite(
         'format = 1\nname = "S"\n[[servers]]\nname = "s"\ncommand = ["true"]\n' + case("Oslo"), Path("s.toml")

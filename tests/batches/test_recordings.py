@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.suites import SLOW, UNBUILT, WEATHER, WRONG
+from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from tests.programs import program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
@@ -126,7 +126,7 @@ def test_a_recording_holds_its_case_alone_with_all_that_it_needs(make: Maker, tm
 
 
 def test_only_runs_that_failed_or_ended_in_an_error_are_kept(make: Maker, tmp_path: Path) -> None:
-    make(planned(WEATHER + WRONG + UNBUILT), recordings(tmp_path, only_failed=True))
+    make(planned(WEATHER + WRONG + TOO_LATE), recordings(tmp_path, only_failed=True))
     kept = sorted(file.name for file in tmp_path.glob("*.*"))
     assert kept == ["weather.later.offline.1.run.jsonl", "weather.wrong.offline.1.run.jsonl"]
 

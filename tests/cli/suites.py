@@ -47,8 +47,21 @@ tool = "get_weather"
 args = { city = "Bergen" }
 """
 
-UNBUILT = """
+TOO_LATE = """
 [[cases]]
 name = "Later"
-steps = [{ user = "What is the weather in Oslo?", tool = "get_weather" }]
+user = "What is the weather in Oslo?"
+mocks = [{ tool = "get_weather", result = "late", delay_ms = 60000 }]
+limits = { timeout_s = 0.05 }
 """
+"""A case that ends in an error."""
+
+CHAIN = """
+[[cases]]
+name = "Chain"
+steps = [
+  { user = "What is the weather in Oslo?", tool = "get_weather", args = { city = "Oslo" } },
+  { user = "What is the weather in Bergen?", tool = "get_weather", args = { city = "Rome" } },
+]
+"""
+"""Its first step the offline model gets right, its second one it cannot."""

@@ -11,12 +11,13 @@ import jsonschema
 import pytest
 
 from tests.cli.program import Program
-from tests.cli.suites import UNBUILT, WEATHER, WRONG
+from tests.cli.suites import WEATHER, WRONG
 from workbench.cli.run import GRADERS
 from workbench.suite.model import GraderName
 
 GRADE_SCHEMA = Path(__file__).parents[2] / "docs" / "grade-report.schema.json"
 RIGHT = "out/weather.right.offline.1.run.jsonl"
+WRONG_ONE = RIGHT.replace("right", "wrong")
 PYTHON = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = { python = "looks:like_a_city" } }')
 
 
@@ -117,17 +118,6 @@ def test_a_recording_that_breaks_off_is_an_error_that_was_never_graded(recorded:
     done = recorded.run("grade", "cut.run.jsonl")
     assert done.returncode == 3
     assert "cut.run.jsonl: not graded → error" in done.stdout
-
-
-def test_what_is_not_built_yet_is_an_error_and_no_failure(recorded: Program) -> None:
-    recorded.write(
-        "weather.toml", WEATHER + UNBUILT.replace('"Later"', '"Later"\nid = "right"').replace("Oslo", "Rome")
-    )
-    text = (recorded.folder / "weather.toml").read_text(encoding="utf-8").replace('name = "Right"', 'name = "Gone"')
-    recorded.write("weather.toml", text)
-    done = recorded.run("grade", RIGHT, "--suite", "weather.toml")
-    assert done.returncode == 3
-    assert "this version cannot grade steps yet" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -249,3 +239,17 @@ def test_repeats_that_were_recorded_come_to_what_their_rule_says(program: Progra
     done = program.run("grade", "out")
     assert "    3 runs by majority: ✓ passed · 2/3 passed or warned · mean 0.83 ± 0.24" in done.stdout
     assert done.returncode == 0
+
+
+def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(recorded: Program) -> None:
+    *lines, finished, result = (recorded.folder / WRONG_ONE).read_text(encoding="utf-8").splitlines()
+    event = json.loads(finished)
+    forked = {"event": "forked", "run": event["run"], "seq": event["seq"], "ms": event["ms"]}
+    forked |= {"run_id": "run-0", "model": "offline", "round": 2}
+    event["seq"] += 1
+    text = "\n".join([*lines, *map(json.dumps, (forked, event)), result])
+    recorded.write("fork.run.jsonl", text.replace('"wrong"', '"right"').replace("Wrong", "Right"))
+    both = recorded.run("grade", RIGHT, "fork.run.jsonl")
+    assert both.stdout.count("Weather › Right") == 2
+    assert both.returncode == 0, both.stdout
+    assert recorded.run("grade", "fork.run.jsonl").returncode == 1

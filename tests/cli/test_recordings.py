@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program
-from tests.cli.suites import SLOW, UNBUILT, WEATHER, WRONG
+from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from workbench.trajectory.recording import Recording, read_recording
 from workbench.trajectory.trajectory import Trajectory
 
@@ -122,7 +122,7 @@ def test_a_replay_takes_its_time_only_when_that_is_wanted(program: Program) -> N
 
 
 def test_only_failing_runs_are_kept_when_that_is_wanted(program: Program) -> None:
-    program.write("weather.toml", WEATHER + WRONG + UNBUILT)
+    program.write("weather.toml", WEATHER + WRONG + TOO_LATE)
     assert program.run("run", "weather.toml", "--record-failed", "out").returncode == 3
     names = sorted(file.name for file in (program.folder / "out").iterdir())
     assert names == ["weather.later.offline.1.run.jsonl", "weather.wrong.offline.1.run.jsonl"]
@@ -130,7 +130,7 @@ def test_only_failing_runs_are_kept_when_that_is_wanted(program: Program) -> Non
 
 def test_the_stream_is_nothing_but_recordings_line_by_line(program: Program) -> None:
     program.write(
-        "weather.toml", WEATHER + WRONG.replace('name = "Wrong"', 'name = "Wrong"\nskip = "not now"') + UNBUILT
+        "weather.toml", WEATHER + WRONG.replace('name = "Wrong"', 'name = "Wrong"\nskip = "not now"') + TOO_LATE
     )
     done = program.run("run", "weather.toml", "--format", "jsonl")
     assert done.returncode == 3
@@ -142,7 +142,7 @@ def test_the_stream_is_nothing_but_recordings_line_by_line(program: Program) -> 
         recording = read_recording(program.write(f"{run}.run.jsonl", "\n".join(lines)))
         assert recording.result is not None
         read[recording.header.case] = (recording.result["status"], len(recording.trajectory.calls))
-    assert read == {"right": ("passed", 1), "wrong": ("skipped", 0), "later": ("error", 0)}
+    assert read == {"right": ("passed", 1), "wrong": ("skipped", 0), "later": ("error", 1)}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 from tests.cli.program import COMMAND, Program
-from tests.cli.suites import SLOW, UNBUILT, WEATHER, WRONG
+from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 SERVED = """
@@ -124,10 +124,10 @@ def test_a_case_that_runs_several_times_counts_by_its_rule(program: Program, rul
 
 
 def test_an_infrastructure_error_wins_over_a_failed_case(program: Program) -> None:
-    program.write("weather.toml", WEATHER + WRONG + UNBUILT)
+    program.write("weather.toml", WEATHER + WRONG + TOO_LATE)
     done = program.run("run", "weather.toml")
     assert done.returncode == 3
-    assert "this version cannot run steps yet" in done.stdout
+    assert "no end within 0.05 s" in done.stdout
     assert "1 in error" in done.stdout
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cli.program import Program
-from tests.cli.suites import UNBUILT, WEATHER
+from tests.cli.suites import WEATHER
 
 
 def test_a_sound_suite_answers_zero(program: Program) -> None:
@@ -26,14 +26,6 @@ def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(prog
     assert any(said.startswith(f"a.toml:{line}: error: cases[0].usr:") for said in problems)
     assert any(said.startswith("b.toml:2: error:") for said in problems)
     assert "2 broken" in done.stdout
-
-
-def test_parts_not_yet_built_are_warnings(program: Program) -> None:
-    program.write("weather.toml", WEATHER + UNBUILT)
-    done = program.run("validate", "weather.toml")
-    assert done.returncode == 0
-    assert "warning: cases[1].steps" in done.stderr
-    assert "1 warning" in done.stdout
 
 
 def test_the_settings_beside_the_suites_are_checked_too(program: Program) -> None:

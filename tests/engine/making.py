@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.programs import program_of
 from workbench.engine.checkpoint import Checkpoint
+from workbench.engine.conversing import StepFailed
 from workbench.engine.fork import Fork
 from workbench.engine.loop import RunRequest, run_case
 from workbench.engine.recorder import Recorder
@@ -56,6 +57,7 @@ async def make(
     clock: Clock | None = None,
     checkpoint: Checkpoint | None = None,
     fork: Fork | None = None,
+    step_failed: StepFailed | None = None,
     **case: Any,
 ) -> Made:
     suite = Suite.model_validate(WEATHER | {"cases": [case if "steps" in case else WEATHER["cases"][0] | case]})
@@ -64,7 +66,9 @@ async def make(
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash", fork)
     events: list[Event] = []
     recorder = Recorder("run-1", clock or Clock(), events.append)
-    trajectory = await run_case(request, model, tools, recorder, retries=retries, checkpoint=checkpoint)
+    trajectory = await run_case(
+        request, model, tools, recorder, retries=retries, checkpoint=checkpoint, step_failed=step_failed
+    )
     return Made(trajectory, events)
 
 

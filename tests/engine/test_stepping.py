@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from tests.engine.making import CALL, Clock, Made, make
+from tests.engine.making import CALL, Clock, Made, finish_of, make
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.engine.checkpoint import (
     AddMessage,
@@ -130,21 +130,69 @@ async def test_a_round_is_asked_again_by_the_same_request() -> None:
     assert fold(made.events) == made.trajectory
 
 
+class Watched(Stepper):
+    """Tells where it holds a run."""
+
+    def __init__(self) -> None:
+        super().__init__("stop")
+        self.holds: asyncio.Queue[str] = asyncio.Queue()
+
+    async def why_hold(self, point: HoldPoint) -> str | None:
+        why = await super().why_hold(point)
+        if why is not None:
+            self.holds.put_nowait(f"{point.at} {point.round}")
+        return why
+
+    async def held_at(self, place: str) -> None:
+        assert await self.holds.get() == place
+        while self.held is None:  # noqa: ASYNC110 (it is, the next moment)
+            await asyncio.sleep(0)
+
+
 async def test_a_stepper_holds_until_it_is_let_go() -> None:
-    holds: asyncio.Queue[str] = asyncio.Queue()
-
-    class Watched(Stepper):
-        async def next_command(self, point: HoldPoint) -> Command:
-            holds.put_nowait(f"{point.at} {point.round}")
-            return await super().next_command(point)
-
-    stepper = Watched("stop")
+    stepper = Watched()
     running = asyncio.create_task(make(weather(), checkpoint=stepper))
-    assert await holds.get() == "request 1"
+    await stepper.held_at("request 1")
     stepper.go_on("round")
-    assert await holds.get() == "request 2"
+    await stepper.held_at("request 2")
     assert stepper.do(SkipCall()) == "the run is held before a request: a call can be skipped before it is made"
     stepper.go_on("end")
     await running
-    assert holds.empty()
+    assert stepper.holds.empty()
     assert stepper.do(GoOn()) == "the run is not held"
+
+
+async def test_going_on_right_behind_an_edit_is_meant_for_the_run_and_not_for_its_next_stop() -> None:
+    stepper = Watched()
+    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    await stepper.held_at("request 1")
+    assert stepper.do(AddMessage("Now!")) is None
+    stepper.go_on("end")
+    assert (await running).trajectory.rounds[0].added == ("Now!",)
+    assert stepper.holds.empty()
+
+
+async def test_what_lets_a_run_go_on_does_so_once_however_often_it_is_said() -> None:
+    model = ScriptedModel([Say(calls=[CALL]), Say("Rain."), Say("Snow.")])
+    stepper = Watched()
+    running = asyncio.create_task(make(model, checkpoint=stepper))
+    await stepper.held_at("request 1")
+    stepper.go_on("stop")
+    await stepper.held_at("call 1")
+    assert [stepper.do(AskAgain()), stepper.do(AskAgain())] == [None, "the run is not held"]
+    made = await running
+    assert finish_of(made).reason == "answered"
+    assert made.trajectory.final_answer == "Rain."
+
+
+async def test_what_no_model_could_be_sent_is_refused() -> None:
+    stepper = Watched()
+    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    await stepper.held_at("request 1")
+    assert stepper.do(AddMessage(" \n")) == "a message to the model needs a text"
+    stepper.go_on("stop")
+    await stepper.held_at("call 1")
+    not_a_number = EditArguments({"city": [float("nan")]})
+    assert stepper.do(not_a_number) == "these arguments cannot be sent: a number that is not finite"
+    stepper.go_on("end")
+    assert not (await running).trajectory.touched

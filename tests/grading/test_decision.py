@@ -15,6 +15,7 @@ from workbench.grading.decision import grade_decision
 from workbench.grading.grade import Grade
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
+from workbench.trajectory.events import StepStarted
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
@@ -146,12 +147,27 @@ def test_a_step_is_judged_by_the_first_call_of_its_round() -> None:
 
 
 def test_a_step_without_its_call_has_not_the_right_tool() -> None:
-    grade = chain([("a", {"x": 2})], [])
+    grade = chain([("a", {"x": 2})], [], [])
     assert [dict(line.parts) for line in grade.pairings] == [
         {"tool_name": 1, "arguments": 0},
         {"tool_name": 0, "arguments": 1},
     ]
     assert grade.numbers == {"items": 3, "total": 2}
+
+
+def test_a_step_that_was_never_reached_earns_nothing() -> None:
+    grade = chain([("a", {"x": 1})])
+    assert outcomes(grade) == ["right", "never reached"]
+    assert grade.numbers == {"items": 3, "total": 1}
+    assert [(issue.kind, issue.expected_call) for issue in grade.issues] == [("missing call", 1)]
+
+
+def test_a_round_that_is_no_step_s_shifts_none() -> None:
+    case = Case.model_validate({"name": "chain", "steps": STEPS[:1], "response_contains": ["x"]})
+    step = Round(1, calls=(CallRecord(ToolCall("1", "a", {"x": 1}), 1),), step=StepStarted(1))
+    asked_for_an_answer = Round(2, calls=(CallRecord(ToolCall("2", "b", {}), 2),))
+    grade = grade_decision(case, Grading(), Trajectory("run", rounds=(step, asked_for_an_answer)))
+    assert [(line.expected_call, line.call, line.credit) for line in grade.pairings] == [(0, 0, 1)]
 
 
 def test_a_step_that_expects_no_call_is_wrong_with_one() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
+from tests.chains import chain_run
 from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.dimensions import SHARES
@@ -32,6 +33,7 @@ from workbench.grading.grade import Grade
 from workbench.grading.run import GRADERS, grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
+from workbench.trajectory.trajectory import Trajectory
 
 SLACK = 1e-9
 VALUES = st.sampled_from([1, 2, "a", True, None])
@@ -52,6 +54,7 @@ EXPECTED = st.builds(
 )
 MADE = st.dictionaries(st.sampled_from("wxyz"), VALUES, max_size=3)
 CALLS = st.lists(st.tuples(st.sampled_from("abcd"), MADE), max_size=5)
+ANSWERS = st.lists(st.lists(st.tuples(st.sampled_from("abc"), MADE), max_size=2), max_size=4)
 OPTIONS = st.fixed_dictionaries(
     {"by": st.sampled_from([*GRADERS])},
     optional={
@@ -87,33 +90,46 @@ CASES = st.one_of(
         },
     ),
     st.fixed_dictionaries({"expect_no_calls": st.just(True)}, optional={"response_contains": st.just(["sorry"])}),
-    st.fixed_dictionaries(
-        {
-            "steps": st.lists(
-                st.builds(lambda wanted: {"user": "go", **wanted}, EXPECTED) | st.just({"user": "go"}),
-                min_size=1,
-                max_size=3,
-            )
-        }
-    ),
 )
+CHAINS = st.fixed_dictionaries(
+    {
+        "steps": st.lists(
+            st.builds(lambda wanted: {"user": "go", **wanted}, EXPECTED) | st.just({"user": "go"}),
+            min_size=1,
+            max_size=4,
+        )
+    },
+    optional={"response_contains": st.lists(st.sampled_from(["done", "sorry"]), max_size=2)},
+)
+Run = tuple[dict[str, Any], Trajectory]
+RUNS: st.SearchStrategy[Run] = st.one_of(
+    st.tuples(CASES, CALLS.map(lambda calls: trajectory_of(*calls, answer="Done."))),
+    st.tuples(CHAINS, ANSWERS.map(lambda answers: chain_run(*answers))),
+)
+"""Cases, ordinary ones and chains, with runs of them, some of which do not come to all steps."""
 
 
 def graded(case: dict[str, Any], calls: list[CallSpec], grading: dict[str, Any]) -> list[tuple[Grade, Explanation]]:
     """Every grader's grade of a run with these calls, explained."""
+    return graded_run((case, trajectory_of(*calls, answer="Done.")), grading)
+
+
+def graded_run(run: Run, grading: dict[str, Any]) -> list[tuple[Grade, Explanation]]:
+    """The same of any run."""
+    case, trajectory = run
     suite = Suite.model_validate({"format": 1, "name": "suite", "grading": grading})
     read = Case.model_validate({"name": "case", "user": "go", **case})
     try:
-        grades, _ = grade_run(suite, read, trajectory_of(*calls, answer="Done."))
+        grades, _ = grade_run(suite, read, trajectory)
     except GradingError:
         reject()  # critics that `arcade_compatible` refuses
     return [(grade, explain(grade, settings_of(suite, read).grading)) for grade in grades]
 
 
-@given(CASES, CALLS, OPTIONS)
-@example({"ordered": []}, [], {"by": "critics"})
-def test_the_filled_formula_is_the_score(case: dict[str, Any], calls: list[CallSpec], grading: dict[str, Any]) -> None:
-    for grade, explanation in graded(case, calls, grading):
+@given(RUNS, OPTIONS)
+@example(({"ordered": []}, trajectory_of(answer="Done.")), {"by": "critics"})
+def test_the_filled_formula_is_the_score(run: Run, grading: dict[str, Any]) -> None:
+    for grade, explanation in graded_run(run, grading):
         assert (grade.score is None) == (explanation.formula is None and not explanation.shortcut), grade
         if explanation.formula is not None:
             assert math.isclose(evaluate(explanation.formula), grade.score or 0.0, abs_tol=SLACK), grade
@@ -121,9 +137,10 @@ def test_the_filled_formula_is_the_score(case: dict[str, Any], calls: list[CallS
             assert in_numbers(explanation.formula)
 
 
-@given(CASES, CALLS, OPTIONS)
-def test_what_the_lines_add_is_the_score(case: dict[str, Any], calls: list[CallSpec], grading: dict[str, Any]) -> None:
-    for grade, explanation in graded(case, calls, grading):
+@given(RUNS, OPTIONS)
+def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> None:
+    case, _ = run
+    for grade, explanation in graded_run(run, grading):
         assert len(explanation.accounts) == len(grade.pairings)
         if explanation.formula is None:
             continue
@@ -136,17 +153,18 @@ def test_what_the_lines_add_is_the_score(case: dict[str, Any], calls: list[CallS
             )
         else:
             if grade.grader == "decision":
-                # A decision not to call that was right has no line.
-                total += (grade.numbers["items"] - len(grade.pairings)) / grade.numbers["items"]
+                # A decision not to call has no line. It earns all that it can, or nothing if it was never come to.
+                items = grade.numbers["items"]
+                without_line = grade.numbers["total"] - math.fsum(line.credit for line in grade.pairings)
+                assert -SLACK <= without_line <= items - len(grade.pairings) + SLACK
+                total += without_line / items
             raw = explanation.formula.term if isinstance(explanation.formula, Clamped) else explanation.formula
             assert math.isclose(total, evaluate(raw), abs_tol=SLACK), grade
 
 
-@given(CASES, CALLS, OPTIONS)
-def test_what_a_line_earned_comes_of_its_own_formula(
-    case: dict[str, Any], calls: list[CallSpec], grading: dict[str, Any]
-) -> None:
-    for grade, explanation in graded(case, calls, grading):
+@given(RUNS, OPTIONS)
+def test_what_a_line_earned_comes_of_its_own_formula(run: Run, grading: dict[str, Any]) -> None:
+    for grade, explanation in graded_run(run, grading):
         for line, account in zip(grade.pairings, explanation.accounts, strict=True):
             if account is None:
                 continue

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.trajectory.scripts import stamped
+from workbench.reports.by_hand import changes_by_hand
 from workbench.reports.paint import Paint
 from workbench.reports.steps import StepLines
 from workbench.trajectory.events import (
+    AskedAgain,
     CallArgumentsDelta,
+    CallEdited,
     CallFinished,
     CallStarted,
     ExecutionProgress,
     ExecutionStarted,
+    Forked,
     Happening,
+    MessageAdded,
     Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
+    ResultEdited,
     ResultReceived,
     Resumed,
     RetryScheduled,
     RunFinished,
     RunStarted,
+    StepStarted,
     TextDelta,
 )
+from workbench.trajectory.fold import fold
+from workbench.trajectory.messages import ResultSource
 
 RUN: list[Happening] = [
     RequestStarted(1),
@@ -105,3 +116,71 @@ def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose()
     brief = ["→ send()", "‖ held: may send be executed?", "‖ goes on after 3.2 s", "← server home 3.2 ms  done"]
     assert lines(run) == brief
     assert lines(run, verbose=True) == [*brief[:3], "· send: 3 of 10  reading␛", brief[3]]
+
+
+BY_HAND: list[Happening] = [
+    RunStarted("h", "c", "C", "m", None, (), ()),
+    Paused("step by step", None, "request", 1),
+    MessageAdded("It is\nFriday."),
+    Resumed(1_000.0),
+    RequestStarted(1),
+    CallStarted(1, "a", "dim"),
+    CallFinished("a", {"to": 60}),
+    ResponseFinished(1, "tool calls", None, 1.0, 12.0),
+    Paused("step by step", "a", "call", 1),
+    Resumed(1_000.0),
+    AskedAgain(1),
+    RequestStarted(1),
+    CallStarted(1, "a", "dim"),
+    CallFinished("a", {"to": 70}),
+    ResponseFinished(1, "tool calls", None, 1.0, 12.0),
+    Paused("breakpoint: tool dim", "a", "call", 1),
+    CallEdited("a", {"to": 20}, {"to": 70}),
+    Resumed(3_210.0),
+    ResultReceived("a", "ok", False, "suite mock", 3.25),
+    Paused("step by step", "a", "result", 1),
+    ResultEdited("a", "broken", True, "ok", False),
+    Resumed(1_000.0),
+]
+
+
+def test_what_a_person_does_is_said_where_it_is_done() -> None:
+    assert lines(BY_HAND) == [
+        "‖ held before the request of round 1: step by step",
+        "✎ added: It is⏎Friday.",
+        "‖ goes on after 1.0 s",
+        "→ dim(to=60)",
+        "‖ held before dim: step by step",
+        "‖ goes on after 1.0 s",
+        "↻ the answer of round 1 is set aside; asked again",
+        "→ dim(to=70)",
+        "‖ held before dim: breakpoint: tool dim",
+        "✎ edited: dim(to=20)",
+        "‖ goes on after 3.2 s",
+        "← suite mock 3.2 ms  ok",
+        "‖ held after the result of dim: step by step",
+        "✎ edited result: error broken",
+        "‖ goes on after 1.0 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"), [("edited", "✎ answered by hand"), ("skipped", "✎ skipped by hand"), ("replayed", "replayed")]
+)
+def test_an_answer_that_took_no_time_says_none(source: ResultSource, said: str) -> None:
+    run: list[Happening] = [CallStarted(1, "a", "dim"), ResultReceived("a", "no", True, source, 9.0)]
+    assert lines(run) == [f"← {said}  error no"]
+
+
+def test_steps_and_forks_say_where_they_begin() -> None:
+    run: list[Happening] = [StepStarted(1), Forked("run-7", "m", 2, 1), StepStarted(2, "Be kind.", "Now\ndim.")]
+    assert lines(run) == [
+        "step 1",
+        "↳ forked from run run-7 after result 1 of round 2; from here on live",
+        "step 2  » Now⏎dim.",
+    ]
+
+
+def test_everything_that_a_person_changed_is_counted() -> None:
+    added, set_aside, call, result = 1, 1, 1, 1
+    assert changes_by_hand(fold(stamped(BY_HAND))) == added + set_aside + call + result

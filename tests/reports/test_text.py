@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.cells import cell_len
 
 from tests.results import result
 from tests.trajectory.scripts import stamped
 from workbench.analysis.quality import quality_of
-from workbench.grading.grade import Grade, Issue, RunResult
+from workbench.grading.grade import Grade, Issue, RunResult, Status, StepGrade
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.suite.model import Gate
@@ -49,6 +51,43 @@ def test_issues_stand_under_the_run_they_belong_to() -> None:
     assert lines[2].startswith("✗ Weather › B")
     assert lines[3] == '    wrong argument: call 1 get_weather.city: expected "Oslo", got "Rome" (differs)'
     assert lines[4] == "    missing call: set_tv (never called)"
+
+
+def of_a_chain(status: Status, *issues: Issue) -> RunResult:
+    """A run of three steps: one passed, one failed, and one was never reached."""
+    wrong = Issue("wrong argument", "differs", "get_weather", 1, 1, "city", '"Oslo"', '"Rome"')
+    steps = (
+        StepGrade(1, "passed", 1.0, "right", 0),
+        StepGrade(2, "failed", 0.5, "one\x1b\nargument is wrong", 1, (wrong,)),
+        StepGrade(3, None, None, "never reached"),
+    )
+    return replace(result(status, 0.5, grade=Grade("critics", 0.5, status, "", (), issues)), steps=steps)  # type: ignore[arg-type]
+
+
+def test_the_steps_of_a_chain_stand_under_its_run_with_what_is_wrong_in_them() -> None:
+    lines = lines_of([of_a_chain("passed")])
+    assert lines[2:6] == [
+        "    ✓ step 1  1.00  right",
+        "    ✗ step 2  0.50  one␛⏎argument is wrong",
+        '      wrong argument: call 2 get_weather.city: expected "Oslo", got "Rome" (differs)',
+        "    – step 3     –  never reached",
+    ]
+
+
+def test_what_is_told_of_the_whole_run_is_not_told_of_the_step_again() -> None:
+    wrong = of_a_chain("failed").steps[1].issues[0]
+    said = 'wrong argument: call 2 get_weather.city: expected "Oslo", got "Rome" (differs)'
+    assert [line.strip() for line in lines_of([of_a_chain("failed", wrong)])].count(said) == 1
+    assert [line.strip() for line in lines_of([of_a_chain("passed", wrong)])].count(said) == 1
+
+
+def test_a_run_in_which_a_person_had_a_hand_says_so() -> None:
+    run = result("passed", 1.0)
+    first, *others = run.trajectory.rounds
+    touched = replace(run.trajectory, rounds=(replace(first, added=("Hurry.",)), *others))
+    said = "    not the model's alone: a person had a hand in this run"
+    assert said in lines_of([replace(run, trajectory=touched)])
+    assert said not in lines_of([run])
 
 
 def test_quiet_leaves_out_what_passed_but_counts_it() -> None:

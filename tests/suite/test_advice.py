@@ -80,6 +80,27 @@ def test_the_calls_of_steps_are_advised_on_too() -> None:
     assert places >= {"cases[0].steps[0].tool", "cases[0].steps[0].args.x.datetime"}
 
 
+def advised_on_a_chain(case: str, step: str = "tool = 'set_lights'", head: str = "") -> list[str]:
+    steps = f"steps = [{{ user = 'u', {step} }}, {{ {step} }}]"
+    return [problem.where for problem in parsed(f"{HEAD}{head}{TOOL}[[cases]]\nname = 'a'\n{case}{steps}").problems]
+
+
+def test_what_does_nothing_for_a_chain_is_said() -> None:
+    assert advised_on_a_chain("limits.max_rounds = 1\nresponse = 'Done.'\n") == ["cases[0].limits.max_rounds"]
+    assert advised_on_a_chain("limits.max_tool_calls = 1\n") == []
+    assert advised_on_a_chain("response = 'Done.'\n", head="limits.max_rounds = 1\n") == []
+
+
+def test_the_calls_of_steps_may_contradict_other_settings_too() -> None:
+    assert advised_on_a_chain("offer = []\n") == ["cases[0].steps[0].tool", "cases[0].steps[1].tool"]
+    both = "tool = 'set_lights', args = { x = 1 }, forbidden_args = ['x']"
+    assert advised_on_a_chain("", both) == [f"cases[0].steps[{number}].forbidden_args[0]" for number in (0, 1)]
+    near = "tool = 'set_lights', args = { x = { near = 1, tolerance = 1 } }"
+    compatible = "grading.critics.arcade_compatible = true\n"
+    where = [f"cases[0].steps[{number}].args.x.tolerance" for number in (0, 1)]
+    assert advised_on_a_chain(compatible, near) == where
+
+
 def test_spellings_that_graders_take_for_one_tool_are_no_surprise() -> None:
     assert parsed(HEAD + TOOL + CASE + "ordered = [{ tool = 'Set-Lights' }]").problems == ()
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.suite.examples import PATH, WHOLE
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.trust import needs_trust
-from workbench.suite.unbuilt import unbuilt_parts
 
 QUICK = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -36,8 +35,7 @@ def assert_sound(file: SuiteFile) -> None:
         assert "\n" not in str(problem)
     if file.suite is not None:
         needs_trust(file.suite, file.path)
-        for index, case in enumerate(file.suite.cases):
-            unbuilt_parts(case)
+        for index in range(len(file.suite.cases)):
             first, last = file.case_lines(index)
             assert 1 <= first <= last <= last_line
 

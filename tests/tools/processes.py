@@ -5,16 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 
 def group_is_gone(group: int | None) -> bool:
     """Whether no process of a group runs; the group of a server that was never started is `None`."""
-    return group is None or group not in {member_of for _, member_of in _running()}
+    return group is None or group not in {process.group for process in _running()}
 
 
 def is_running(pid: int) -> bool:
     """Whether a process runs."""
-    return pid in {running for running, _ in _running()}
+    return pid in {process.pid for process in _running()}
+
+
+def servers_of(pid: int, script: str) -> list[int]:
+    """The processes that run a script and were started by a process, or by one that it started."""
+    parents = {process.pid: process.parent for process in _running()}
+
+    def is_below(child: int | None) -> bool:
+        return child is not None and (parents.get(child) == pid or is_below(parents.get(child)))
+
+    return [child for child in parents if is_below(child) and script in _command_line(child)]
 
 
 async def becomes_true(condition: Callable[[], bool], within_s: float = 10) -> None:
@@ -24,12 +35,25 @@ async def becomes_true(condition: Callable[[], bool], within_s: float = 10) -> N
             await asyncio.sleep(0.01)
 
 
-def _running() -> Iterator[tuple[int, int]]:
-    """The id and the group of every process that runs."""
+class _Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+
+
+def _running() -> Iterator[_Process]:
+    """Every process that runs."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, group = file.read_text().rpartition(")")[2].split()[:3]
+            state, parent, group = file.read_text().rpartition(")")[2].split()[:3]
         except (FileNotFoundError, ProcessLookupError):
             continue
         if state != "Z":
-            yield int(file.parent.name), int(group)
+            yield _Process(int(file.parent.name), int(parent), int(group))
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,14 +13,20 @@ from textual.pilot import Pilot
 
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
+from workbench.batches.session import Session
 from workbench.batches.single import Execution
+from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.folders import Folders
 from workbench.config.program import Program, program_in
+from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.checkpoint import Command
 from workbench.engine.permission import ExecutionQuestion
+from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.grading.grade import RunResult
-from workbench.grading.run import grade_run
+from workbench.grading.steps import grade_run_and_steps
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import (
     CallFinished,
@@ -39,6 +46,7 @@ from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefi
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui import auditing
 from workbench.tui.environment import surroundings_of
+from workbench.tui.runner import RunSession
 from workbench.tui.workbench import Workbench
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -124,12 +132,29 @@ class ScriptedSession:
         self.trusted: list[bool] = []
         self.exempt: list[bool] = []
         self.allowed: list[tuple[str, str, bool]] = []
+        self.until: list[Until] = []
+        """How far each run was to go at first."""
+        self.gone_on: list[tuple[str, Until]] = []
+        self.done: list[tuple[str, Command]] = []
+        self.refused: str | None = None
+        """Why whatever is to be done to a run cannot be done."""
+        self.breakpoints: tuple[Breakpoint, ...] = ()
         self.closed = False
         self._batches = 0
 
-    def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str:
+    def start(
+        self,
+        runs: Sequence[PlannedRun],
+        *,
+        execution: Execution,
+        trusted: Callable[[Path], bool],
+        concurrency: int = DEFAULT_CONCURRENCY,
+        record: Recordings | None = None,
+        until: Until = "end",
+    ) -> str:
         self._batches += 1
         self.runs += runs
+        self.until += [until for _ in runs]
         self.exempt += [execution.exempt(run.file.path) for run in runs]
         self.trusted += [trusted(run.file.path) for run in runs]
         self.listener(BatchStarted(f"batch-{self._batches}", tuple(runs)))
@@ -143,6 +168,22 @@ class ScriptedSession:
 
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
         self.allowed.append((run_id, call_id, allowed))
+
+    def go_on(self, run_id: str, until: Until) -> Future[str | None]:
+        self.gone_on.append((run_id, until))
+        return self._answered()
+
+    def do(self, run_id: str, command: Command) -> Future[str | None]:
+        self.done.append((run_id, command))
+        return self._answered()
+
+    def _answered(self) -> Future[str | None]:
+        answered: Future[str | None] = Future()
+        answered.set_result(self.refused)
+        return answered
+
+    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
+        self.breakpoints = tuple(breakpoints)
 
     @property
     def serving(self) -> Serving:
@@ -184,7 +225,7 @@ class ScriptedSession:
 
     def grade(self, planned: PlannedRun, trajectory: Trajectory) -> RunResult:
         """End a run with its grade."""
-        grades, status = grade_run(planned.suite, planned.case, trajectory)
+        grades, status, steps = grade_run_and_steps(planned.suite, planned.case, trajectory)
         path, case = str(planned.file.path), planned.case
         done = RunResult(
             planned.run_id,
@@ -197,6 +238,7 @@ class ScriptedSession:
             trajectory,
             grades,
             grading=planned.settings.grading,
+            steps=steps,
         )
         self.listener(RunDone(done))
         return done
@@ -298,12 +340,17 @@ async def opened(
     trust: bool = False,
     variables: dict[str, str] | None = None,
     audits: bool = False,
+    live: bool = False,
+    record: Path | None = None,
 ) -> AsyncIterator[Opened]:
     """Run the app on a folder, without a terminal, its clock standing still. `environment` is the terminal's,
-    `variables` are those that models and suites refer to; `audits`: cases are audited, at once."""
+    `variables` are those that models and suites refer to; `audits`: cases are audited, at once; `live`: runs are really
+    made; `record` is where those are recorded."""
     sessions: list[ScriptedSession] = []
 
-    def open_session(listener: BatchListener) -> ScriptedSession:
+    def open_session(listener: BatchListener) -> RunSession:
+        if live:
+            return Session(listener, program, asks=True)
         sessions.append(ScriptedSession(listener, program))
         return sessions[-1]
 
@@ -317,6 +364,7 @@ async def opened(
         models=models,
         trust=trust,
         clock=lambda: 0.0,
+        record=record,
     )
     # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
     auditing.REST_S = 0.01 if audits else 3600.0

@@ -23,6 +23,11 @@ WORKBENCH = (sys.executable, "-m", "workbench")
 
 DEADLINE_S = 30.0
 
+LEAVES = b"\x1b[?1049l"
+ENTERS = b"\x1b[?1049h"
+MOUSE_OFF = b"\x1b[?1003l"
+CURSOR_ON = b"\x1b[?25h"
+
 LINK_BYTES = 1_000
 """So much of what comes over a slow link is taken in at a time."""
 
@@ -163,3 +168,12 @@ class Terminal:
         """Resident memory of the program."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize() / 1e6
+
+
+def assert_restored(terminal: Terminal) -> None:
+    """The terminal was given back: main screen, no mouse, a cursor, and nothing written behind that."""
+    output = bytes(terminal.output)
+    assert output.count(ENTERS) == 1
+    assert output.count(LEAVES) == 1
+    assert output.rindex(MOUSE_OFF) > output.index(ENTERS)
+    assert output.rindex(CURSOR_ON) > output.rindex(LEAVES)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, suites_in
-from tests.tui.terminal import Terminal
+from tests.tui.terminal import LEAVES, Terminal, assert_restored
 from workbench.config.resources import bundled
 from workbench.tui.app import let_go
 from workbench.tui.glyphs import GLYPHS
@@ -19,10 +19,6 @@ START_BYTES = 60_000
 KEY_BYTES = 1_200
 PANE_BYTES = 3_000
 """For going to another pane."""
-LEAVES = b"\x1b[?1049l"
-ENTERS = b"\x1b[?1049h"
-MOUSE_OFF = b"\x1b[?1003l"
-CURSOR_ON = b"\x1b[?25h"
 DOWN = "\x1b[B"
 F4 = "\x1bOS"
 COLOURS = re.compile(rb"\x1b\[(?:\d+;)*(?:[34][0-7]|[34]8;[25];[\d;]+)m")
@@ -33,15 +29,6 @@ def twenty_cases(folder: Path) -> Path:
         f'\n[[cases]]\nname = "Case number {number}"\nuser = "Do thing {number}, please."\n' for number in range(20)
     )
     return suites_in(folder, twenty=f'format = 1\nname = "Twenty"\n{cases}')
-
-
-def assert_restored(terminal: Terminal) -> None:
-    """The terminal was given back: main screen, no mouse, a cursor, and nothing written behind that."""
-    output = bytes(terminal.output)
-    assert output.count(ENTERS) == 1
-    assert output.count(LEAVES) == 1
-    assert output.rindex(MOUSE_OFF) > output.index(ENTERS)
-    assert output.rindex(CURSOR_ON) > output.rindex(LEAVES)
 
 
 def test_from_the_start_to_a_graded_run_and_out_again(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def failures_of(runs: Iterable[tuple[RunResult, Case]]) -> Failures:
         runs=failed,
         groups=tuple(CauseGroup(cause, tuple(by_cause[cause])) for cause in CAUSES if cause in by_cause),
         confusion=confusion_of(
-            ([call.tool for call in case.expected_calls()], [call.tool for call in result.trajectory.calls])
+            (_tools_asked_for(result, case), [call.tool for call in result.trajectory.calls])
             for result, case in graded
             if case.expects_calls_or_none
         ),
@@ -138,9 +138,27 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
 the run ended."""
 
 
+def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
+    """The tools of the expected calls, but for those of steps that a chain which stopped never came to."""
+    tools = [call.tool for call in case.expected_calls()]
+    if not _stopped_at_a_step(result):
+        return tools
+    pairs = zip(case.steps, result.steps, strict=True)
+    return [step.tool for step, grade in pairs if step.tool is not None and grade.status is not None]
+
+
+def _stopped_at_a_step(result: RunResult) -> bool:
+    """Whether the run is of a chain that stopped at a step that failed."""
+    finish = result.trajectory.finish
+    return bool(result.steps) and finish is not None and finish.reason == "step failed"
+
+
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     """What went wrong in a failed run, in the order of causes; never empty."""
     issues = result.grade.issues if result.grade is not None else ()
+    if _stopped_at_a_step(result):
+        # The whole chain also lacks what it never came to.
+        issues = tuple(issue for step in result.steps for issue in step.issues)
     if result.grade is not None and result.grade.grader == "critics":
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
@@ -211,7 +229,8 @@ def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
         return "the rounds were used up"
     if calls_expected and not trajectory.calls:
-        return "answered without calling anything" if trajectory.final_answer else "neither called nor answered"
+        answered = any(round_.text for round_ in trajectory.rounds)
+        return "answered without calling anything" if answered else "neither called nor answered"
     if reason == "answered" and not trajectory.final_answer:
         return "ended without an answer"
     return None

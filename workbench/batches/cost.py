@@ -10,9 +10,9 @@ _PRICED_TOKENS = 1_000_000
 
 def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
     """US dollars; `None` where the price is not known, or the tokens of some answer are not. Attempts that failed have
-    no count and are not in it."""
+    no count and are not in it; what a fork replays costs nothing."""
     usage = trajectory.usage
-    uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.rounds)
+    uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.asked)
     if price is None or usage is None or uncounted:
         return None
     cached = min(usage.cached_input_tokens, usage.input_tokens)

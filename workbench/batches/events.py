@@ -75,12 +75,13 @@ def without_secrets(listener: BatchListener, secrets: Secrets) -> BatchListener:
 
 
 def result_without_secrets(result: RunResult, secrets: Secrets) -> RunResult:
-    """A result whose grades, judgements and error hold no secret."""
+    """A result whose grades, judgements and error hold no secret; neither do its steps."""
     if not secrets.values:
         return result
     return replace(
         result,
         grades=secrets.redacted(result.grades),
+        steps=secrets.redacted(result.steps),
         judgements=secrets.redacted(result.judgements),
         error=secrets.redacted(result.error),
     )

@@ -51,6 +51,8 @@ class Selection:
         return wanted_id and wanted_tag
 
 
+EVERYTHING = Selection()
+
 _numbers = count(1)
 
 
@@ -61,6 +63,26 @@ def _next_run_id() -> str:
 def decided_by(case: Case, grader: GraderName) -> Case:
     """The same case with another grader to decide its status."""
     return case.model_copy(update={"grading": case.grading.model_copy(update={"by": grader})})
+
+
+def plan_fork(
+    file: SuiteFile,
+    case: Case,
+    model: str,
+    fork: Fork,
+    *,
+    repeat: int = 0,
+    model_of_suite: bool = False,
+    by: GraderName | None = None,
+    next_run_id: Callable[[], str] = _next_run_id,
+) -> PlannedRun:
+    """Plan a run that begins like another one, which may come from elsewhere: its id is another one than that."""
+    run_id = next_run_id()
+    while run_id == fork.origin.run_id:
+        run_id = next_run_id()
+    return PlannedRun(
+        run_id, file, case if by is None else decided_by(case, by), model, repeat, model_of_suite, by, fork
+    )
 
 
 def plan_runs(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import get_args
@@ -26,7 +27,18 @@ from workbench.suite.excerpt import Excerpts
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import GraderName
 from workbench.trajectory.event_lines import event_to_line
-from workbench.trajectory.events import Event, Paused, ResponseFinished, ResultReceived, RunFinished, RunStarted
+from workbench.trajectory.events import (
+    AskedAgain,
+    CallEdited,
+    Event,
+    MessageAdded,
+    Paused,
+    ResponseFinished,
+    ResultEdited,
+    ResultReceived,
+    RunFinished,
+    RunStarted,
+)
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import (
     SUFFIX,
@@ -43,7 +55,10 @@ _logger = logging.getLogger(__name__)
 UNFINISHED = ".part"
 """What the name of a recording ends in while its run goes on, and for ever when the program is killed."""
 
-_WORTH_A_WRITE = (RunStarted, ResponseFinished, Paused, ResultReceived, RunFinished)
+_WORTH_A_WRITE = (
+    *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
+    *(Paused, CallEdited, ResultEdited, MessageAdded, AskedAgain),
+)
 """Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
 
 _FLUSHED_EVERY_S = 1.0
@@ -177,16 +192,22 @@ class Recordings:
             _logger.error("%s", self.problem)
 
 
+def recording_lines(secrets: Secrets) -> RecordingLines:
+    """The lines of runs that begin when the clock says so."""
+    return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+
 def save_recording(
     folder: Path,
     planned: PlannedRun,
     events: Sequence[Event],
-    result: RunResult,
+    result: RunResult | None,
     *,
     started_at: str,
     secrets: Secrets,
 ) -> Path:
-    """Write a run that is over into a folder, which is made if need be, and return the new file.
+    """Write a run into a folder, which is made if need be, and return the new file. One that is not over, and so has no
+    `result`, is written as far as it is.
 
     `started_at` is when the run began, as ISO 8601 text. Raises RecordingError when the file cannot be written.
     """
@@ -195,7 +216,8 @@ def save_recording(
         folder.mkdir(parents=True, exist_ok=True)
         file = _RunFile(folder, _stem(planned), 1)
         try:
-            for line in (lines.header(planned), *map(lines.event, events), lines.result(result)):
+            end = (lines.result(result),) if result is not None else ()
+            for line in (lines.header(planned), *map(lines.event, events), *end):
                 file.write(line)
             return file.finish()
         except BaseException:
@@ -230,7 +252,7 @@ def result_of_recording(recording: Recording) -> RunResult:
     """
     header, start = recording.header, recording.trajectory.start
     try:
-        outcome = outcome_from_json(recording.result or _CUT)
+        outcome = outcome_from_json(recording.result or (_HELD if _is_held(recording) else _CUT))
     except ValueError as error:
         raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
     return RunResult(
@@ -245,6 +267,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         grades=outcome.grades,
         error=outcome.error,
         judgements=outcome.judgements,
+        steps=outcome.steps,
     )
 
 
@@ -254,6 +277,16 @@ _CUT: dict[str, JsonValue] = {
     "score": None,
     "grades": [],
 }
+
+
+_HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run was held"}
+
+
+def _is_held(recording: Recording) -> bool:
+    """Whether a recording ends while its run was held."""
+    whats = (event.what for event in reversed(recording.events))
+    last = next((what for what in whats if not isinstance(what, CallEdited | ResultEdited | MessageAdded)), None)
+    return isinstance(last, Paused) and last.at != "permission"
 
 
 class _RunFile:

@@ -11,17 +11,16 @@ from difflib import get_close_matches
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import result_of_recording
 from workbench.batches.rejudging import RegradingJudges
-from workbench.batches.single import graded, result_of
+from workbench.batches.single import graded
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import Outside
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
-from workbench.grading.run import grade_run
+from workbench.grading.steps import grade_run_and_steps
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
 from workbench.suite.trust import ModelNeed, Needs, needs_trust
-from workbench.suite.unbuilt import unbuilt_parts
 from workbench.tools.python_reference import PythonFunctions
 from workbench.trajectory.recording import Recording, RecordingError
 
@@ -90,9 +89,6 @@ async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[Ru
 async def _regrade(run: ToRegrade, judges: RegradingJudges) -> RunResult:
     header, trajectory = run.recording.header, run.recording.trajectory
     planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
-    if parts := unbuilt_parts(run.case):
-        said = f"this version cannot grade {', '.join(parts)} yet"
-        return result_of(planned, "error", trajectory, error=said)
     functions = PythonFunctions(run.file.path.parent, trusted=run.trusted)
     judge = judges.of(planned, result_of_recording(run.recording).judgements, trusted=run.trusted)
     return await graded(planned, trajectory, functions.answer, judge)
@@ -105,21 +101,19 @@ def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> Run
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "stopped"):
         return result
-    if parts := unbuilt_parts(planned.case):
-        return _not_graded(result, f"this version cannot grade {', '.join(parts)} yet")
     try:
-        grades, status = grade_run(planned.suite, planned.case, result.trajectory, outside=outside)
+        grades, status, steps = grade_run_and_steps(planned.suite, planned.case, result.trajectory, outside=outside)
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
     except Exception as error:
         _logger.exception("grading run %s of case %s anew", planned.run_id, planned.case.id)
         said = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
         return _not_graded(result, said)
-    return replace(result, status=status, grades=grades, error=None)
+    return replace(result, status=status, grades=grades, steps=steps, error=None)
 
 
 def _not_graded(result: RunResult, error: str) -> RunResult:
-    return replace(result, status="error", grades=(), error=error)
+    return replace(result, status="error", grades=(), steps=(), error=error)
 
 
 def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:

@@ -119,7 +119,7 @@ class Session:
             self._retries,
             specs.price_of,
             judge_of,
-            (lambda planned: self._steppers.begin(planned, until)) if self._ask is not None else lambda _planned: None,
+            self._steppers.begin(until) if self._ask is not None else lambda _planned, _grading: None,
         )
         batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
         self._engine.submit(self._run(batch))
@@ -151,10 +151,11 @@ class Session:
         return self._engine.submit(go_on())
 
     def do(self, run_id: str, command: Command) -> Future[str | None]:
-        """Have something done to a run that is held; the future says why not, if it cannot."""
+        """Have something done to a run that is held, without the secrets that may be in it; the future says why not, if
+        it cannot be done."""
 
         async def do() -> str | None:
-            return self._steppers.do(run_id, command)
+            return self._steppers.do(run_id, self._program.secrets.redacted(command))
 
         return self._engine.submit(do())
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
@@ -18,18 +19,18 @@ from workbench.checks.evaluate import CallPython, Judge, Outside, Said
 from workbench.config.models import Price
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.checkpoint import Checkpoint
+from workbench.engine.conversing import StepNotJudgedError
 from workbench.engine.executing import Audit
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.grading.errors import GradingError
-from workbench.grading.grade import Grade, RunResult, Status
-from workbench.grading.run import grade_run
+from workbench.grading.grade import Grade, RunResult, Status, StepGrade
+from workbench.grading.steps import grade_run_and_steps, grade_step
 from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.model import Case
-from workbench.suite.unbuilt import unbuilt_parts
 from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.errors import ToolsError
 from workbench.tools.pool import ServerPool
@@ -81,7 +82,7 @@ class Surroundings:
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
-    checkpoint_of: Callable[[PlannedRun], Checkpoint | None] = lambda _planned: None
+    checkpoint_of: Callable[[PlannedRun, RunGrading], Checkpoint | None] = lambda _planned, _grading: None
 
 
 async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
@@ -100,14 +101,14 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     )
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     try:
-        _refuse_unbuilt(planned)
         model = surroundings.open_model(planned)
         tools = await _open_tools(planned, surroundings)
     except asyncio.CancelledError:
         return result_of(planned, "stopped", fail(request, "stopped", None, recorder))
-    except (ModelError, ToolsError, RunRefusedError) as error:
+    except (ModelError, ToolsError) as error:
         return result_of(planned, "error", fail(request, "error", str(error), recorder), error=str(error))
     judge = surroundings.judge_of(planned)
+    grading = RunGrading(planned, tools.call_python, judge)
     trajectory = await run_case(
         request,
         model,
@@ -117,19 +118,10 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         audit=_audit(planned, surroundings),
         retries=surroundings.retries,
         judge=judge.judge if judge is not None else None,
-        checkpoint=surroundings.checkpoint_of(planned),
+        checkpoint=surroundings.checkpoint_of(planned, grading),
+        step_failed=grading.step_failed,
     )
-    return await graded(planned, trajectory, tools.call_python, judge)
-
-
-class RunRefusedError(Exception):
-    """A run that must not begin; the message says why and what to do."""
-
-
-def _refuse_unbuilt(planned: PlannedRun) -> None:
-    parts = unbuilt_parts(planned.case)
-    if parts:
-        raise RunRefusedError(f"this version cannot run {', '.join(parts)} yet")
+    return await grading.result(trajectory)
 
 
 def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:
@@ -158,44 +150,75 @@ async def graded(
 ) -> RunResult:
     """What a run came to: its grades, or why it has none. What grading wants to have judged, the judge is asked, and
     nothing else."""
-    result = await _graded(planned, trajectory, call_python, judge)
-    return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
+    return await RunGrading(planned, call_python, judge).result(trajectory)
 
 
-async def _graded(
-    planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None
-) -> RunResult:
-    finish = trajectory.finish
-    if finish is None or finish.reason in ("error", "timed out"):
-        return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
-    if finish.reason == "stopped":
-        return result_of(planned, "stopped", trajectory)
+_Graded = TypeVar("_Graded")
 
-    said: Said = {}
 
-    async def grade_in_time(ask: Judge | None) -> tuple[tuple[Grade, ...], Status]:
-        outside = Outside(call_python, ask, said)
+class RunGrading:
+    """The grading of one run, while it goes on and when it is over: what a check has said is not asked again."""
 
-        def grade() -> tuple[tuple[Grade, ...], Status]:
-            return grade_run(planned.suite, planned.case, trajectory, outside=outside)
+    def __init__(self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None) -> None:
+        self._planned = planned
+        self.call_python = call_python
+        self.judge = judge
+        self._said: Said = {}
 
-        async with asyncio.timeout(GRADING_TIMEOUT_S):
-            return grade() if _is_quick(planned.case, trajectory) else await in_thread(grade)
+    async def result(self, trajectory: Trajectory) -> RunResult:
+        """What the run came to."""
+        result, judge = await self._result(trajectory), self.judge
+        return result if judge is None else replace(result, judgements=judge.judgements, judging=judge.use)
 
-    try:
-        grades, status = await (grade_in_time(None) if judge is None else judged(grade_in_time, judge))
-    except asyncio.CancelledError:
-        return result_of(planned, "stopped", trajectory)
-    except TimeoutError:
-        slow = f"grading did not end within {GRADING_TIMEOUT_S:g} s: look at the suite's Python checks and patterns"
-        return result_of(planned, "error", trajectory, error=slow)
-    except (CheckError, GradingError, ToolsError) as error:
-        return result_of(planned, "error", trajectory, error=str(error))
-    except Exception as error:
-        _logger.exception("grading run %s of case %s", planned.run_id, planned.case.id)
-        unexpected = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
-        return result_of(planned, "error", trajectory, error=unexpected)
-    return result_of(planned, status, trajectory, grades)
+    async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
+        """Whether a step failed; raises StepNotJudgedError."""
+
+        def grade(outside: Outside) -> StepGrade:
+            return grade_step(self._planned.suite, self._planned.case, trajectory, step, outside)
+
+        graded = await self.attempted(grade, trajectory)
+        if isinstance(graded, str):
+            raise StepNotJudgedError(f"step {step} cannot be judged: {graded}")
+        return graded.status == "failed"
+
+    async def _result(self, trajectory: Trajectory) -> RunResult:
+        planned, finish = self._planned, trajectory.finish
+        if finish is None or finish.reason in ("error", "timed out"):
+            return result_of(planned, "error", trajectory, error=finish.error if finish else "the run never ended")
+        if finish.reason == "stopped":
+            return result_of(planned, "stopped", trajectory)
+
+        def grade(outside: Outside) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
+            return grade_run_and_steps(planned.suite, planned.case, trajectory, outside=outside)
+
+        try:
+            graded = await self.attempted(grade, trajectory)
+        except asyncio.CancelledError:
+            return result_of(planned, "stopped", trajectory)
+        if isinstance(graded, str):
+            return result_of(planned, "error", trajectory, error=graded)
+        grades, status, steps = graded
+        return replace(result_of(planned, status, trajectory, grades), steps=steps)
+
+    async def attempted(self, grade: Callable[[Outside], _Graded], trajectory: Trajectory) -> _Graded | str:
+        """What grading comes to, or why it comes to nothing."""
+
+        async def in_time(ask: Judge | None) -> _Graded:
+            outside = Outside(self.call_python, ask, self._said)
+            async with asyncio.timeout(GRADING_TIMEOUT_S):
+                if _is_quick(self._planned.case, trajectory):
+                    return grade(outside)
+                return await in_thread(lambda: grade(outside))
+
+        try:
+            return await (in_time(None) if self.judge is None else judged(in_time, self.judge))
+        except TimeoutError:
+            return f"grading did not end within {GRADING_TIMEOUT_S:g} s: look at the suite's Python checks and patterns"
+        except (CheckError, GradingError, ToolsError) as error:
+            return str(error)
+        except Exception as error:
+            _logger.exception("grading run %s of case %s", self._planned.run_id, self._planned.case.id)
+            return f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 
 from workbench.batches.plan import PlannedRun
+from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
+from workbench.checks.errors import CheckError
+from workbench.checks.evaluate import CheckVerdict
+from workbench.engine.breaking import ConditionError, why_break
 from workbench.engine.breakpoints import Breakpoint
-from workbench.engine.checkpoint import Command
+from workbench.engine.checkpoint import Command, HoldPoint
 from workbench.engine.stepping import Stepper, Until
+from workbench.grading.so_far import fault_of_call
+from workbench.suite.checks import Checks, Judged
+from workbench.suite.trust import needs_trust
+from workbench.tools.errors import ToolsError
+from workbench.tools.mocks import condition_holds
+from workbench.trajectory.messages import JsonValue
 
 
 class Steppers:
@@ -18,10 +29,19 @@ class Steppers:
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self._of_runs: dict[str, Stepper] = {}
 
-    def begin(self, planned: PlannedRun, until: Until) -> Stepper:
-        """The stepper of a run that begins."""
-        stepper = self._of_runs[planned.run_id] = Stepper(until)
-        return stepper
+    def begin(self, until: Until) -> Callable[[PlannedRun, RunGrading], Stepper]:
+        """Makes the stepper of each run that begins and goes so far at first."""
+
+        def stepper_of(planned: PlannedRun, grading: RunGrading) -> Stepper:
+            conditions = _Conditions(planned, grading)
+
+            async def why(point: HoldPoint) -> str | None:
+                return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
+
+            stepper = self._of_runs[planned.run_id] = Stepper(until, why)
+            return stepper
+
+        return stepper_of
 
     def end(self, runs: Sequence[PlannedRun]) -> None:
         """Forget runs that are over."""
@@ -40,3 +60,50 @@ class Steppers:
         """Have something done to a run that is held; says why not where that is impossible."""
         stepper = self._of_runs.get(run_id)
         return stepper.do(command) if stepper is not None else "the run is not under way"
+
+
+class _Conditions:
+    """What the breakpoints of one run ask. Its checks are evaluated as those of mocks and of the case are, by the same
+    judge, who is asked about nothing twice."""
+
+    def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
+        self._planned = planned
+        self._grading = grading
+
+    async def hold(self, when: Checks, arguments: Mapping[str, JsonValue]) -> bool:
+        """Whether a condition holds of a call's arguments. Raises ConditionError."""
+        judge = self._grading.judge
+
+        async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
+            assert judge is not None
+            limit.reschedule(None)  # judges, who are asked last, have a time limit of their own
+            return await judge.judge(check, value)
+
+        try:
+            async with asyncio.timeout(GRADING_TIMEOUT_S) as limit:
+                return await condition_holds(when, arguments, self._python, judged if judge is not None else None)
+        except TimeoutError as error:
+            raise ConditionError(f"its checks did not end within {GRADING_TIMEOUT_S:g} s") from error
+        except (CheckError, ToolsError) as error:
+            raise ConditionError(str(error)) from error
+
+    async def failing(self, point: HoldPoint) -> str | None:
+        """What fails of the call at a point. Raises ConditionError."""
+        trajectory = point.so_far()
+        assert point.call is not None
+        ids = [record.call.id for record in trajectory.calls]
+        call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
+        planned = self._planned
+        found = await self._grading.attempted(
+            lambda outside: (fault_of_call(planned.suite, planned.case, trajectory, call, outside),), trajectory
+        )
+        if isinstance(found, str):
+            raise ConditionError(found)
+        return found[0]
+
+    def _python(self, reference: str, value: JsonValue) -> object:
+        """Calls only functions that the suite names: whoever trusts it has been asked about those and no others."""
+        if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
+            name = self._planned.file.path.name
+            raise CheckError(f"{reference} is not called: trust covers the functions that {name} names, and no others")
+        return self._grading.call_python(reference, value)

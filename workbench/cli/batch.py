@@ -16,12 +16,13 @@ from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
 from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.recordings import recording_lines
 from workbench.batches.single import Execution
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.judges import judge_is_known, judge_problems
 from workbench.cli.live import Live, Show, run_live
 from workbench.cli.model_options import program_for
-from workbench.cli.recordings import can_record, recording_lines, recordings_of
+from workbench.cli.recordings import can_record, recordings_of
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
 from workbench.cli.trust import trust_store, trusted_for
 from workbench.config.folders import Folders
@@ -49,7 +50,7 @@ def run_and_report(options: argparse.Namespace) -> int:
     """Run and report; returns an exit code."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     program = program_for(options)
-    planned = _plan(options, program) if program is not None else None
+    planned = plan_of(options, program) if program is not None else None
     if program is None or planned is None:
         return USAGE
     files, runs = planned
@@ -108,7 +109,9 @@ def _execution(options: argparse.Namespace, folders: Folders) -> Execution:
     return Execution(wanted, options.execute_all, trust_store(folders).is_bundled)
 
 
-def _plan(options: argparse.Namespace, program: Program) -> tuple[tuple[SuiteFile, ...], tuple[PlannedRun, ...]] | None:
+def plan_of(
+    options: argparse.Namespace, program: Program
+) -> tuple[tuple[SuiteFile, ...], tuple[PlannedRun, ...]] | None:
     """What is to be run; `None` when that is not possible, which has then been said."""
     try:
         files = load_suites(options.paths)

@@ -26,6 +26,7 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.grading.grade import RunResult
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.step_grades import step_lines
 from workbench.reports.steps import StepLines
 from workbench.reports.values import counted, score_text, seconds
 from workbench.reports.visible import fit, one_line
@@ -154,6 +155,7 @@ class _Printer:
         self._titles = {run.run_id: _title(run, suite_names, with_model=several_models) for run in runs}
         widest = max((cell_len(title) for title in self._titles.values()), default=0)
         self._title_width = min(widest, TITLE_WIDTH_MAX, max(show.width // 3, 8))
+        self._room = max(show.width - self._title_width - 2, 20)
         self._steps: dict[str, StepLines] = {}
 
     def step(self, happened: RunEvent) -> None:
@@ -162,8 +164,7 @@ class _Printer:
         event = happened.event
         steps = self._steps.get(event.run_id)
         if steps is None:
-            width = max(self._show.width - self._title_width - 2, 20)
-            steps = StepLines(self._show.paint, verbose=self._show.verbose, width=width)
+            steps = StepLines(self._show.paint, verbose=self._show.verbose, width=self._room)
             self._steps[event.run_id] = steps
         for line in steps.lines(event):
             self._print(event.run_id, line)
@@ -184,6 +185,8 @@ class _Printer:
         self._steps.pop(result.run_id, None)
         if not self._show.steps:
             return
+        for line in step_lines(result.steps, self._show.paint, sys.maxsize if self._show.verbose else self._room):
+            self._print(result.run_id, line)
         said = f"{STATUS_SIGNS[result.status]} {result.status}"
         if result.grades:
             said += f" {score_text(result.score)}"

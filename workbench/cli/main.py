@@ -9,12 +9,17 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from workbench import __version__
 from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options, program_for
+
+if TYPE_CHECKING:
+    from workbench.batches.begin import Begin
+    from workbench.config.program import Program
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -92,6 +97,7 @@ def _open_app(words: list[str]) -> int:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders that hold them, recordings")
     add_model_options(parser)
     add_judge_option(parser, "model that judges where a check names none")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--theme", metavar="NAME", help="begin with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
@@ -102,6 +108,23 @@ def _open_app(words: list[str]) -> int:
     program = program_for(options)
     if program is None:
         return USAGE
+    return show_app(options, program, theme=options.theme, only_ascii=options.ascii)
+
+
+def show_app(
+    options: argparse.Namespace,
+    program: Program,
+    *,
+    theme: str | None = None,
+    only_ascii: bool = False,
+    begin: Begin | None = None,
+) -> int:
+    """Open the app on the paths, models and so on of some options, and return its exit code."""
+    if options.record is not None:
+        from workbench.cli.recordings import can_record_in
+
+        if not can_record_in(options.record):
+            return USAGE
     # The only way from the command line to the terminal app.
     from workbench.tui.app import open_app
 
@@ -110,8 +133,10 @@ def _open_app(words: list[str]) -> int:
         program,
         models=options.model,
         trust=options.trust,
-        theme=options.theme,
-        only_ascii=options.ascii,
+        theme=theme,
+        only_ascii=only_ascii,
+        record=options.record,
+        begin=begin,
     )
 
 

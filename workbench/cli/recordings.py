@@ -1,20 +1,13 @@
-"""Where `workbench run` records to, made sure of before any run is paid for."""
+"""Where runs are recorded to, made sure of before any of them is paid for."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.cli.suites import complain
-from workbench.config.secrets import Secrets
-
-
-def recording_lines(secrets: Secrets) -> RecordingLines:
-    """The lines of runs that begin when the clock says so."""
-    return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
 def recordings_of(options: argparse.Namespace, lines: RecordingLines) -> Recordings | None:
@@ -30,8 +23,11 @@ def can_record(options: argparse.Namespace) -> bool:
         complain("--format jsonl streams to standard output: send that to a file with > FILE, or use --record DIR")
         return False
     folder: Path | None = options.record or options.record_failed
-    if folder is None:
-        return True
+    return folder is None or can_record_in(folder)
+
+
+def can_record_in(folder: Path) -> bool:
+    """Whether a folder can be written to; it is made if need be. Says what is wrong."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

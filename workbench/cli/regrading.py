@@ -87,9 +87,11 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         for each, after in zip(opened, results, strict=True)
     ]
     gates = {path: suite.gate for path, suite in suites.items()}
-    aggregates = aggregates_of(results, suites)
-    quality = quality_of(results, gates, options.min_score, suite_of=_recorded_suite, aggregates=aggregates)
-    code = USAGE if problems else _exit_code(results, quality)
+    # A fork is an experiment: it speaks for its case only where nothing else does.
+    counted = [result for result in results if result.trajectory.fork is None] or results
+    aggregates = aggregates_of(counted, suites)
+    quality = quality_of(counted, gates, options.min_score, suite_of=_recorded_suite, aggregates=aggregates)
+    code = USAGE if problems else _exit_code(counted, quality)
     failures = failures_of((result, each.case) for result, each in zip(results, opened, strict=True))
     if options.format == "json":
         report = report_of(

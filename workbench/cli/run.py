@@ -33,6 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="runs at the same time (default %(default)s)",
     )
+    parser.add_argument(
+        "--break",
+        dest="breakpoints",
+        action="append",
+        default=[],
+        metavar="LINE",
+        help="open the app, run there, and hold the runs at this breakpoint, such as 'tool send_email' or 'error'; "
+        "may be repeated",
+    )
     add_by_option(parser)
     add_min_score_option(parser)
     parser.add_argument(
@@ -76,7 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Run and report; returns an exit code."""
+    """Run and report, or with breakpoints open the app; returns an exit code."""
+    if options.breakpoints:
+        from workbench.cli.breaking import open_at_breakpoints
+
+        return open_at_breakpoints(options)
     from workbench.cli.batch import run_and_report
 
     return run_and_report(options)

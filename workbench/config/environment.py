@@ -27,14 +27,14 @@ class Environment:
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
         self.own = own
         self._secrets = secrets
-        self._home = home
+        self.home = home
         self._files: dict[Path, tuple[tuple[int, int], Mapping[str, str]]] = {}
         self._guess(own)
 
     def of(self, folder: Path) -> Mapping[str, str]:
         """The variables for the suites in a folder: the process's own, then those of the folder's `.env`, then those of
         the one beside its `workbench.toml`. Raises ConfigError when a `.env` cannot be read or understood."""
-        settings = project_file(folder, self._home)
+        settings = project_file(folder, self.home)
         folders = [folder.resolve(), *([settings.parent] if settings is not None else [])]
         read = [self._read(place / DOTENV_NAME) for place in dict.fromkeys(folders)]
         if not any(read):

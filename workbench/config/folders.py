@@ -15,7 +15,7 @@ class Folders:
     """The user's folders. Nothing is created before it is needed."""
 
     state: Path
-    """What the program remembers: trust, drafts, listings of tools, the audit log, judgements."""
+    """What the program remembers: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
     log: Path
     """Logs, among them each MCP server's standard error."""
     config: Path
@@ -39,6 +39,11 @@ class Folders:
     def deleted(self) -> Path:
         """Suites that were deleted in the app."""
         return self.state / "deleted"
+
+    @property
+    def breakpoints(self) -> Path:
+        """Where runs are held, one file for each project."""
+        return self.state / "breakpoints"
 
     @property
     def audit_log(self) -> Path:

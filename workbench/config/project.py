@@ -22,3 +22,15 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
         if parent == home or any((parent / name).exists() for name in _PROJECT_ROOTS):
             return None
     return None
+
+
+def project_folder(folder: Path, home: Path | None) -> Path:
+    """The folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
+    `workbench.toml` or is a project's root; else the folder itself."""
+    here = folder.resolve()
+    for parent in (here, *here.parents):
+        if parent in (home, parent.parent):
+            break
+        if any((parent / name).exists() for name in (SETTINGS_NAME, *_PROJECT_ROOTS)):
+            return parent
+    return here

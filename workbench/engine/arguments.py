@@ -16,7 +16,7 @@ MAX_DEPTH = 100
 
 def usable(finished: CallFinished) -> CallFinished:
     """The call as it is, or as one with broken arguments when they are nested too deeply or hold what JSON lacks."""
-    problem = _problem(dict(finished.arguments))
+    problem = problem_of(finished.arguments)
     if problem is None:
         return finished
     return replace(finished, arguments={}, raw=finished.raw or _written(finished.arguments, problem), problem=problem)
@@ -30,8 +30,9 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
         return f"({problem})"
 
 
-def _problem(value: JsonValue) -> str | None:
-    level: list[JsonValue] = [value]
+def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
+    """Why arguments cannot be used; `None` when they can."""
+    level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_DEPTH):
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):
             return "a number that is not finite"

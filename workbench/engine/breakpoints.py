@@ -7,7 +7,8 @@ from typing import Literal
 
 from workbench.suite.checks import Checks
 
-BreakOn = Literal["tool", "error", "failed check", "round", "not read-only"]
+BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
+"""What holds a run, in the words in which a breakpoint is written (`workbench.engine.breakpoint_text`)."""
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,12 @@ class Breakpoint:
     when: Checks | None = None
     round: int | None = None
     enabled: bool = True
+
+    def same_place(self, other: Breakpoint) -> bool:
+        """Whether both hold runs at the same places, enabled or not."""
+        return (self.on, self.tool, self.when or None, self.round) == (
+            other.on,
+            other.tool,
+            other.when or None,
+            other.round,
+        )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from workbench.engine.arguments import problem_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -90,10 +91,14 @@ _WHEN: Mapping[type[Command], str] = {
 
 def refusal(command: Command, at: At) -> str | None:
     """Why a command cannot be given where a run is held; `None` when it can."""
-    if isinstance(command, _ALLOWED[at]):
-        return None
-    where = {"request": "before a request", "call": "before a call", "result": "after a result"}[at]
-    return f"the run is held {where}: {_WHEN[type(command)]}"
+    if not isinstance(command, _ALLOWED[at]):
+        where = {"request": "before a request", "call": "before a call", "result": "after a result"}[at]
+        return f"the run is held {where}: {_WHEN[type(command)]}"
+    if isinstance(command, AddMessage) and not command.text.strip():
+        return "a message to the model needs a text"
+    if isinstance(command, EditArguments) and (problem := problem_of(command.arguments)) is not None:
+        return f"these arguments cannot be sent: {problem}"
+    return None
 
 
 class Checkpoint(Protocol):

@@ -14,7 +14,7 @@ from workbench.engine.conversation import (
     result_messages,
 )
 from workbench.engine.executing import Executor
-from workbench.engine.fork import Fork, replayed
+from workbench.engine.fork import Fork, fork_refusal, replayed
 from workbench.engine.holding import Holding
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import RetryPolicy
@@ -28,7 +28,11 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Round, Trajectory
 
 StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
-"""Whether a step of a chain, counted from 1, failed in the run so far."""
+"""Whether a step of a chain, counted from 1, failed in the run so far. Raises StepNotJudgedError."""
+
+
+class StepNotJudgedError(Exception):
+    """Whether a step failed cannot be found out; the message says which step, and why."""
 
 
 @dataclass(frozen=True)
@@ -68,21 +72,23 @@ class Conversing:
 
     async def _resume(self, fork: Fork) -> RunFinished | None:
         """Tell the beginning of the run from which this one is forked, and go on where that leaves off."""
-        assert fork.origin.start is not None
-        self._messages = fork.origin.start.messages
-        for happening in replayed(fork):
-            self._parts.recorder.emit(happening)
-        rounds = self._parts.recorder.trajectory.rounds
+        if (refusal := fork_refusal(fork, self._turns)) is not None:
+            return RunFinished("error", f"the run cannot be forked there: {refusal}")
+        parts, own, origin = self._parts, self._parts.recorder.trajectory.start, fork.origin.start
+        assert own is not None
+        assert origin is not None
+        self._messages = origin.messages
+        for happening in replayed(fork, own.model):
+            parts.recorder.emit(happening)
+        rounds = parts.recorder.trajectory.rounds
         under_way = rounds[-1] if fork.at.answered is not None else None
-        for done in rounds if under_way is None else rounds[:-1]:
-            self._take_in(done)
+        for done in rounds:
+            self._take_in(done, done is not under_way)
         if under_way is None:
-            following = fork.origin.rounds[fork.at.round - 1 : fork.at.round]
-            self._parts.holding.added += [text for asked in following for text in asked.added]
-            return None
+            parts.holding.added += fork.said
+            return await self._stopped_by(self._last)
         turn = self._turns.next(self._rounds, self._last)
-        if not isinstance(turn, Turn):
-            return RunFinished(turn)
+        assert isinstance(turn, Turn)
         self._messages += messages_before(under_way.step.user if under_way.step is not None else None, under_way.added)
         return await self._go_on_from(turn, under_way, fork.at.answered or 0)
 
@@ -106,12 +112,17 @@ class Conversing:
                 break
             self._messages += messages_before(None, self._parts.holding.take_added())
             answer, answered = await self._ask(turn), 0
-        trajectory = self._parts.recorder.trajectory
-        self._grow(trajectory.rounds[-1])
-        stops = self._case.stop_on_failure and turn.step is not None
-        if stops and turn.step is not None and await self._parts.step_failed(trajectory, turn.step):
-            return RunFinished("step failed")
-        return None
+        done = self._parts.recorder.trajectory.rounds[-1]
+        self._grow(done)
+        return await self._stopped_by(done)
+
+    async def _stopped_by(self, done: Round | None) -> RunFinished | None:
+        """The end of a chain that stops at the step which was made last, if that failed."""
+        if not self._case.stop_on_failure or done is None or done.step is None:
+            return None
+        async with self._parts.limit.suspended():
+            failed = await self._parts.step_failed(self._parts.recorder.trajectory, done.step.step)
+        return RunFinished("step failed") if failed else None
 
     async def _ask(self, turn: Turn) -> Round:
         parts = self._parts
@@ -128,7 +139,7 @@ class Conversing:
             after, held = await holding.pass_by("call", answer.number, call, tool)
             assert held is not None
             if after == "go on":
-                result = await executor.answer(held.sent, self._step_mock(turn) if number == 0 else None)
+                result = await executor.answer(held.sent, self._step_mock(turn.step) if number == 0 else None)
                 held = replace(held, result=result)
             if after == "ask again":
                 return True
@@ -137,10 +148,15 @@ class Conversing:
                 return True
         return False
 
-    def _take_in(self, done: Round) -> None:
-        """A whole round that another run has made."""
-        self._messages = conversation_after(self._messages, (done,))
-        self._count(done)
+    def _take_in(self, done: Round, is_whole: bool) -> None:
+        """A round that another run has made, or has begun."""
+        step_mock = self._step_mock(done.step.step if done.step is not None else None)
+        for answer in (*done.set_aside, done):
+            for number, call in enumerate(answer.calls):
+                self._parts.executor.take_in(call, step_mock if number == 0 else None)
+        if is_whole:
+            self._messages = conversation_after(self._messages, (done,))
+            self._count(done)
 
     def _grow(self, done: Round) -> None:
         """A round is over whose request the conversation ends with."""
@@ -165,5 +181,5 @@ class Conversing:
             system = self._settings.system
         return system or None
 
-    def _step_mock(self, turn: Turn) -> JsonValue:
-        return self._case.steps[turn.step - 1].mock_result if turn.step is not None else None
+    def _step_mock(self, step: int | None) -> JsonValue:
+        return self._case.steps[step - 1].mock_result if step is not None else None

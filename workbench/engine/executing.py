@@ -18,6 +18,7 @@ from workbench.tools.mocks import AskJudge, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import ExecutionStarted, Paused, ResultReceived, Resumed
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class Executor:
         result = ResultReceived(call.id, answer.content, answer.is_error, planned.source, latency_ms)
         self._recorder.emit(result)
         return result
+
+    def take_in(self, record: CallRecord, step_mock: JsonValue = None) -> None:
+        """A call that another run made, and its tool answered: nothing is asked or executed. Raises ToolsError."""
+        answer = record.unedited or record.result
+        if answer is not None and answer.source == "replayed":
+            self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """What a judge says, who has a time limit of their own."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from workbench.engine.checkpoint import EditResult
+from workbench.engine.foreign import for_another_model
+from workbench.engine.turns import Turn, Turns
 from workbench.trajectory.events import (
+    AskedAgain,
     CallEdited,
     CallFinished,
     CallStarted,
+    FinishReason,
     Forked,
     Happening,
     MessageAdded,
@@ -31,6 +36,11 @@ class ForkPoint:
     round: int
     answered: int | None = None
 
+    @property
+    def rounds(self) -> int:
+        """How many answers come before it."""
+        return self.round if self.answered is not None else self.round - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Fork:
@@ -42,47 +52,98 @@ class Fork:
     system: str | None = None
     result: EditResult | None = None
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What a person said in the origin right before the request that the fork makes first."""
+        if self.at.answered is not None:
+            return ()
+        following = self.origin.rounds[self.at.round - 1 : self.at.round]
+        return following[0].added if following else self.origin.added
 
-def fork_refusal(fork: Fork) -> str | None:
-    """Why a run cannot be forked there; `None` when it can."""
+
+_NOTHING_LEFT: dict[FinishReason, str] = {
+    "answered": "the model answered in round {}, so nothing is left to ask",
+    "rounds exhausted": "the case allows no request after round {} (limits.max_rounds)",
+    "steps done": "the chain has no step after round {}, so nothing is left to ask",
+}
+
+
+def fork_refusal(fork: Fork, turns: Turns) -> str | None:
+    """Why a run cannot be forked there, given the requests of its case as it is now; `None` when it can."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
     whole = [round_ for round_ in rounds[: at.round] if round_.stop_reason is not None]
-    before = at.round if at.answered is not None else at.round - 1
-    if at.round < 1 or len(whole) < before:
-        return f"the run has no whole answer in round {before}"
-    calls = rounds[at.round - 1].calls if at.answered is not None else ()
+    if at.round < 1 or len(whole) < at.rounds:
+        return f"the run has no whole answer in round {at.rounds}"
+    told = whole[: at.rounds]
+    calls = told[-1].calls if at.answered is not None else ()
     if at.answered is not None and not 0 <= at.answered <= len(calls):
         return f"round {at.round} has {len(calls)} calls"
-    unanswered = [call for round_ in whole[: at.round - 1] for call in round_.calls if call.result is None]
+    unanswered = [call for round_ in told[: at.round - 1] for call in round_.calls if call.result is None]
     if unanswered or any(call.result is None for call in calls[: at.answered or 0]):
         return "a call before that point has no result"
     if fork.result is not None and not at.answered:
         return "there is no result right before that point"
-    return None
+    return _why_nothing_follows(told, turns)
 
 
-def replayed(fork: Fork) -> Iterator[Happening]:
-    """What a fork tells again, to be told right after its start; last of all, that it is a run of its own from here."""
+def _why_nothing_follows(told: list[Round], turns: Turns) -> str | None:
+    """Why no request comes after these rounds; `None` when one does."""
+    last: Round | None = None
+    for number, round_ in enumerate(told):
+        turn = turns.next(number, last)
+        step = round_.step.step if round_.step is not None else None
+        if not isinstance(turn, Turn):
+            return _NOTHING_LEFT[turn].format(number)
+        if turn.step != step:
+            return f"the case does not make its request {number + 1} as this run did: it is another one now"
+        last = round_
+    if last is not None and last.stop_reason in ("refused", "truncated"):
+        how = "refused to answer" if last.stop_reason == "refused" else "was cut off at its length limit"
+        return f"the model {how} in round {last.number}, so nothing is left to ask"
+    following = turns.next(len(told), last)
+    return None if isinstance(following, Turn) else _NOTHING_LEFT[following].format(len(told))
+
+
+def replayed(fork: Fork, model: str) -> Iterator[Happening]:
+    """What a fork on a model tells again, to be told right after its start; last of all, that it is a run of its own
+    from here."""
     origin, at = fork.origin, fork.at
     assert origin.start is not None
-    for round_ in origin.rounds[: at.round - 1]:
+    rounds = origin.rounds[: at.rounds]
+    if model != origin.start.model:
+        rounds = for_another_model(rounds, origin.start.messages)
+    for round_ in rounds[: at.round - 1]:
         yield from _round(round_, len(round_.calls))
     if at.answered is not None:
-        yield from _round(origin.rounds[at.round - 1], at.answered)
+        yield from _round(rounds[-1], at.answered)
         if fork.result is not None:
-            yield from _edit(origin.rounds[at.round - 1].calls[at.answered - 1], fork.result)
-    elif len(origin.rounds) >= at.round:
-        yield from map(MessageAdded, origin.rounds[at.round - 1].added)
+            result = rounds[-1].calls[at.answered - 1].result
+            assert result is not None
+            yield _edit_of(result, fork.result)
+    yield from map(MessageAdded, fork.said)
     yield Forked(origin.run_id, origin.start.model, at.round, at.answered)
 
 
 def _round(of: Round, answered: int) -> Iterator[Happening]:
-    assert of.stop_reason is not None
+    """A round with the results of so many calls of its last answer, and all of those that were set aside before."""
     if of.step is not None:
         yield of.step
-    yield from map(MessageAdded, of.added)
+    answers = (*of.set_aside, of)
+    yield from map(MessageAdded, answers[0].added)
+    for answer, following in zip_longest(answers, answers[1:]):
+        yield from _answer(answer)
+        for record in answer.calls[: None if following is not None else answered]:
+            if record.result is not None:
+                yield from _result(record, record.result)
+        if following is not None:
+            yield from map(MessageAdded, following.added[len(answer.added) :])
+            yield AskedAgain(of.number)
+
+
+def _answer(of: Round) -> Iterator[Happening]:
+    assert of.stop_reason is not None
     yield RequestStarted(of.number)
     if of.reasoning:
         yield ReasoningDelta(of.number, of.reasoning)
@@ -93,25 +154,19 @@ def _round(of: Round, answered: int) -> Iterator[Happening]:
         yield CallStarted(of.number, call.id, call.tool)
         yield CallFinished(call.id, call.arguments, call.raw, call.problem)
     yield ResponseFinished(of.number, of.stop_reason, of.usage, of.first_token_ms, of.latency_ms or 0.0, of.carry)
-    for record in of.calls[:answered]:
-        yield from _answer(record)
 
 
-def _answer(record: CallRecord) -> Iterator[Happening]:
-    assert record.result is not None
+def _result(record: CallRecord, result: ResultReceived) -> Iterator[Happening]:
+    """What answered a call. What a person answered in place of the tool stays marked as that."""
     call_id = record.call.id
     if record.edited is not None:
         yield CallEdited(call_id, record.edited, record.call.arguments)
-    first = record.unedited or record.result
-    yield ResultReceived(call_id, first.content, first.is_error, "replayed", first.latency_ms)
+    first = record.unedited or result
+    source = first.source if first.source in ("edited", "skipped") else "replayed"
+    yield ResultReceived(call_id, first.content, first.is_error, source, first.latency_ms)
     if record.unedited is not None:
-        yield from _edit_of(first, EditResult(record.result.content, record.result.is_error))
+        yield _edit_of(first, EditResult(result.content, result.is_error))
 
 
-def _edit(record: CallRecord, edit: EditResult) -> Iterator[Happening]:
-    assert record.result is not None
-    yield from _edit_of(record.result, edit)
-
-
-def _edit_of(result: ResultReceived, edit: EditResult) -> Iterator[Happening]:
-    yield ResultEdited(result.call_id, edit.content, edit.is_error, result.content, result.is_error)
+def _edit_of(result: ResultReceived, edit: EditResult) -> ResultEdited:
+    return ResultEdited(result.call_id, edit.content, edit.is_error, result.content, result.is_error)

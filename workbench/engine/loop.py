@@ -12,7 +12,7 @@ from typing import Literal
 
 from workbench.engine.checkpoint import Checkpoint
 from workbench.engine.conversation import opening_messages
-from workbench.engine.conversing import Conversing, Parts, StepFailed
+from workbench.engine.conversing import Conversing, Parts, StepFailed, StepNotJudgedError
 from workbench.engine.executing import Audit, Executor
 from workbench.engine.fork import Fork
 from workbench.engine.holding import Holding
@@ -79,7 +79,7 @@ async def run_case(
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
-    except (ModelError, ToolsError) as error:
+    except (ModelError, ToolsError, StepNotJudgedError) as error:
         finish = RunFinished("error", str(error))
     except TrajectoryError as error:
         finish = RunFinished("error", f"the answer of {request.model} makes no sense: {error}")

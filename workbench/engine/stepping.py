@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from workbench.engine.checkpoint import Command, GoOn, HoldPoint, refusal
+from workbench.engine.checkpoint import AddMessage, Command, EditArguments, EditResult, GoOn, HoldPoint, refusal
 
 Until = Literal["stop", "round", "end"]
 """How far a run goes: to the next place where it can be held, to the next model request, or to its end unless a
@@ -36,16 +36,15 @@ class Stepper:
 
     async def why_hold(self, point: HoldPoint) -> str | None:
         """The breakpoint that holds it, else that it is stepped through."""
-        broken = await self._why_break(point)
-        if broken is not None:
-            return broken
-        if self._until == "stop" or (self._until == "round" and point.at == "request"):
-            return "step by step"
-        return None
+        why = await self._why_break(point)
+        if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
+            why = "step by step"
+        if why is not None:
+            self._until = "stop"
+        return why
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for what the person says; from then on the run is stepped through, until it is let go."""
-        self._until = "stop"
+        """Wait for what the person says. A run that is held is stepped through from then on, until it is let go."""
         self.held = point
         try:
             return await self._commands.get()
@@ -65,5 +64,7 @@ class Stepper:
             return "the run is not held"
         why_not = refusal(command, self.held.at)
         if why_not is None:
+            if not isinstance(command, EditArguments | EditResult | AddMessage):
+                self.held = None  # as above: it goes on with this
             self._commands.put_nowait(command)
         return why_not

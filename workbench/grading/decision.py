@@ -16,6 +16,7 @@ from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.thresholds import verdict_of
 from workbench.suite.checks import Checks
 from workbench.suite.decimals import decimals
@@ -134,12 +135,17 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
     """Each step against the first call of its round, by tool and arguments; whether it was right to call is no part.
 
-    A step that expects no call is right when there is none, or else earns what arguments that were left out do.
+    A step that expects no call is right when there is none, or else earns what arguments that were left out do. One
+    that was never reached earns nothing.
     """
-    expected_call = call = 0
-    for number, step in enumerate(case.steps):
-        calls = trajectory.rounds[number].calls if number < len(trajectory.rounds) else ()
-        first = calls[0] if calls else None
+    expected_call = 0
+    for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
+        wanted = expected_call if step.tool is not None else None
+        expected_call += step.tool is not None
+        if reached is None:
+            yield _pairing(wanted, None, (), 0.0, "never reached", {"tool_name": 0.0, "arguments": 0.0})
+            continue
+        first = reached.round.calls[0] if reached.round.calls else None
         right_tool = (first.tool if first else None) == step.tool
         score, verdicts = judge_expected_arguments(
             step.tool or "",
@@ -153,16 +159,8 @@ def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
             outcome = "right not to call" if first is None else "called where nothing should be"
         else:
             outcome = "not called" if first is None else _outcome(parts["tool_name"], score, verdicts)
-        yield _pairing(
-            expected_call if step.tool else None,
-            call if first else None,
-            verdicts,
-            (parts["tool_name"] + score) / 2,
-            outcome,
-            parts,
-        )
-        expected_call += step.tool is not None
-        call += len(calls)
+        call = reached.first_call if first else None
+        yield _pairing(wanted, call, verdicts, (parts["tool_name"] + score) / 2, outcome, parts)
 
 
 def _pairing(

@@ -45,7 +45,7 @@ def grade_dimensions(
     content = found / keywords if keywords else 1.0
     latency_ms = trajectory.model_latency_ms
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
-    if case.expect_no_calls and calls:
+    if calls and case.forbids_all_calls:
         lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
         reason = "tools were called where none may be"
         return Grade("dimensions", 0.0, "failed", reason, lines, (), dict.fromkeys(SHARES, 0.0) | latency)

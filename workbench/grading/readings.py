@@ -128,9 +128,10 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
 
 
 def _decision(grade: Grade, grading: Grading) -> Reading:
-    chain = any(len(line.parts) == 2 for line in grade.pairings)
-    what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
     items = grade.numbers.get("items", 0.0)
+    # A chain has no lines of its steps that were right not to call; elsewhere at most one decision is without a line.
+    chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
+    what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
     more = [
         "Each step is held against the first call of its round."
         if chain
@@ -249,7 +250,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
             counts = line.prohibition not in seen
             seen.add(line.prohibition)
         elif not counts:
-            counts = bool(grade.numbers.get("unexpected"))
+            counts = line.outcome == "unexpected"
         accounts.append(Account(Amount(line.credit), line.credit / total, counts / total) if total else None)
     return tuple(accounts)
 

@@ -11,12 +11,16 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside, all_hold, evaluate
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue
+from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.grading.tool_names import same_tool
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Limits
 from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+NO_CALL_OF_STEP = "the step expects no call"
+"""Why a call is wrong that was made in answer to a step of a chain."""
 
 
 def requirement_issues(
@@ -55,6 +59,8 @@ def requirement_issues(
     why = why_unexpected(case)
     if why is not None and "extra_calls" not in scored:
         issues += _extra_calls(why, () if case.expect_no_calls else expected, trajectory.calls, pairings, forbidden)
+    for index in calls_of_silent_steps(case, trajectory) if case.steps else ():
+        issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
     if case.response_contains:
         issues += _keyword_issues(case, trajectory.final_answer, decides="response_contains" not in scored)
     return (*issues, *of_any_grader)
@@ -65,6 +71,7 @@ _makes_demands: ByIdentity[Case, bool] = ByIdentity(
         case.disallowed
         or case.response_contains
         or why_unexpected(case) is not None
+        or any(step.tool is None for step in case.steps)
         or any(call.forbidden_args for call in case.expected_calls())
     )
 )
@@ -78,7 +85,7 @@ def issues_of_any_grader(
     return (
         *_broken_arguments(trajectory.calls),
         *_answer_issues(case, trajectory.final_answer, outside),
-        *_limit_issues(limits, trajectory),
+        *_limit_issues(case, limits, trajectory),
     )
 
 
@@ -171,7 +178,7 @@ def _extra_calls(
 
 
 def why_unexpected(case: Case) -> str | None:
-    """Why calls that no expectation accounts for are wrong; `None` where they are not."""
+    """Why calls that no expectation accounts for are wrong in the whole run; `None` where they are not."""
     if case.expect_no_calls:
         return "no calls are expected"
     return "extra calls are forbidden" if case.extra_calls == "forbid" else None
@@ -218,7 +225,7 @@ def _answer_issue(expected: str, answer: str, why: str, *, decides: bool = True)
     return Issue("response", why, expected=expected, got=got, decides=decides)
 
 
-def _limit_issues(limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
+def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
     latency_ms = trajectory.model_latency_ms
     if latency_ms > limits.max_latency_ms:
         yield Issue(
@@ -227,11 +234,13 @@ def _limit_issues(limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
             expected=f"at most {limits.max_latency_ms:g} ms",
             got=f"{latency_ms:.0f} ms",
         )
-    if len(trajectory.calls) > limits.max_tool_calls:
+    # A chain that is longer than the limit asks for more by itself.
+    most_calls = max(limits.max_tool_calls, len(case.expected_calls()) if case.steps else 0)
+    if len(trajectory.calls) > most_calls:
         yield Issue(
             "over calling",
             "more calls than the limit",
-            expected=f"at most {limits.max_tool_calls}",
+            expected=f"at most {most_calls}",
             got=str(len(trajectory.calls)),
         )
     if trajectory.finish is not None and trajectory.finish.reason == "rounds exhausted":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult, Status
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult, Status, StepGrade
 from workbench.grading.judgements import Judgement
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import reader_of
@@ -15,19 +15,20 @@ from workbench.trajectory.typed_json import reader_of
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run, without its trajectory; `error`, `grades` and `judgements` as in `RunResult`. Older results
-    have no judgements."""
+    """What became of a run, without its trajectory; `error`, `grades`, `judgements` and `steps` as in `RunResult`.
+    Older results have neither judgements nor steps."""
 
     status: Status
     error: str | None
     score: float | None
     grades: tuple[Grade, ...]
     judgements: tuple[Judgement, ...] = ()
+    steps: tuple[StepGrade, ...] = ()
 
 
 def outcome_of(result: RunResult) -> Outcome:
     """What became of a run."""
-    return Outcome(result.status, result.error, result.score, result.grades, result.judgements)
+    return Outcome(result.status, result.error, result.score, result.grades, result.judgements, result.steps)
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
@@ -41,7 +42,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     return outcome
 
 
-_NAMED = (Grade, CallPairing, ArgumentVerdict, Issue)
+_NAMED = (Grade, CallPairing, ArgumentVerdict, Issue, StepGrade)
 
 
 def _plain(value: Any) -> JsonValue:

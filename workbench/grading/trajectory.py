@@ -19,7 +19,8 @@ from workbench.grading.errors import GradingError
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.matching import paired_in_turn
-from workbench.grading.requirements import forbidden_call, why_unexpected
+from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call, why_unexpected
+from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Judged, PythonCheck
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
@@ -43,7 +44,7 @@ def grade_trajectory(
         return Grade("trajectory", None, "not applicable", "the case says nothing about calls")
     if not trajectory.rounds:
         raise GradingError("trajectory: the model has answered nothing, so there are no calls to grade, nor none")
-    return _Reading(case, trajectory.calls, outside).grade()
+    return _Reading(case, trajectory, outside).grade()
 
 
 class _Reading:
@@ -52,7 +53,8 @@ class _Reading:
     Expected calls count as in `Case.expected_calls()`; whether a call fits one is found out when it is asked, once.
     """
 
-    def __init__(self, case: Case, calls: Sequence[CallRecord], outside: Outside) -> None:
+    def __init__(self, case: Case, trajectory: Trajectory, outside: Outside) -> None:
+        calls = trajectory.calls
         self._disallowed = case.disallowed
         self._expected = case.expected_calls()
         self._number_ordered = len(self._expected) - len(case.unordered)
@@ -70,10 +72,13 @@ class _Reading:
             for prohibition in case.disallowed
         ]
         self._why_unexpected = why_unexpected(case)
+        suspects: Sequence[int] = () if self._why_unexpected is None else range(len(calls))
+        if case.steps:
+            self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
         self._unexpected: dict[int, None] = {}
-        if self._why_unexpected is not None:
+        if suspects:
             accounted = {*self._call_of.values(), *(call for offenders in self._offenders for call in offenders)}
-            self._unexpected = {call: None for call in range(len(calls)) if call not in accounted}
+            self._unexpected = {call: None for call in suspects if call not in accounted}
 
     def grade(self) -> Grade:
         """Everything that was found, as a grade."""

@@ -98,6 +98,11 @@ class ReplayModel:
         if finish is None or finish.reason == "stopped":
             why = "breaks off" if finish is None else "was stopped"
             return f"{path} has no whole answer for request {number}: the recorded run {why} before it"
+        if finish.reason == "step failed":
+            return (
+                f"{path} has no answer for request {number}, the recorded chain stopped at a step that failed, and "
+                "does not now: its steps have changed since, or another grader decides"
+            )
         return (
             f"{path} has no answer for request {number}, the recorded run ended ({finish.reason}) before it: "
             "the case, its mocks or its limits have changed since"

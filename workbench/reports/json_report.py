@@ -102,6 +102,10 @@ class CallReport(ReportModel):
     source: str | None
     server: str | None
     latency_ms: float | None
+    edited: dict[str, JsonValue] | None = Field(
+        description="the arguments that a person put in the place of the model's, where one did"
+    )
+    unedited: str | None = Field(description="the result as it was before a person changed it, where one did")
 
 
 class RoundReport(ReportModel):
@@ -116,6 +120,20 @@ class RoundReport(ReportModel):
     calls: tuple[CallReport, ...]
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
     retries: int = Field(description="how often the request was made again")
+    step: int | None = Field(description="the step of a chain whose request it is, from 1")
+    replayed: bool = Field(description="whether it was told again from the run that this one was forked from")
+    added: tuple[str, ...] = Field(description="what a person said to the model before the request")
+    set_aside: tuple[RoundReport, ...] = Field(description="earlier answers, which a person had asked for again")
+
+
+class ForkReport(ReportModel):
+    """From which run, and where, a run was forked: before the request of a round or, with `answered`, after its answer
+    and the results of that many of its calls."""
+
+    run_id: str
+    model: str
+    round: int
+    answered: int | None
 
 
 class ArgumentReport(ReportModel):
@@ -172,6 +190,17 @@ class GradeReport(ReportModel):
     status: Status | None = Field(description="what the run comes to when this grader decides")
 
 
+class StepReport(ReportModel):
+    """One step of a chain, from 1, judged on its own by the grader that decides. Calls are counted in the whole run."""
+
+    step: int
+    status: Status | None = Field(description="null for a step that was never reached")
+    score: Finite | None
+    why: str
+    call: int | None = Field(description="the call that was judged, the first of its answer")
+    issues: tuple[IssueReport, ...]
+
+
 class RunReport(ReportModel):
     """One case with one model, once. `repeat` counts from 0."""
 
@@ -187,12 +216,16 @@ class RunReport(ReportModel):
     notices: tuple[str, ...] = Field(description="what was not as the suite would have it")
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
-    duration_ms: float = Field(description="from the start of the run to its end")
+    duration_ms: float = Field(description="from the start of the run to its end, without the time held")
     cost_usd: float | None = Field(description="US dollars; null when price or tokens are not known")
     rounds: tuple[RoundReport, ...]
     grades: tuple[GradeReport, ...]
     judgements: tuple[JudgementReport, ...] = Field(description="those that were used, in grading and by mocks")
     judging: JudgeUseReport
+    steps: tuple[StepReport, ...] = Field(description="of a chain that was graded")
+    touched: bool = Field(description="whether a person changed a call, a result or a message, or had a round repeated")
+    held_ms: float = Field(description="how long the run was held")
+    fork: ForkReport | None = Field(description="null for a run that was not forked from another one")
 
 
 class Report(ReportModel):
@@ -262,6 +295,10 @@ def _run(result: RunResult) -> RunReport:
         grades=tuple(GradeReport.model_validate(grade) for grade in result.grades),
         judgements=tuple(JudgementReport.model_validate(judgement) for judgement in result.judgements),
         judging=JudgeUseReport.model_validate(result.judging),
+        steps=tuple(StepReport.model_validate(step) for step in result.steps),
+        touched=trajectory.touched,
+        held_ms=trajectory.held_ms,
+        fork=ForkReport.model_validate(trajectory.fork) if trajectory.fork is not None else None,
     )
 
 
@@ -276,6 +313,10 @@ def _round(round_: Round) -> RoundReport:
         calls=tuple(_call(record) for record in round_.calls),
         errors=round_.errors,
         retries=round_.retries,
+        step=round_.step.step if round_.step is not None else None,
+        replayed=round_.replayed,
+        added=round_.added,
+        set_aside=tuple(_round(answer) for answer in round_.set_aside),
     )
 
 
@@ -291,4 +332,6 @@ def _call(record: CallRecord) -> CallReport:
         source=result.source if result else None,
         server=record.server,
         latency_ms=result.latency_ms if result else None,
+        edited=dict(record.edited) if record.edited is not None else None,
+        unedited=record.unedited.content if record.unedited is not None else None,
     )

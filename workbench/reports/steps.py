@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from workbench.reports.by_hand import fork_text, hold_text
 from workbench.reports.paint import Paint
 from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds
 from workbench.reports.visible import one_line, shortened
 from workbench.trajectory.events import (
+    AskedAgain,
+    CallEdited,
     CallFinished,
     CallStarted,
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    Forked,
+    MessageAdded,
     Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
+    ResultEdited,
     ResultReceived,
     Resumed,
     RetryScheduled,
     RunStarted,
+    StepStarted,
     TextDelta,
 )
+from workbench.trajectory.messages import ResultSource
+
+_UNTIMED: Mapping[ResultSource, str] = {
+    "edited": "✎ answered by hand",
+    "skipped": "✎ skipped by hand",
+    "replayed": "replayed",
+}
+"""What answers a call in no time of its own."""
 
 
 class StepLines:
@@ -51,6 +68,9 @@ class StepLines:
                 # What a failed attempt said is void.
                 self._text.clear()
                 self._reasoning.clear()
+            case StepStarted(step=step, user=user):
+                said = f"  » {one_line(user)}" if user is not None else ""
+                return [f"step {step}{said}"]
             case CallStarted(call_id=call_id, tool=tool):
                 self._tools[call_id] = tool
                 return self._words()
@@ -61,8 +81,10 @@ class StepLines:
             case ExecutionStarted(call_id=call_id, server=server):
                 self._servers[call_id] = server
             case ResultReceived(call_id=call_id, content=content, is_error=is_error, source=source, latency_ms=ms):
-                who = f"server {self._servers[call_id]}" if call_id in self._servers else source
                 error = "error " if is_error else ""
+                if source in _UNTIMED:
+                    return [f"← {_UNTIMED[source]}  {error}{result_text(content)}"]
+                who = f"server {self._servers[call_id]}" if call_id in self._servers else source
                 return [f"← {one_line(who)} {milliseconds(ms)}  {error}{result_text(content)}"]
             case TextDelta(text=text):
                 self._text.append(text)
@@ -75,10 +97,21 @@ class StepLines:
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 why = "" if reason == self._failure else f": {one_line(reason)}"
                 return [f"⚠ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
-            case Paused(why=why):
-                return [f"‖ held: {one_line(why)}"]
+            case Paused(why=why, call_id=call_id) as paused:
+                where = hold_text(paused, self._tools.get(call_id or ""))
+                return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]
             case Resumed(held_ms=held_ms):
                 return [f"‖ goes on after {seconds(held_ms)}"]
+            case CallEdited(call_id=call_id, arguments=arguments):
+                return [f"✎ edited: {call_text(self._tools[call_id], arguments)}"]
+            case ResultEdited(content=content, is_error=is_error):
+                return [f"✎ edited result: {'error ' if is_error else ''}{result_text(content)}"]
+            case MessageAdded(text=text):
+                return [f"✎ added: {one_line(text)}"]
+            case AskedAgain(round=number):
+                return [f"↻ the answer of round {number} is set aside; asked again"]
+            case Forked() as fork:
+                return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished(latency_ms=latency_ms):
                 answered = self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet")
                 return [*self._words(), *([answered] if self._verbose else [])]

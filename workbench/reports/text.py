@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.quality import GateResult, Quality
 from workbench.analysis.totals import Totals, totals_of
-from workbench.grading.grade import RunResult, disagree
+from workbench.grading.grade import Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult
 from workbench.reports.aggregates import aggregate_lines
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, repeats_lines
@@ -20,6 +20,7 @@ from workbench.reports.judgements import judgement_text, judging_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
 from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.step_grades import step_lines
 from workbench.reports.values import cost_text, counted, milliseconds, reached_text, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.suite.decimals import decimals
@@ -179,14 +180,21 @@ def _cost(result: RunResult) -> str:
 def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
     if result.error is not None:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
-    if result.status == "passed" and not in_full:
-        return
-    for grade in result.grades[:1]:
-        for issue in grade.issues:
-            # Never cut to the width: in a log the end of the line is what someone looks for.
-            yield f"    {shortened(issue_text(issue), ISSUE_WIDTH_MAX)}"
+    if result.trajectory.touched:
+        yield paint("    not the model's alone: a person had a hand in this run", "quiet")
+    told = result.grade.issues if result.grade is not None and (in_full or result.status != "passed") else ()
+    for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
+        yield f"    {line}"
+        if in_full or step.status != "passed":
+            yield from (_issue_line(issue, indent=6) for issue in step.issues if issue not in told)
+    yield from (_issue_line(issue, indent=4) for issue in told)
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
+
+
+def _issue_line(issue: Issue, *, indent: int) -> str:
+    """Never cut to the width: in a log the end of the line is what someone looks for."""
+    return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:

@@ -1,5 +1,5 @@
 """What reads well and still will not do what it says: settings that contradict each other, unknown tools, dates that
-are none, judges that are none, parts not yet built, and checks that `arcade_compatible` cannot express."""
+are none, judges that are none, limits that limit nothing, and checks that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from workbench.suite.findings import Finding, did_you_mean, quoted, warning
 from workbench.suite.model import Case, ExpectedCall, Mock, Suite
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
-from workbench.suite.unbuilt import unbuilt_parts
 
 _DEFAULT_GRADING = Grading()
 
@@ -25,14 +24,14 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
     yield from _aggregate_advice(suite)
     for index, case in zip(case_indices, suite.cases, strict=True):
         place: Place = ("cases", index)
-        for part in unbuilt_parts(case):
-            said = "a case that needs it ends as an error in this version"
-            yield warning((*place, part), f"`{part}` is not built yet", said)
         yield from _case_advice(suite, case, place, known)
 
 
 def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
     calls = [((*place, *at), call) for at, call in case.placed_expected_calls()]
+    calls += [
+        ((*place, "steps", number), call) for number, step in enumerate(case.steps) if (call := step.expected_call)
+    ]
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
     yield from _mock_advice(case.mocks, (*place, "mocks"), known)
@@ -77,6 +76,9 @@ def _contradictions(
     suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
     """Settings that are both written out and work against each other."""
+    if case.steps and case.limits.max_rounds is not None:
+        message = "`max_rounds` does not limit a chain: each of its steps is one request"
+        yield warning((*place, "limits", "max_rounds"), message, "remove it")
     if case.extra_calls == "allow" and _written(suite, case, "fail_on_tool_call_quantity") and calls:
         message = 'extra_calls = "allow" works against fail_on_tool_call_quantity = true, which fails any extra call'
         yield warning((*place, "extra_calls"), message, "leave one of them out")
@@ -84,13 +86,13 @@ def _contradictions(
         message = 'extra_calls = "allow" works against expect_no_calls = true'
         yield warning((*place, "extra_calls"), message, "leave one of them out")
     max_rounds = case.limits.max_rounds or suite.limits.max_rounds
-    if max_rounds == 1 and calls:
+    if max_rounds == 1 and calls and not case.steps:
         for key in ("response", "response_contains"):
             if getattr(case, key):
                 message = f"max_rounds = 1 works against `{key}`: after a call there is no final answer"
                 yield warning((*place, key), message, "allow a second round")
     budget = suite.limits.max_tool_calls if case.limits.max_tool_calls is None else case.limits.max_tool_calls
-    if budget is not None and budget < len(calls):
+    if budget is not None and budget < len(calls) and not case.steps:
         at: Place = ("limits",) if case.limits.max_tool_calls is None else (*place, "limits")
         message = f"max_tool_calls = {budget} works against {len(calls)} expected calls in cases[{place[1]}]"
         yield warning((*at, "max_tool_calls"), message, "doing right would count as over-calling")

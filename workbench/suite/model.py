@@ -235,6 +235,13 @@ class Step(Frozen):
     forbidden_args: Items[str] = ()
     mock_result: JsonValue = None
 
+    @property
+    def expected_call(self) -> ExpectedCall | None:
+        """What it expects, `None` where that is no call; a new object each time."""
+        if self.tool is None:
+            return None
+        return ExpectedCall(tool=self.tool, args=self.args, forbidden_args=self.forbidden_args)
+
 
 def derived_id(name: str) -> str:
     """The id of a case that writes none: lower case, runs of other than letters and digits become `-`, trimmed."""
@@ -309,6 +316,11 @@ class Case(Frozen):
             yield self.response
 
     @property
+    def forbids_all_calls(self) -> bool:
+        """Whether the case says that nothing may be called: as a whole, or in each step of a chain."""
+        return self.expect_no_calls or (bool(self.steps) and all(step.tool is None for step in self.steps))
+
+    @property
     def expects_calls_or_none(self) -> bool:
         """Whether the case says anything about which calls must happen."""
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
@@ -316,11 +328,7 @@ class Case(Frozen):
 
 def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
     return (
-        *(
-            ExpectedCall(tool=step.tool, args=step.args, forbidden_args=step.forbidden_args)
-            for step in case.steps
-            if step.tool is not None
-        ),
+        *(call for step in case.steps if (call := step.expected_call) is not None),
         *(call for _, call in case.placed_expected_calls()),
     )
 

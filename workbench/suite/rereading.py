@@ -99,8 +99,7 @@ def _ids_differ(file: SuiteFile, now: SuiteText, kept: _Kept) -> bool:
 
 def _is_of_several(problem: Problem) -> bool:
     """Whether a problem comes from several cases, or from a case and stands outside of it."""
-    outside = not problem.where.startswith("cases[")
-    return _CASE.search(problem.message) is not None or (outside and "is not built yet" in problem.message)
+    return _CASE.search(problem.message) is not None
 
 
 def _id(case: Table) -> object:

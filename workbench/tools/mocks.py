@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CheckVerdict, Outside, all_hold
-from workbench.suite.checks import Judged, PythonCheck
+from workbench.checks.evaluate import CallPython, CheckVerdict, Outside, all_hold
+from workbench.suite.checks import Checks, Judged, PythonCheck
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
@@ -75,38 +75,43 @@ class Mocks:
                 return PlannedAnswer(source, self._answer(mock, call, self._answered[index]))
         return None
 
-    async def _holds(self, mock: Mock, call: ToolCall, judge: AskJudge | None) -> bool:
+    def count(self, call: ToolCall, answer: ToolAnswer) -> None:
+        """Count a call that was answered before, in a run that is told again, and ask nobody: where a condition needs a
+        judge or Python, a mock whose answer this is has given it. Raises ToolsError as `plan` does."""
+        for index, (mock, _) in enumerate(self._mocks):
+            if mock.tool != call.tool:
+                continue
+            held = self._held(mock, call)
+            if held or (held is None and _said(mock, call, self._answered[index] + 1) == answer):
+                self._answered[index] += 1
+                return
+
+    def _held(self, mock: Mock, call: ToolCall) -> bool | None:
+        """Whether a condition holds; `None` where that cannot be known without asking."""
         when, arguments = mock.when or {}, call.arguments
-        # Left among the others, a judged check says that it needs a judge, or that its argument was not given.
-        asked = {
-            name: check
-            for name, check in when.items()
-            if judge is not None and isinstance(check, Judged) and name in arguments
-        }
-        others = {name: check for name, check in when.items() if name not in asked}
+        known = {n: check for n, check in when.items() if n not in arguments or not isinstance(check, _ASKING)}
         try:
-            if any(isinstance(check, PythonCheck) for check in others.values()):
-                holds = await in_thread(lambda: all_hold(others, arguments, outside=Outside(self._functions.answer)))
-            else:
-                holds = all_hold(others, arguments)
-            for name, check in asked.items():
-                holds = holds and judge is not None and (await judge(check, arguments[name])).holds
+            holds = all_hold(known, arguments)
         except CheckError as error:
-            raise ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}") from error
-        return holds
+            raise _condition_error(mock, error) from error
+        return None if holds and len(known) < len(when) else holds
+
+    async def _holds(self, mock: Mock, call: ToolCall, judge: AskJudge | None) -> bool:
+        try:
+            return await condition_holds(mock.when or {}, call.arguments, self._functions.answer, judge)
+        except CheckError as error:
+            raise _condition_error(mock, error) from error
 
     def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Run:
         async def answer(on_progress: OnProgress | None = None) -> ToolAnswer:
             if mock.delay_ms:
                 await self._sleep(mock.delay_ms / 1000)
-            if mock.error is not None:
-                return ToolAnswer(mock.error, is_error=True)
-            if mock.python is not None:
-                reference = mock.python
-                return await in_thread(lambda: self._computed(reference, call.arguments))
-            if mock.results is not None:
-                return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments)
-            return mock_answer(mock.result, call.arguments)
+            said = _said(mock, call, occurrence)
+            if said is not None:
+                return said
+            assert mock.python is not None
+            reference = mock.python
+            return await in_thread(lambda: self._computed(reference, call.arguments))
 
         return answer
 
@@ -121,6 +126,48 @@ class Mocks:
             return ToolAnswer(value if isinstance(value, str) else json_text(value))
         except (TypeError, ValueError, RecursionError) as error:
             return ToolAnswer(f"{reference} returned what is not JSON: {error}", is_error=True)
+
+
+_ASKING = (Judged, PythonCheck)
+"""Checks that only somebody else can evaluate."""
+
+
+def _said(mock: Mock, call: ToolCall, occurrence: int) -> ToolAnswer | None:
+    """What a mock says to its so-manieth matching call; `None` where its Python says it."""
+    if mock.error is not None:
+        return ToolAnswer(mock.error, is_error=True)
+    if mock.python is not None:
+        return None
+    if mock.results is not None:
+        return mock_answer(mock.results[min(occurrence, len(mock.results)) - 1], call.arguments)
+    return mock_answer(mock.result, call.arguments)
+
+
+def _condition_error(mock: Mock, error: CheckError) -> ToolsError:
+    return ToolsError(f"the condition of a mock for {mock.tool!r} cannot be evaluated: {error}")
+
+
+async def condition_holds(
+    when: Checks, arguments: Mapping[str, JsonValue], call_python: CallPython, judge: AskJudge | None
+) -> bool:
+    """Whether the checks of a condition hold of a call's arguments. The judge is asked only where all else holds.
+
+    Raises CheckError when it cannot be evaluated.
+    """
+    # Left among the others, a judged check says that it needs a judge, or that its argument was not given.
+    asked = {
+        name: check
+        for name, check in when.items()
+        if judge is not None and isinstance(check, Judged) and name in arguments
+    }
+    others = {name: check for name, check in when.items() if name not in asked}
+    if any(isinstance(check, PythonCheck) for check in others.values()):
+        holds = await in_thread(lambda: all_hold(others, arguments, outside=Outside(call_python)))
+    else:
+        holds = all_hold(others, arguments)
+    for name, check in asked.items():
+        holds = holds and judge is not None and (await judge(check, arguments[name])).holds
+    return holds
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:

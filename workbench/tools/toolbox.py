@@ -55,6 +55,12 @@ class Toolbox:
             return _executed(call, self._servers[call.tool], self._offered[call.tool])
         return _ready("default", default_answer(call))
 
+    def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
+        """Take in a call that was answered before, in a run that is told again: a mock with several results goes on
+        behind it. Nobody is asked, and nothing runs. Raises ToolsError."""
+        if step_mock is None and call.tool in self._offered and call.problem is None:
+            self._mocks.count(call, answer)
+
 
 def _ready(source: ResultSource, answer: ToolAnswer) -> PlannedAnswer:
     async def run(on_progress: OnProgress | None = None) -> ToolAnswer:

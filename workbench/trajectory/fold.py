@@ -176,6 +176,7 @@ class TrajectoryFold:
                 self._fork = what
                 for round_ in self._rounds:
                     round_.replayed = True
+                    round_.set_aside = tuple(replace(answer, replayed=True) for answer in round_.set_aside)
             case RunFinished():
                 self._finish = what
         self._run_id = event.run_id
@@ -193,6 +194,7 @@ class TrajectoryFold:
             duration_ms=round(max(self._time_ms - self._held_ms, 0.0), 3),
             held_ms=round(self._held_ms, 3),
             fork=self._fork,
+            added=self._added,
         )
 
     def _begin_again(self, failed: _OpenRound) -> None:

@@ -94,6 +94,8 @@ class Trajectory:
     """How long it was held."""
     fork: Forked | None = None
     """Where it begins to be a run of its own, when it was forked from another one."""
+    added: tuple[str, ...] = ()
+    """What a person said to the model since its last request."""
 
     @property
     def touched(self) -> bool:
@@ -120,8 +122,8 @@ class Trajectory:
 
     @property
     def model_latency_ms(self) -> float:
-        """The sum of the latencies of all model answers; tool time is not part of it."""
-        return sum([round_.latency_ms or 0.0 for round_ in self.rounds])
+        """The sum of the latencies of all model answers, those replayed not; tool time is not part of it."""
+        return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed])
 
     @property
     def retries(self) -> int:
@@ -129,8 +131,13 @@ class Trajectory:
         return sum(round_.retries for round_ in self.rounds)
 
     @property
-    def usage(self) -> Usage | None:
-        """Tokens of all answers, those set aside too and those replayed not; `None` when no provider counted any."""
+    def asked(self) -> list[Round]:
+        """All answers for which a model was asked in this run: those set aside too, and those replayed not."""
         answers = [answer for round_ in self.rounds for answer in (round_, *round_.set_aside)]
-        counted = [answer.usage for answer in answers if answer.usage is not None and not answer.replayed]
+        return [answer for answer in answers if not answer.replayed]
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of all answers for which a model was asked; `None` when no provider counted any."""
+        counted = [answer.usage for answer in self.asked if answer.usage is not None]
         return sum(counted, Usage()) if counted else None

@@ -14,10 +14,13 @@ from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.accept import AcceptScreen
-from workbench.tui.state.accept import AcceptError, Proposal, accept_call, accept_missing, accept_run
+from workbench.tui.state.accept import accept_call, accept_missing, accept_run
+from workbench.tui.state.accept_calls import AcceptError
+from workbench.tui.state.accept_proposal import Proposal
+from workbench.tui.state.accept_steps import accept_steps
 from workbench.tui.state.asked import graded_alike, read_now
 from workbench.tui.state.document import CaseOutline
-from workbench.tui.state.items import CallItem, MissingItem, ResultItem
+from workbench.tui.state.items import CallItem, MissingItem, ResultItem, StepItem
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import BROKEN_OFF, RunRecord
 from workbench.tui.state.structure import index_of
@@ -67,6 +70,8 @@ def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: R
         if not unchanged:
             raise AcceptError("the case has changed since this run; r runs it again")
         return accept_missing(case, item.expected)
+    if not whole and isinstance(item, StepItem) and case.steps:
+        return accept_steps(case, table, result.trajectory, pairings, item.step)
     return accept_run(case, table, result.trajectory, pairings)
 
 
@@ -78,7 +83,7 @@ def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRe
         screen.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
         return
     if screen.change(suite, document, proposal.said, case=outline.key):
-        dropped = proposal.drops if proposal.dropped is None else 0
+        dropped = 0 if proposal.only_drops else proposal.drops
         them = "it" if dropped == 1 else "them"
         and_lost = f", {many(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
         said = f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{screen.and_moved}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from workbench.batches.begin import Begin
 from workbench.batches.events import BatchListener
 from workbench.config.program import Program
 from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
@@ -30,13 +31,17 @@ def open_app(
     trust: bool = False,
     theme: str | None = None,
     only_ascii: bool = False,
+    record: Path | None = None,
+    begin: Begin | None = None,
 ) -> int:
     """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
-    else the bundled samples. `trust` asks about no suite; `theme` is the name of the one to begin with."""
+    else the bundled samples. `trust` asks about no suite; `theme` is the name of the one to begin with; `record`
+    the folder, which is there, in which runs are recorded; `begin` the runs that are begun with."""
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
-            sys.stderr.write(f"the app cannot be shown: {reason}; 'workbench run' needs no terminal\n")
+            without = "" if begin is None else "without --break, "
+            sys.stderr.write(f"the app cannot be shown: {reason}; {without}'workbench run' needs no terminal\n")
         return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
 
@@ -49,7 +54,14 @@ def open_app(
     def open_session(listener: BatchListener) -> RunSession:
         from workbench.batches.session import Session
 
-        return Session(listener, program, pace_ms=OFFLINE_PACE_MS, own_pace=True, asks=True)
+        return Session(
+            listener,
+            program,
+            pace_ms=OFFLINE_PACE_MS,
+            own_pace=begin is None or begin.own_pace,
+            asks=True,
+            judge_anew=begin is not None and begin.judge_anew,
+        )
 
     app = Workbench(
         [Path(path) for path in paths],
@@ -59,6 +71,8 @@ def open_app(
         models=models,
         theme=theme,
         trust=trust,
+        record=record,
+        begin=begin,
     )
     if app.looks.unknown is not None:
         there_are = ", ".join(known.name for known in app.looks.themes)

@@ -33,6 +33,9 @@ class Glyphs:
     disagree: str = "≠"
     thumb: str = "┃"
     audit: str = "◇"
+    breakpoint: str = "◉"
+    by_hand: str = "✎"
+    fork: str = "↳"
 
 
 GLYPHS = Glyphs()

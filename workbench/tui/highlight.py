@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 from workbench.tui.state.spans import Line, Role, Span
 from workbench.tui.state.typed_line import shown
@@ -63,6 +64,37 @@ def toml_lines(lines: list[str]) -> list[Line]:
         line, delimiter, depth = _toml_line(text, delimiter, depth)
         painted.append(line)
     return painted
+
+
+class Colours(Protocol):
+    """The colours of a text that is typed."""
+
+    def changed_from(self, line: int) -> None:
+        """A line is another one, and maybe all those behind it."""
+        ...
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines` in colours."""
+        ...
+
+
+class PlainColours:
+    """None."""
+
+    def changed_from(self, line: int) -> None:
+        """Nothing is remembered."""
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines`."""
+        return (Span(shown(lines[index]).text),)
+
+
+class JsonColours(PlainColours):
+    """Those of JSON, of which every line stands for itself."""
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines` in colours."""
+        return json_line(shown(lines[index]).text)
 
 
 class TomlColours:

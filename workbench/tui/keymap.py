@@ -25,6 +25,7 @@ PLACES: tuple[frozenset[Where], ...] = (
     frozenset({"grades", "move"}),
     frozenset({"failures", "move"}),
     frozenset({"audit", "move"}),
+    frozenset({"breakpoints", "move"}),
 )
 """What is bound at the same time; in none of these may a key mean two things."""
 

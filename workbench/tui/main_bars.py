@@ -70,8 +70,10 @@ class MainBars:
         status.say(lambda width: status_line(place, models, cases, counts, spend, progress, width))
 
     def tick_while_running(self) -> None:
-        """Let the time run on in the status while something runs, and no longer."""
-        going = self._screen.book.progress().under_way
+        """Let the time run on in the status while something runs, and not while everything waits for a person."""
+        counts = self._screen.book.counts()
+        waits = 0 < counts.running == counts.held + counts.asking
+        going = self._screen.book.progress().under_way and not waits
         if going and self._ticking is None:
             self._ticking = self._screen.set_interval(1.0, self.show_status)
         elif not going and self._ticking is not None:

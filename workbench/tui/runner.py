@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,20 +12,38 @@ from textual.app import App
 
 from workbench.batches.events import BatchEvent, BatchListener, BatchStarted
 from workbench.batches.plan import PlannedRun
+from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.tui.state.drain import Drain
 from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.runs import RunBook
 
 if TYPE_CHECKING:
+    from workbench.batches.begin import Begin
+    from workbench.batches.recordings import Recordings
     from workbench.batches.serving import Serving
     from workbench.batches.single import Execution
+    from workbench.engine.breakpoints import Breakpoint
+    from workbench.engine.checkpoint import Command
+    from workbench.engine.stepping import Until
 
 
 class RunSession(Protocol):
     """What the app needs of `workbench.batches.session.Session`."""
 
-    def start(self, runs: Sequence[PlannedRun], *, execution: Execution, trusted: Callable[[Path], bool]) -> str: ...
+    def start(
+        self,
+        runs: Sequence[PlannedRun],
+        *,
+        execution: Execution,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        trusted: Callable[[Path], bool],
+        record: Recordings | None = None,
+        until: Until = "end",
+    ) -> str: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
+    def go_on(self, run_id: str, until: Until) -> Future[str | None]: ...
+    def do(self, run_id: str, command: Command) -> Future[str | None]: ...
+    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
     @property
     def serving(self) -> Serving: ...
     def stop(self, run_id: str) -> None: ...
@@ -49,25 +68,50 @@ class Runner:
         open_session: OpenSession,
         delivered: Callable[[set[CaseKey], bool], None],
         interval_s: float,
+        open_recordings: Callable[[], Recordings] | None = None,
     ) -> None:
         self.book = book
         self._app = app
         self._open_session = open_session
         self.on_delivery = delivered
         self._interval_s = interval_s
+        self._open_recordings = open_recordings
+        """Where the runs of one batch are recorded as they happen, if they are."""
+        self._recordings: list[Recordings] = []
+        """Those in which nothing has gone wrong so far."""
         self._session: RunSession | None = None
+        self._breakpoints: tuple[Breakpoint, ...] = ()
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_flush_s = 0.0
         self._drain: Drain[BatchEvent] = Drain(self._wake)
 
-    async def start(self, runs: Sequence[PlannedRun], trusted: frozenset[Path], exempt: Callable[[Path], bool]) -> None:
+    async def start(
+        self,
+        runs: Sequence[PlannedRun],
+        trusted: frozenset[Path],
+        exempt: Callable[[Path], bool],
+        until: Until = "end",
+        begin: Begin | None = None,
+    ) -> None:
         """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free.
-        Real executions for `exempt` suites are not asked about."""
+        Real executions for `exempt` suites are not asked about. `until` is how far the runs go before they are held,
+        `begin` how else they are made."""
         session = await self._open()
         from workbench.batches.single import Execution
 
-        batch = session.start(runs, execution=Execution(exempt=exempt), trusted=trusted.__contains__)
+        record = self._open_recordings() if self._open_recordings is not None else None
+        if record is not None:
+            self._recordings.append(record)
+        wanted, all_tools = (begin.execute, begin.execute_all) if begin is not None else (None, False)
+        batch = session.start(
+            runs,
+            execution=Execution(wanted, all_tools, exempt),
+            concurrency=begin.concurrency if begin is not None else DEFAULT_CONCURRENCY,
+            trusted=trusted.__contains__,
+            record=record,
+            until=until,
+        )
         # Under way from now on: what the engine's thread says comes later, and a second key may come before it.
         self.book.apply(BatchStarted(batch, tuple(runs)))
 
@@ -76,6 +120,7 @@ class Runner:
         async with self._opening:
             if self._session is None:
                 self._session = await asyncio.to_thread(self._open_session, self._drain.put)
+                self._session.hold_at(self._breakpoints)
             return self._session
 
     @property
@@ -91,6 +136,29 @@ class Runner:
         """Answer what a held run asks."""
         if self._session is not None:
             self._session.allow(run_id, call_id, allowed)
+
+    async def go_on(self, run_id: str, until: Until) -> str | None:
+        """Let a run that is held go on, or hold one that is not at its next stop; says why not, if it cannot."""
+        return await self._told(lambda session: session.go_on(run_id, until))
+
+    async def do(self, run_id: str, command: Command) -> str | None:
+        """Have something done to a run that is held; says why not, if it cannot."""
+        return await self._told(lambda session: session.do(run_id, command))
+
+    async def _told(self, tell: Callable[[RunSession], Future[str | None]]) -> str | None:
+        return await asyncio.wrap_future(tell(self._session)) if self._session is not None else "nothing runs"
+
+    def recording_problems(self) -> list[str]:
+        """What has gone wrong with recordings since this was last asked."""
+        found = [record.problem for record in self._recordings if record.problem is not None]
+        self._recordings = [record for record in self._recordings if record.problem is None]
+        return found
+
+    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
+        """Have runs held at these breakpoints and no others, those under way too."""
+        self._breakpoints = tuple(breakpoints)
+        if self._session is not None:
+            self._session.hold_at(self._breakpoints)
 
     def stop(self, run_ids: Sequence[str]) -> None:
         """Stop some runs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.tui.actions import Shown, Situation
+from workbench.tui.actions import Shown, Situation, Typing
 from workbench.tui.state.outcome import why_not_graded
 from workbench.tui.state.run_record import BROKEN_OFF, RunRecord
 from workbench.tui.state.runnable import any_runnable_below, can_run
@@ -53,7 +53,11 @@ def situation_of(screen: MainScreen) -> Situation:
         gone=suite is not None and suite.is_gone,
         dirty_suites=len(screen.desk.dirty),
         view=screen.case_pane.view,
-        typing="a filter" if screen.filter_box.typing else screen.case_pane.typing if screen.pane == "case" else None,
+        typing=_typing(screen),
+        held=shown.paused.at if shown is not None and shown.paused and shown.paused.at != "permission" else None,
+        held_runs=len(screen.book.held_runs),
+        not_mockable=_why_not_taken(screen, answered=True),
+        not_expectable=_why_not_taken(screen, answered=False),
         refused=screen.case_pane.refused,
         form_refuses=screen.case_pane.form_refuses() if screen.pane == "case" else {},
     )
@@ -64,6 +68,26 @@ def _cannot_run(screen: MainScreen) -> bool:
     if row is None or suite is None or suite.file.suite is not None:
         return False
     return row.case is None or not can_run(suite, row.case.key)
+
+
+def _typing(screen: MainScreen) -> Typing | None:
+    if screen.filter_box.typing:
+        return "a filter"
+    if screen.pane == "run":
+        return screen.run_pane.typing
+    return screen.case_pane.typing if screen.pane == "case" else None
+
+
+def _why_not_taken(screen: MainScreen, *, answered: bool) -> str | None:
+    """Why the call that is meant cannot be put into the case; `answered`: together with its result."""
+    suite, run, call_id = screen.selected_suite, screen.run_shown, screen.call_meant
+    if run is None:
+        return "this case has not been run; r runs it"
+    if call_id is None:
+        return "put the cursor on a call or its result"
+    if answered and not run.view.is_answered(call_id):
+        return "this call has no answer yet: s goes on to it"
+    return suite.why_not_editable if suite is not None else None
 
 
 def _why_not_graded(run: RunRecord | None) -> str:

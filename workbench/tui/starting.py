@@ -12,16 +12,21 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
 from workbench.config.resources import bundled
 from workbench.suite.loading import SuiteFile
+from workbench.suite.model import GraderName
 from workbench.suite.trust import Needs, TrustError, TrustStore
 from workbench.tools.listings import Listings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.status import model_label
+from workbench.tui.state.words import many
 from workbench.tui.workspace import is_stale, trouble
 
 if TYPE_CHECKING:
+    from workbench.batches.begin import Begin
+    from workbench.engine.stepping import Until
     from workbench.tui.screens.trust import TrustAnswer, TrustScreen
+    from workbench.tui.state.fork_draft import ForkDraft
     from workbench.tui.workbench import Workbench
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
@@ -44,9 +49,22 @@ class Starter:
         """Whether a suite came with the program."""
         return self._store.is_bundled(suite)
 
-    async def run(self, cases: Cases, repeats: int | None = None) -> None:
-        """Run cases, `repeats` times if that is given, or say why none was. Cases that are on their way to be run
-        already are left out, and only one thing is asked at a time."""
+    async def begin(self, begin: Begin) -> None:
+        """Run what the app begins with."""
+        suites = [(suite, suite.file.suite) for suite in self._app.main.desk.suites]
+        cases = [
+            (suite, tuple(case.id for case in said.cases if begin.selection.takes(said, case)))
+            for suite, said in suites
+            if said is not None
+        ]
+        await self.run([each for each in cases if each[1]], begin.repeats, begin=begin)
+
+    async def run(
+        self, cases: Cases, repeats: int | None = None, until: Until = "end", *, begin: Begin | None = None
+    ) -> None:
+        """Run cases, `repeats` times if that is given, or say why none was. With `until` the case is run once, on its
+        first model, and held there; `begin` says more of how. Cases that are on their way to be run already are left
+        out, and only one thing is asked at a time."""
         fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
         fresh = [(suite, keys) for suite, keys in fresh if keys]
         if not fresh:
@@ -56,19 +74,17 @@ class Starter:
         self._beginning |= beginning
         try:
             async with self._busy:
-                await self._run(fresh, repeats)
+                await self._run(fresh, repeats, until, begin)
         finally:
             self._beginning -= beginning
 
     def _is_free(self, case: CaseKey) -> bool:
         return case not in self._beginning and not self._app.main.book.under_way(case)
 
-    async def _run(self, cases: Cases, repeats: int | None) -> None:
+    async def _run(self, cases: Cases, repeats: int | None, until: Until, begin: Begin | None) -> None:
         main = self._app.main
         wanted = [suite.path for suite, _ in cases]
-        stale = await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite, _ in cases if not suite.is_new))
-        if stale:
-            await self._app.saver.settle(await self._app.reader.read())
+        await self._catch_up([suite for suite, _ in cases])
         runs: list[PlannedRun] = []
         trusted: set[Path] = set()
         lost: Path | None = None
@@ -78,31 +94,68 @@ class Starter:
                 continue
             # As it is edited, saved or not; cases that are being mended do not keep the others from running.
             file = suite.runnable(case_ids) or suite.file
-            planned = self._planned(file, case_ids, repeats)
+            planned = self._planned(file, case_ids, repeats, begin.by if begin is not None else None)
             if planned and (refusal := self._refusal(file)) is not None:
                 refused = refused or refusal
                 continue
             if file.suite is not None and not planned:
                 lost = lost or file.path
-            elif planned and self.is_trusted(file):
-                trusted.add(file.path)
-            elif planned and must_ask(needs_of(file, self._app.program.models), planned, self._app.program.models):
-                answer = await self._asked(file, planned)
-                if answer == "no":
+            elif planned:
+                trust = await self._trust(file, planned)
+                if trust is None:
                     continue
-                if answer != "mocks":
+                if trust:
                     trusted.add(file.path)
             runs += planned
         if runs:
-            main.bring("run")
-            await self._app.runner.start(runs, frozenset(trusted), self.is_bundled)
+            models = len({run.model for run in runs})
+            if until != "end":
+                runs = runs[:1]
+            (main.bring if until == "end" else main.go_to)("run")
+            await self._app.runner.start(runs, frozenset(trusted), self.is_bundled, until, begin)
             if (notice := refused or self._other_model(runs)) is not None:
                 main.announce(notice, "warned", GLYPHS.warned)
+            elif len(runs) < models:
+                model = model_label(runs[0].model)
+                main.announce(f"Step by step on {model}, the first of {many(models, 'model')}; m chooses another")
             return
         why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:
             why = f"what was to run is no longer in {lost.name}"
         main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+
+    async def fork(self, draft: ForkDraft) -> str | None:
+        """Start a fork of a run, graded by its case as it is now; says why not, if it is not started."""
+        async with self._busy:
+            main, path = self._app.main, draft.run.path
+            await self._catch_up([suite for suite in main.desk.suites if suite.path == path])
+            now = main.desk.case_now((path, draft.run.case_id))
+            if now is None:
+                return await asyncio.to_thread(self._why_none, [path]) or "its case is gone, or has errors"
+            if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
+                return why
+            planned = draft.planned(now, main.models)
+            trust = await self._trust(now.file, [planned])
+            if trust is None:
+                return f"{path.name} is not trusted"
+            main.book.branch(planned.run_id, draft.run)
+            await self._app.runner.start([planned], frozenset({path} if trust else ()), self.is_bundled)
+            return None
+
+    async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
+        """Read everything again if one of these suites is another one on the disk."""
+        if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
+            await self._app.saver.settle(await self._app.reader.read())
+
+    async def _trust(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> bool | None:
+        """Whether a suite is trusted for runs of it, after asking where that is needed; `None`: they may not be made."""
+        models = self._app.program.models
+        if self.is_trusted(file):
+            return True
+        if not must_ask(needs_of(file, models), planned, models):
+            return False
+        answer = await self._asked(file, planned)
+        return None if answer == "no" else answer != "mocks"
 
     async def may_start_servers(self, file: SuiteFile) -> str | None:
         """Why the servers of a suite without errors may not be started, after asking for trust; `None` if they may."""
@@ -114,13 +167,15 @@ class Starter:
             refusal = f"Nothing was started: {file.path.name} is not trusted" if answer == "no" else None
         return refusal
 
-    def _planned(self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None) -> tuple[PlannedRun, ...]:
+    def _planned(
+        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, by: GraderName | None
+    ) -> tuple[PlannedRun, ...]:
         """A recorded case runs on the model on which it was recorded, where that is known and no other was chosen."""
         main = self._app.main
         recorded = main.workspace.recording_at(file.path)
         if main.models or recorded is None or not recorded.known:
-            return plan_runs([file], models=main.models, case_ids=case_ids, repeats=repeats)
-        planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids, repeats=repeats)
+            return plan_runs([file], models=main.models, case_ids=case_ids, repeats=repeats, by=by)
+        planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids, repeats=repeats, by=by)
         # Not the user chose it: whatever the suite describes is asked about.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 

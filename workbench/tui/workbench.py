@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import events, on
@@ -21,21 +21,22 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
 
-from workbench.batches.recordings import save_recording
+from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
 from workbench.reports.visible import one_line
 from workbench.tools.listings import Listings
-from workbench.trajectory.recording import RecordingError
 from workbench.tui.actions import ACTIONS, BY_ID
 from workbench.tui.appearance import Appearance
 from workbench.tui.ascii import AsciiFilter
+from workbench.tui.breaking import Breaking
 from workbench.tui.commands import Commands
 from workbench.tui.drafting import Drafting
 from workbench.tui.driver import TolerantDriver
 from workbench.tui.environment import Surroundings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.guard import Guard
+from workbench.tui.holding import HeldRuns
 from workbench.tui.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.keymap import load_keymap
 from workbench.tui.painting import PaintedApp
@@ -44,19 +45,26 @@ from workbench.tui.questions import Questions
 from workbench.tui.reading import Reader
 from workbench.tui.rescoring import Rescorer
 from workbench.tui.returning import come_back, left_at, models_again
+from workbench.tui.run_saving import RunSaver
 from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.saving import Saver
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.starting import Cases, Starter
+from workbench.tui.state.breakpoints import Breakpoints
 from workbench.tui.state.form.known_tools import KnownTools
 from workbench.tui.state.open_suite import Untaken
 from workbench.tui.state.remembered import NOTHING, Memory
-from workbench.tui.state.run_record import CaseKey, RunRecord
+from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.runs import RunBook
 from workbench.tui.state.spans import Span
 from workbench.tui.state.words import many
 from workbench.tui.watching import Watch
-from workbench.tui.workspace import Workspace, open_workspace, recordings_folder
+from workbench.tui.workspace import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from workbench.batches.begin import Begin
+    from workbench.engine.stepping import Until
+    from workbench.tui.state.fork_draft import ForkDraft
 
 _log = logging.getLogger(__name__)
 
@@ -88,6 +96,8 @@ class Workbench(PaintedApp):
         theme: str | None = None,
         trust: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        record: Path | None = None,
+        begin: Begin | None = None,
     ) -> None:
         self.surroundings = surroundings
         self.program = program
@@ -100,7 +110,7 @@ class Workbench(PaintedApp):
         self._filters.append(Guard())
         if surroundings.ascii:
             self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
-        self.keymap, self._problems_of_keys = load_keymap(program.folders.config / KEYS_FILE, ACTIONS)
+        self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS)
         self.set_keymap(self.keymap.for_textual())
         self._paths = tuple(paths)
         self._starting = ExitStack()
@@ -111,17 +121,27 @@ class Workbench(PaintedApp):
         self._asked_to_quit = False
         self._asked_without: tuple[Untaken, ...] = ()
         """What is in no document, as it was when quitting without it was asked about."""
-        self._saving = asyncio.Lock()
         book = RunBook(clock)
         known_tools = KnownTools(Listings(program.folders.listings))
         self.main = MainScreen(
             book, Commands(self), models=tuple(models), editor=surroundings.editor, known_tools=known_tools
         )
-        self.runner = Runner(self, book, open_session, self._delivered, surroundings.paint_interval_s)
+        self.runner = Runner(
+            self,
+            book,
+            open_session,
+            self._delivered,
+            surroundings.paint_interval_s,
+            (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
+        )
+        self._begin = begin
+        self.breaking = Breaking(self, begin.breakpoints if begin is not None else None)
+        self._held_runs = HeldRuns(self, goes_to_first=begin is not None)
         self._questions = Questions(self)
         self.starter = Starter(self, trust_all=trust)
         self.drafting = Drafting(self)
         self.saver = Saver(self)
+        self.run_saver = RunSaver(self)
         self.reader = Reader(self)
         self._watch = Watch(self)
         self.main.on_change = self.drafting.changed
@@ -147,27 +167,38 @@ class Workbench(PaintedApp):
         self.set_timer(FIRST_PAINT_S, self._paint)
 
     async def _open(self) -> None:
-        workspace, models = await asyncio.to_thread(self._found)
+        workspace, models, breakpoints, problem = await asyncio.to_thread(self._found)
+        self._problems_at_start += (problem,) if problem is not None else ()
         # By way of the screen's own messages, so that it is mounted by then, however quickly the suites were read.
-        self.main.call_later(self._opened, workspace, models)
+        self.main.call_later(self._opened, workspace, models, breakpoints)
 
-    def _found(self) -> tuple[Workspace, tuple[str, ...]]:
+    def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
         models = self.program.models
         workspace = open_workspace(self._paths, models)
-        return workspace, self.main.models or models_again(self.memory, workspace, models)
+        chosen = self.main.models
+        if not chosen and self._begin is None:  # what the command line does not say, the suites do
+            chosen = models_again(self.memory, workspace, models)
+        return (workspace, chosen, *self.breaking.find(workspace.roots[0]))
 
-    def _opened(self, workspace: Workspace, models: tuple[str, ...]) -> None:
+    def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
         self.main.models = models
+        self.breaking.take(breakpoints)
         self.main.open(workspace)
         if (remembered := self.memory.read()) != NOTHING:
             come_back(remembered, self.main)
         self.call_after_refresh(self._paint)
-        problems = [*self._problems_of_keys, *self.looks.problems_at_start]
+        problems = [*self._problems_at_start, *self.looks.problems_at_start]
         if problems:
             self.say_problems(problems)
         elif workspace.samples:
             self.main.announce("No suites here: these are the samples. r runs the case, N makes a suite")
-        self.run_worker(self.drafting.recover(), group="ask")
+        self.run_worker(self._begin_runs(), group="ask")
+
+    async def _begin_runs(self) -> None:
+        await self.drafting.recover()
+        if self._begin is not None:
+            with self._questions.put_off():
+                await self.starter.begin(self._begin)
 
     def say_problems(self, problems: Sequence[str]) -> None:
         """Say what is wrong with the user's own files: the first thing on the screen, all of them in the log."""
@@ -191,62 +222,38 @@ class Workbench(PaintedApp):
 
     # Running
 
-    def run_cases(self, cases: Cases, repeats: int | None = None) -> None:
-        """Run cases, `repeats` times if that is given, after asking for trust where that is needed."""
-        self.run_worker(self._start(cases, repeats), group="start")
+    def run_cases(self, cases: Cases, repeats: int | None = None, until: Until = "end") -> None:
+        """Run cases, `repeats` times if that is given, after asking for trust where that is needed; or with `until` one
+        case step by step."""
+        self.run_worker(self._start(cases, repeats, until), group="start")
 
-    async def _start(self, cases: Cases, repeats: int | None) -> None:
+    async def _start(self, cases: Cases, repeats: int | None, until: Until) -> None:
         with self._questions.put_off():
-            await self.starter.run(cases, repeats)
+            await self.starter.run(cases, repeats, until)
+
+    async def fork(self, draft: ForkDraft) -> str | None:
+        """Start a fork of a run, after asking for trust where that is needed; says why not, if it is not started."""
+        with self._questions.put_off():
+            return await self.starter.fork(draft)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.rescorer.finish(cases)
         self.main.delivered(cases, batches)
         self._questions.look()
+        self._held_runs.look()
+        for problem in self.runner.recording_problems():
+            self.main.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)
 
     @on(MainScreen.Free)
     def _main_is_free(self) -> None:
         self._questions.look()
+        self._held_runs.look()
 
     def action_stop_all(self) -> None:
         """Stop every run, and ask nothing more about any."""
         self.runner.stop_all()
         self._questions.withdraw()
         self.main.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
-
-    def save_run(self) -> None:
-        """Save the run that is shown as a recording."""
-        if (run := self.main.run_shown) is not None:
-            self.run_worker(self._save(run), group="save")
-
-    async def _save(self, run: RunRecord) -> None:
-        async with self._saving:
-            if run.saved_in is not None and await asyncio.to_thread(run.saved_in.is_file):
-                self.main.announce(f"Saved already in {run.saved_in}", "text", GLYPHS.passed)
-            else:
-                await self._save_new(run)
-
-    async def _save_new(self, run: RunRecord) -> None:
-        planned, result = run.to_save
-        if result is None:
-            return
-        folder = recordings_folder(run.path, of_samples=self.starter.is_bundled(run.path))
-        secrets = self.program.secrets
-        try:
-            file = await asyncio.to_thread(
-                save_recording,
-                folder,
-                planned,
-                run.events,
-                result,
-                started_at=run.started_at,
-                secrets=secrets,
-            )
-        except RecordingError as error:
-            self.main.announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
-        else:
-            run.saved_in = file
-            self.main.announce(f"Saved in {file}", "passed", GLYPHS.passed)
 
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""

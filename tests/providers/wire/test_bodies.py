@@ -13,6 +13,7 @@ from tests.providers.wire.reading import WEATHER, a_request, a_spec, body_of
 from workbench.config.models import Provider
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.wire.choose import wire_of
+from workbench.providers.wire.messages_api import NO_TEXT
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -172,6 +173,14 @@ def test_blank_texts_are_left_out_of_messages() -> None:
     assert "system" not in body
     assert [block["type"] for block in body["messages"][1]["content"]] == ["tool_use"]
     assert body["messages"][2]["content"] == [{"type": "tool_result", "tool_use_id": "a"}]
+
+
+def test_a_failure_without_a_text_gets_one() -> None:
+    call = ToolCall("a", "get_time")
+    result = Message("tool", " ", call_id="a", is_error=True)
+    body = messages_body(a_request(Message("user", "hi"), Message("assistant", "", (call,)), result))
+    block = {"type": "tool_result", "tool_use_id": "a", "content": NO_TEXT, "is_error": True}
+    assert body["messages"][2]["content"] == [block]
 
 
 def test_a_message_without_content_is_left_out_and_its_neighbours_join() -> None:

@@ -44,7 +44,7 @@ THINKING = named(
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
 )
 
-BLOCKS = [
+BLOCKS: list[dict[str, Any]] = [
     {"type": "thinking", "thinking": "Hm", "signature": "sig"},
     {"type": "text", "text": "Look:"},
     {"type": "redacted_thinking", "data": "xyz"},
@@ -59,10 +59,10 @@ def test_thinking_goes_back_in_its_place() -> None:
 
 def test_thinking_goes_first_when_text_or_calls_are_others_by_now() -> None:
     message = said(read("anthropic", THINKING))
-    changed = replace(message, content="See:", tool_calls=(ToolCall("b", "get_time"),))
+    other = replace(message, content="See:", tool_calls=(ToolCall("b", "get_time"),))
     thinking, _, redacted, _ = BLOCKS
     call = {"type": "tool_use", "id": "b", "name": "get_time", "input": {}}
-    assert next_request("anthropic", changed)["messages"][1]["content"] == [
+    assert next_request("anthropic", other)["messages"][1]["content"] == [
         thinking,
         redacted,
         {"type": "text", "text": "See:"},
@@ -70,10 +70,14 @@ def test_thinking_goes_first_when_text_or_calls_are_others_by_now() -> None:
     ]
 
 
-def test_changed_arguments_go_back_changed() -> None:
-    message = said(read("anthropic", THINKING))
-    changed = replace(message, tool_calls=(ToolCall("a", "get_weather", {"city": "Rome"}),))
-    assert next_request("anthropic", changed)["messages"][1]["content"][3]["input"] == {"city": "Rome"}
+def changed(message: Message) -> Message:
+    """The answer after a person has changed its call: the signature is of the reasoning, not of the call."""
+    return replace(message, tool_calls=(ToolCall("a", "get_weather", {"city": "Rome"}),))
+
+
+def test_signed_thinking_goes_back_untouched_beside_changed_arguments() -> None:
+    body = next_request("anthropic", changed(said(read("anthropic", THINKING))))
+    assert body["messages"][1]["content"] == [*BLOCKS[:3], {**BLOCKS[3], "input": {"city": "Rome"}}]
 
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
@@ -105,6 +109,12 @@ def test_reasoning_items_go_back_in_their_place() -> None:
     ]
 
 
+def test_reasoning_items_go_back_untouched_beside_changed_arguments() -> None:
+    body = next_request("openai-responses", changed(said(read("openai-responses", items(REASONING, CALL)))))
+    call = {"type": "function_call", "call_id": "a", "name": "get_weather", "arguments": '{"city":"Rome"}'}
+    assert body["input"][1:] == [REASONING, call]
+
+
 def test_a_reasoning_item_that_the_api_keeps_is_not_sent_when_nothing_is_stored() -> None:
     bare: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}
     assert read("openai-responses", items(bare, CALL)).end.carry is None
@@ -124,8 +134,24 @@ def test_reasoning_before_a_call_goes_back_under_its_name(field: str) -> None:
     assert next_request("openai", said(answer))["messages"][1][field] == "Hm"
 
 
+def test_the_signature_at_a_call_goes_back_at_it_whatever_a_person_made_of_its_arguments() -> None:
+    signature = {"google": {"thought_signature": "AbC="}}
+    (call,) = a_call()["tool_calls"]
+    message = said(read("openai", chunks({"tool_calls": [{**call, "extra_content": signature}]})))
+    for back in (message, changed(message)):
+        (sent,) = next_request("openai", back)["messages"][1]["tool_calls"]
+        assert (sent["id"], sent["extra_content"]) == ("a", signature)
+
+
 def test_reasoning_without_a_call_does_not_go_back() -> None:
     assert read("openai", chunks({"reasoning_content": "Hm"}, {"content": "Yes"})).end.carry is None
+
+
+def test_reasoning_goes_back_untouched_beside_changed_arguments() -> None:
+    answer = read("openai", chunks({"reasoning_content": "Hm"}, a_call()))
+    back = next_request("openai", changed(said(answer)))["messages"][1]
+    assert back["reasoning_content"] == "Hm"
+    assert back["tool_calls"][0]["function"]["arguments"] == '{"city":"Rome"}'
 
 
 def test_details_of_reasoning_go_back_joined_and_with_their_signature() -> None:

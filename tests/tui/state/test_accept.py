@@ -23,8 +23,10 @@ from workbench.suite.splice import SpliceError, SuiteText
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
-from workbench.tui.state.accept import AcceptError, Proposal, accept_call, accept_missing, accept_run
+from workbench.tui.state.accept import accept_call, accept_missing, accept_run
+from workbench.tui.state.accept_calls import AcceptError
 from workbench.tui.state.accept_checks import choices_for
+from workbench.tui.state.accept_proposal import Proposal
 
 HEAD = 'format = 1\nname = "S"\n\n'
 CASE = '[[cases]]\nname = "One"\nuser = "Go."  # as they say it\n'
@@ -263,12 +265,6 @@ def test_a_call_without_arguments_expects_none() -> None:
 )
 def test_only_checks_that_a_suite_can_say_and_the_value_meets_are_offered(value: JsonValue, kinds: list[str]) -> None:
     assert [choice.kind for choice in choices_for("x", value)] == kinds
-
-
-def test_a_chain_says_why_it_cannot_be_accepted() -> None:
-    case = Case.model_validate({"name": "C", "steps": [{"user": "Go.", "tool": "t"}]})
-    with pytest.raises(AcceptError, match="chain"):
-        accept_run(case, {}, ran(), ())
 
 
 def test_a_call_with_broken_arguments_says_why_it_cannot_be_accepted() -> None:

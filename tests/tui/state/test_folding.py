@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.state.items import CallItem, ResultItem
 from workbench.tui.state.layout import lines_of
-from workbench.tui.state.run_lines import copied_text
+from workbench.tui.state.run_copy import copied_text
 from workbench.tui.state.spans import plain
 
 

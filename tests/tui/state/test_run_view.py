@@ -34,7 +34,8 @@ from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Message, Usage
 from workbench.tui.state.items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.tui.state.missing import PlacedCall
-from workbench.tui.state.run_lines import RunLines, copied_text
+from workbench.tui.state.run_copy import copied_text
+from workbench.tui.state.run_lines import RunLines
 from workbench.tui.state.run_view import RunView
 from workbench.tui.state.spans import cells, plain
 

@@ -127,7 +127,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             return
         if grade.status in ("passed", "warned"):
             # A case that expects no call is there to be passed by silence; it says little all the same.
-            meant = case.expect_no_calls
+            meant = case.forbids_all_calls
             message = f"{agent.said} {'passes' if grade.status == 'passed' else 'is no more than warned'}"
             yield AuditFinding(
                 "weak case", "note" if meant else "warning", place, message, _what_to_check(case), case.id
@@ -136,7 +136,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
 
 
 def _what_to_check(case: Case) -> str:
-    if case.expects_calls_or_none and not case.expect_no_calls:
+    if case.expects_calls_or_none and not case.forbids_all_calls:
         return "check arguments more closely"
     if case.response_contains or case.response is not None:
         return "ask of the answer what the request does not say"

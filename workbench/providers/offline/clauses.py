@@ -47,12 +47,13 @@ _UNRANKED = frozenset({"quoted", "url", "email", "handle", "pair", "path", "date
 class Clause:
     """A part of a request with what was found in it; places are counted from the start of its text.
 
-    `after` says that it is to follow what comes before it ("then").
+    `after` says that it is to follow what comes before it ("then"), `joined` that it goes with that ("and").
     """
 
     text: str
     evidence: tuple[Evidence, ...] = ()
     after: bool = False
+    joined: bool = False
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
@@ -128,7 +129,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     found: list[Clause] = []
     beginning = 0
     for start, end, joint in _parts(whole):
-        part = _cut(whole, start, end, after=joint == "then")
+        part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
         if _REFUSAL.match(part.text):
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
@@ -138,7 +139,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
             found.append(part)
             beginning = start
         else:
-            found[-1] = _cut(whole, beginning, end, after=found[-1].after)
+            found[-1] = _cut(whole, beginning, end, after=found[-1].after, joined=found[-1].joined)
     return found
 
 
@@ -157,7 +158,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
         yield start, len(text), joint
 
 
-def _cut(whole: Clause, start: int, end: int, after: bool) -> Clause:
+def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
     """A part as a clause: polite words at its beginning are dropped, a leading "then" is remembered."""
     while match := _FILLER.match(whole.text, start, end) or _THEN.match(whole.text, start, end):
         after = after or match.re is _THEN
@@ -167,7 +168,7 @@ def _cut(whole: Clause, start: int, end: int, after: bool) -> Clause:
         for one in whole.evidence
         if start <= one.start and one.end <= end
     )
-    return Clause(whole.text[start:end].rstrip(), inside, after)
+    return Clause(whole.text[start:end].rstrip(), inside, after, joined)
 
 
 def _stands_alone(part: Clause, joint: str, before: Clause, index: ToolIndex) -> bool:

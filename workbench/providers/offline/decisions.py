@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.providers.offline.arguments import Filled, fill
@@ -12,6 +12,7 @@ from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, find_evidence
 from workbench.providers.offline.ranking import CALL_THRESHOLD, ToolIndex
 from workbench.providers.offline.results import ToolResult
+from workbench.providers.offline.words import split_name, stems_of, word_set
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition
 
 NO_TOOLS = "There are no tools on offer, and the offline model can do nothing but choose among tools."
@@ -25,6 +26,20 @@ _MOST_RECALLED_MESSAGES = 20
 _SHOWN_IN_RANKING = 3
 _LONGEST_SHOWN_CLAUSE = 60
 _SAME_AGAIN = re.compile(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
+_FOLLOWING = re.compile(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
+"""How a message begins that goes on from what came before it."""
+_GO_ON = re.compile(
+    r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
+    r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
+    re.I,
+)
+_OF_WHAT = re.compile(r"\s+of\b", re.I)
+"""Follows a result that the request itself describes."""
+_OF_ANY_TASK = word_set(
+    """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
+    remain remaining request rest step task whole work"""
+)
+"""Stems that say nothing of what is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +66,50 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
+    """A call that was made, as it was answered, and what came back."""
+
     call: ToolCall
     result: ToolResult | None
+
+    @property
+    def failed(self) -> bool:
+        return self.result is not None and self.result.is_error
+
+    def is_call(self, planned: PlannedCall) -> bool:
+        return (self.call.tool, dict(self.call.arguments)) == (planned.tool, planned.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A clause with the tool chosen for it. `round` is that of the request in which it is due, from 0: a clause that
-    needs the result of the one before it comes a round later."""
+    """A clause with the tool chosen for it. `turn` says when it is due: a clause that follows another ("then"), or
+    needs its result, has a later one. `before` is the place, among the tasks, of the one whose result it needs."""
 
     clause: Clause
     tool: ToolDefinition
     filled: Filled
-    round: int
-    before: ToolDefinition | None
+    turn: int = 0
+    before: int | None = None
 
 
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
-    """What the offline model does at this point of a conversation, the last user message being the request.
+    """What the offline model does at this point of a conversation, the last user message being the request, unless it
+    only says to go on.
 
-    Never repeats a call that it made for the same request, so a conversation with it always ends.
+    Never repeats a call that it made for the same request, but for one that failed when it is told to go on; so a
+    conversation with it always ends.
     """
-    asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
+    said = [n for n, message in enumerate(messages) if message.role == "user"]
+    asked = max((n for n in said if not _goes_on(messages[n].content, index)), default=said[-1] if said else None)
     if asked is None or not index.tools:
         return Decision("No tools on offer." if asked is not None else "No request.", answer=NO_TOOLS)
     earlier, request = messages[:asked], messages[asked].content
-    rounds = _rounds(messages[asked + 1 :])
+    made = [*(one for one in _calls_in(messages[asked : said[-1]]) if not one.failed), *_calls_in(messages[said[-1] :])]
     clauses = clauses_of(request, index)
     tasks, missing = _tasks(clauses, index, earlier, request)
     reasoning = _ranking(clauses, index)
-    calls = _due(tasks, rounds)
+    calls = _due(tasks, made)
     if calls:
         return Decision(reasoning, calls)
-    made = [one for round_ in rounds for one in round_]
     if made:
         return Decision("Nothing is left to call.", answer=_answer(made))
     if missing is not None:
@@ -92,14 +118,20 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     return Decision(reasoning, answer=NOTHING_FITS)
 
 
-def _rounds(messages: Sequence[Message]) -> list[list[_Made]]:
-    """The calls made since the request, round by round, with what came back."""
+def _goes_on(message: str, index: ToolIndex) -> bool:
+    """Whether a message asks for nothing but to go on, and no tool is for that."""
+    match = _GO_ON.match(message)
+    if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
+        return False
+    verb = match[1].lower().split()[0]
+    return not any(verb in split_name(tool.name) for tool in index.tools)
+
+
+def _calls_in(messages: Sequence[Message]) -> list[_Made]:
+    """The calls in some messages, with what came back."""
     results = {one.call_id: ToolResult(one.content, one.is_error) for one in messages if one.role == "tool"}
-    return [
-        [_Made(call, results.get(call.id)) for call in message.tool_calls]
-        for message in messages
-        if message.role == "assistant" and message.tool_calls
-    ]
+    calls = (call for message in messages if message.role == "assistant" for call in message.tool_calls)
+    return [_Made(call, results.get(call.id)) for call in calls]
 
 
 def _tasks(
@@ -119,16 +151,31 @@ def _tasks(
             continue
         tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].loose_ends))
         before = tasks[-1] if tasks else None
-        follows = before is not None and (
-            clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
-        )
-        if chosen.missing and not follows:
+        follows = clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
+        if before is not None and follows:
+            tasks.append(_Task(clause, tool, chosen, before.turn + 1, len(tasks) - 1))
+            continue
+        if before is None and (follows or (chosen.missing and _FOLLOWING.match(request))):
+            chosen = _from_earlier(tool, clause, earlier) or chosen
+        if chosen.missing:
             missing = missing or (tool.name, chosen.missing)
-        elif before is not None and follows:
-            tasks.append(_Task(clause, tool, chosen, before.round + 1, before.tool))
         else:
-            tasks.append(_Task(clause, tool, chosen, 0, None))
+            turn = 0
+            if before is not None and (clause.after or clause.joined):
+                turn = before.turn + (1 if clause.after else 0)
+            tasks.append(_Task(clause, tool, chosen, turn))
     return tasks, missing
+
+
+def _from_earlier(tool: ToolDefinition, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
+    """Arguments from what the last call before the request gave, where they can all be found with it."""
+    made = _calls_in(earlier)
+    result = made[-1].result if made and not made[-1].failed else None
+    mention = clause.result_mention
+    if result is None or (mention is not None and _OF_WHAT.match(clause.text, mention.end())):
+        return None
+    filled = fill(tool, clause, (), result)
+    return None if filled.missing else filled
 
 
 def _candidates(clause: Clause, index: ToolIndex) -> list[ToolDefinition]:
@@ -155,27 +202,46 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
     return sorted(found, key=lambda one: one.weak)
 
 
-def _due(tasks: Sequence[_Task], rounds: Sequence[Sequence[_Made]]) -> tuple[PlannedCall, ...]:
-    done = [(one.call.tool, dict(one.call.arguments)) for round_ in rounds for one in round_]
-    calls: list[PlannedCall] = []
-    for task in tasks:
-        if task.round != len(rounds):
-            continue
-        for arguments in _arguments_now(task, rounds):
-            call = PlannedCall(task.tool.name, arguments)
-            if call not in calls and (call.tool, call.arguments) not in done:
-                calls.append(call)
-    return tuple(calls[:_MOST_CALLS])
+def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
+    """The calls of the first turn of which any is still to be made.
+
+    A call that was made with other arguments than were planned, since someone changed them, counts for the first call
+    of its tool that was not made as planned.
+    """
+    given: dict[int, ToolResult | None] = {}
+    left = list(made)
+    for turn in sorted({task.turn for task in tasks}):
+        planned = [
+            (number, PlannedCall(task.tool.name, arguments))
+            for number, task in enumerate(tasks)
+            if task.turn == turn
+            for arguments in _arguments_now(task, given)
+        ]
+        given |= {number: one.result for number, call in planned for one in made if one.is_call(call)}
+        left = [one for one in left if not any(one.is_call(call) for _, call in planned)]
+        due: list[PlannedCall] = []
+        for number, call in planned:
+            if call in due or any(one.is_call(call) for one in made):
+                continue
+            instead = next((one for one in left if one.call.tool == call.tool), None)
+            if instead is None:
+                due.append(call)
+            else:
+                left.remove(instead)
+                given[number] = instead.result
+        if due:
+            return tuple(due[:_MOST_CALLS])
+    return ()
 
 
-def _arguments_now(task: _Task, rounds: Sequence[Sequence[_Made]]) -> list[dict[str, JsonValue]]:
+def _arguments_now(task: _Task, given: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
     """One set of arguments for each call of a task; none if the result that it needs never came."""
     if task.before is None:
         return task.filled.calls()
-    results = [one.result for one in rounds[-1] if one.call.tool == task.before.name and one.result is not None]
-    if not results or results[-1].is_error:
+    result = given.get(task.before)
+    if result is None or result.is_error:
         return []
-    filled = fill(task.tool, task.clause, (), results[-1])
+    filled = fill(task.tool, task.clause, (), result)
     return [] if filled.missing else filled.calls()
 
 

@@ -63,10 +63,11 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": message.call_id or "", "content": message.content}
     if message.role == "user" or not (message.tool_calls or message.carry):
         return {"role": message.role, "content": message.content}
-    carry: Any = message.carry
-    fields = carry["fields"] if isinstance(carry, dict) and carry.get("wire") == WIRE else {}
+    carry: Any = message.carry if isinstance(message.carry, dict) and message.carry.get("wire") == WIRE else {}
+    signed = carry.get("calls", {})
     calls = [
         {
+            **signed.get(call.id, {}),
             "id": call.id,
             "type": "function",
             "function": {"name": names.accepted(call.tool), "arguments": json_or_error(arguments_to_send(call))},
@@ -74,4 +75,9 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         for call in message.tool_calls
     ]
     content = message.content or (None if calls else "")
-    return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {}), **fields}
+    return {
+        "role": "assistant",
+        "content": content,
+        **({"tool_calls": calls} if calls else {}),
+        **carry.get("fields", {}),
+    }

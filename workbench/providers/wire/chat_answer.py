@@ -36,6 +36,7 @@ class ChatReader:
         self._by_index: dict[int, OpenCall] = {}
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[dict[str, Any]] = []
+        self._signed: dict[str, dict[str, Any]] = {}
         self._began = self._refused = False
         self.ended = False
         self._reason: str | None = None
@@ -147,6 +148,8 @@ class ChatReader:
             call = self._calls.begin(given_id)
             if isinstance(index, int):
                 self._by_index[index] = call
+        if entry.get("extra_content"):
+            self._signed[call.id] = {"extra_content": entry["extra_content"]}
         yield from self._calls.name(call, name)
         yield from self._calls.add(call, arguments)
 
@@ -172,15 +175,17 @@ class ChatReader:
         last.update({key: value for key, value in detail.items() if value is not None}, **{text_key: text})
 
     def _carry(self) -> JsonValue:
-        """OpenRouter wants its details back, and DeepSeek the reasoning before a call; reasoning goes back under the
-        name under which it came, and only with calls, because without them some endpoints refuse it."""
+        """OpenRouter wants its details back, DeepSeek the reasoning before a call, and Gemini the signature at each
+        call; reasoning goes back under the name under which it came, and only with calls, because without them some
+        endpoints refuse it."""
         fields: dict[str, Any] = {"reasoning_details": self._details} if self._details else {}
         if self._calls.calls:
             if "reasoning_content" in self._reasoning:
                 fields["reasoning_content"] = "".join(self._reasoning["reasoning_content"])
             elif "reasoning" in self._reasoning and not self._details:
                 fields["reasoning"] = "".join(self._reasoning["reasoning"])
-        return {"wire": WIRE, "fields": fields} if fields else None
+        signed: dict[str, Any] = {"calls": self._signed} if self._signed else {}
+        return {"wire": WIRE, "fields": fields, **signed} if fields or signed else None
 
     def _stop_reason(self) -> StopReason:
         if self._refused or self._reason in _REFUSED:

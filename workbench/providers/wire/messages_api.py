@@ -20,6 +20,9 @@ from workbench.trajectory.messages import Message, ToolDefinition
 DEFAULT_MAX_TOKENS = 8192
 """The API wants to be told; this suffices for calls and answers, and every model allows it."""
 
+NO_TEXT = "The tool failed without saying why."
+"""What stands for the blank text of a failure, which the API refuses."""
+
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_output_tokens": "max_tokens"}
 _LACKING = {
     "frequency_penalty": "",
@@ -91,8 +94,9 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
-    """The conversation with turns that alternate: what one role says in a row is one message. The API refuses texts
-    that are blank, and ids with other characters than those of tool names."""
+    """The conversation with turns that alternate: what one role says in a row is one message, so that what a user says
+    after results stands behind them. The API refuses texts that are blank, failures without a text, and ids with other
+    characters than those of tool names."""
     ids = accepted_names(call_id for message in messages for call_id in _call_ids(message))
     turns: list[dict[str, Any]] = []
     for message in messages:
@@ -113,7 +117,8 @@ def _call_ids(message: Message) -> Iterator[str]:
 
 def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
-        content = {"content": message.content} if message.content.strip() else {}
+        text = message.content if message.content.strip() else NO_TEXT if message.is_error else None
+        content = {"content": text} if text is not None else {}
         failed = {"is_error": True} if message.is_error else {}
         yield {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed"), **content, **failed}
         return

@@ -6,6 +6,7 @@ from textual.binding import Binding, BindingType
 
 from workbench.tui.actions import (
     audit,
+    breaking,
     editing,
     failures,
     form,
@@ -15,6 +16,7 @@ from workbench.tui.actions import (
     run_pane,
     running,
     saving,
+    stepping,
     toml,
     tools,
     tree,
@@ -29,10 +31,12 @@ from workbench.tui.actions.action import (
     Shown,
     Situation,
     ToolsNow,
+    Typing,
     View,
     Where,
     always,
 )
+from workbench.tui.state.held_kinds import ANSWERS, HELD_KINDS
 
 __all__ = [
     "ACTIONS",
@@ -45,6 +49,7 @@ __all__ = [
     "Shown",
     "Situation",
     "ToolsNow",
+    "Typing",
     "View",
     "Where",
     "always",
@@ -53,12 +58,15 @@ __all__ = [
 
 ACTIONS: tuple[Action, ...] = (
     *running.ACTIONS,
+    *stepping.GOING,
+    *breaking.ACTIONS,
     *tree.ACTIONS,
     *editing.ACTIONS,
     *form.ACTIONS,
     *toml.ACTIONS,
     *saving.ACTIONS,
     *run_pane.ACTIONS,
+    *stepping.WHILE_HELD,
     *viewing.ACTIONS,
     *tools.ACTIONS,
     *grades.ACTIONS,
@@ -100,9 +108,14 @@ def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
     """The actions that the bar of keys names, the most wanted first, each with whether it can be taken now."""
     if now.typing == "a filter":
         return [(action, True) for action in viewing.FILTERING]
+    if now.typing == "a breakpoint":
+        return [(action, True) for action in breaking.TYPING]
     if now.screen is not None:
         own = [action for action in ACTIONS if action.label and action.where == now.screen]
         return [(action, action.why_not(now) is None) for action in own]
+    if now.typing in HELD_KINDS:
+        own = [action for action in stepping.TYPING if action.id != "step.error" or now.typing in ANSWERS]
+        return [(action, True) for action in own]
     if now.typing == "toml":
         return [(action, True) for action in toml.TYPING]
     if now.typing is not None:
@@ -117,18 +130,45 @@ def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
     ]
     stopping = ("run.stop", "run.stop_all")
     rest = [action for action in common if action.id not in stopping or now.running]
+    own, rest = ([action for action in actions if _is_of_now(action, now)] for actions in (own, rest))
     wanted = {
         "save": now.dirty,
         "accept": now.pane == "run" and now.shown == "a finished run",
         "grades": now.pane == "run" and now.graded,
     }
     next_up = [action for action in rest if wanted.get(action.id)]
-    others = sorted((action for action in rest[2:] if action not in next_up), key=lambda action: _rank(action, now))
-    return [(action, action.why_not(now) is None) for action in (*rest[:2], *next_up, *own, *others)]
+    names = _FIRST if now.held is None else _HELD
+    first = [action for name in names for action in (*own, *rest) if action.id == name]
+    others = sorted(rest, key=lambda action: _rank(action, now))
+    ordered = dict.fromkeys((*first, *next_up, *own, *others))
+    return [(action, action.why_not(now) is None) for action in ordered]
+
+
+_FIRST = ("run.case", "run.suite", "step", "step.held")
+_HELD = (
+    *("step", "step.continue", "edit", "step.answer", "step.round", "step.skip", "run.stop", "step.say", "step.again"),
+    *("step.mock", "step.expect", "step.held"),
+)
+"""What is named first, and what in its place while the run shown is held."""
+
+
+def _is_of_now(action: Action, now: Situation) -> bool:
+    """What is done to a run that is held is named only while one is; the way to it, while it is not shown."""
+    if action.id == "step.held":
+        return now.held_runs > (now.held is not None)
+    if action.id == "break.here":
+        return now.pane != "suites"
+    if action.id == "edit":
+        return now.held is None or now.pane != "run" or action.why_not(now) is None
+    if action.id == "step" or action not in stepping.ACTIONS:
+        return True
+    return now.held is not None and action.why_not(now) is None
 
 
 def _rank(action: Action, now: Situation) -> int:
     """What concerns a run that is not looked at is named behind the ways to other screens, the program itself last."""
     if action in program.ACTIONS:
         return 2
+    if action.id == "break.here" or action.id == "save":  # saving is named first when there is something to save
+        return 1
     return int(now.pane != "run" and (action in run_pane.ACTIONS or action in viewing.ACTIONS))

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workbench.tools.server_status import ServerState
+from workbench.tui.state.held_kinds import HeldKind
 from workbench.tui.state.selection import Pane
 
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
-ScreenName = Literal["tools", "grades", "failures", "audit"]
+ScreenName = Literal["tools", "grades", "failures", "audit", "breakpoints"]
 """The screens with keys of their own, beside the main one."""
 
 SCREEN_TITLES: dict[ScreenName, str] = {
@@ -20,6 +21,7 @@ SCREEN_TITLES: dict[ScreenName, str] = {
     "grades": "the grades",
     "failures": "the failures",
     "audit": "the audit",
+    "breakpoints": "the breakpoints",
 }
 
 Where = Pane | ScreenName | Literal["everywhere", "move", "form", "toml"]
@@ -32,6 +34,9 @@ View = Literal["form", "toml"]
 
 Shown = Literal["nothing", "a run", "a finished run", "a recording"]
 """What the run pane shows; a run is one that is not over."""
+
+
+Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldKind
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,13 @@ class Situation:
     """Whether the run shown has grades."""
     why_not_graded: str = ""
     """Why it has none, of a run that is over."""
+    held: Literal["request", "call", "result"] | None = None
+    """Where the run shown is held, if it is: before a request, before a call, or after a result."""
+    held_runs: int = 0
+    """How many runs are held, of any case."""
+    not_mockable: str | None = "put the cursor on a call or its result"
+    not_expectable: str | None = "put the cursor on a call or its result"
+    """Why what the cursor is on cannot be made a mock, or an expected call, of the case."""
     broke_off: bool = False
     """Whether the run shown ended before its end, or was not run at all."""
     has_file: bool = False
@@ -92,7 +104,7 @@ class Situation:
     dirty_suites: int = 0
     view: View = "form"
     """How the case pane shows the case."""
-    typing: Literal["a line", "a text", "toml", "a filter"] | None = None
+    typing: Typing | None = None
     """What is being typed, if anything is: keys are letters then."""
     refused: bool = False
     """Whether it cannot be taken over as it stands."""
@@ -100,6 +112,8 @@ class Situation:
     """Why actions at the form's row cannot be taken, by their ids."""
     screen: ScreenName | None = None
     """Which screen is shown, when it is not the main one."""
+    breakpoints: int = 0
+    """How many breakpoints there are, on their screen."""
     tools: ToolsNow | None = None
     """Of the tools screen, when that is what is shown."""
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from workbench.tui.actions import stepping
 from workbench.tui.actions.action import Action, Situation
+from workbench.tui.state.held_kinds import HELD_KINDS
 
 
 def _edit(now: Situation) -> str | None:
-    return now.not_editable
+    return stepping.edit(now) if now.pane == "run" and now.held is not None else now.not_editable
 
 
 def _undo(now: Situation) -> str | None:
-    return None if now.undoable or now.refused else "there is nothing to undo in this suite"
+    return None if now.typing in HELD_KINDS or now.undoable or now.refused else "there is nothing to undo in this suite"
 
 
 def _redo(now: Situation) -> str | None:
-    return None if now.redoable or now.refused else "there is nothing to redo in this suite"
+    return None if now.typing in HELD_KINDS or now.redoable or now.refused else "there is nothing to redo in this suite"
 
 
 def _open_in_editor(now: Situation) -> str | None:
@@ -26,7 +28,7 @@ def _open_in_editor(now: Situation) -> str | None:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("edit", "Edit the case, or the suite's settings", ("e",), label="edit", why_not=_edit),
+    Action("edit", "Edit the case or the suite's settings; what a run is held at", ("e",), label="edit", why_not=_edit),
     Action("edit.view", "Form or TOML", ("o", "ctrl+t"), label="form/toml"),
     Action("edit.undo", "Undo", ("ctrl+z",), why_not=_undo, priority=True),
     Action("edit.redo", "Redo", ("ctrl+y",), why_not=_redo, priority=True),

@@ -14,11 +14,21 @@ def _item(now: Situation) -> str | None:
 
 
 def _save(now: Situation) -> str | None:
-    if now.shown == "a finished run":
+    if now.shown == "a finished run" or now.held is not None:
         return None
     if now.shown == "a recording":
         return "this run is a recording already"
-    return "this run is not over yet" if now.shown == "a run" else "this case has no run to save; r runs it"
+    if now.shown == "a run":
+        return "this run is not over yet; s holds it, and then it can be saved as far as it is"
+    return "this case has no run to save; r runs it"
+
+
+def _fork(now: Situation) -> str | None:
+    if now.shown == "nothing":
+        return "this case has not been run; r runs it"
+    if now.shown == "a run" and now.held is None:
+        return "this run is under way: s holds it at its next stop, and then it can be forked"
+    return None
 
 
 def _accept(now: Situation) -> str | None:
@@ -39,5 +49,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
     Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
     Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
-    Action("run.save", "Save the run shown as a recording", ("w",), label="save", why_not=_save),
+    Action("run.fork", "Fork the run before or after what the cursor is on", ("k",), "run", "fork", _fork),
+    Action(
+        "run.save",
+        "Save the run shown as a recording; while it is held, as far as it is",
+        ("w",),
+        label="save",
+        why_not=_save,
+    ),
 )

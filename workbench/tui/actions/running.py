@@ -5,7 +5,8 @@ from __future__ import annotations
 from workbench.tui.actions.action import Action, Situation
 
 
-def _run_case(now: Situation) -> str | None:
+def why_not_run(now: Situation) -> str | None:
+    """Why the case under the cursor cannot be run."""
     if now.broken:
         return "this suite has errors: correct them (e opens the editor), then F5 reloads"
     if now.row != "case":
@@ -38,11 +39,11 @@ def _run_failed(now: Situation) -> str | None:
 
 
 def _run_repeats(now: Situation) -> str | None:
-    return _run_case(now) if now.row == "case" else _run_suite(now)
+    return why_not_run(now) if now.row == "case" else _run_suite(now)
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("run.case", "Run the case", ("r",), label="run", why_not=_run_case),
+    Action("run.case", "Run the case", ("r",), label="run", why_not=why_not_run),
     Action("run.suite", "Run the whole suite, or folder", ("R",), label="run suite", why_not=_run_suite),
     Action("run.shown", "Run everything that the filter shows", ("E",), why_not=_run_shown),
     Action("run.failed", "Run again what failed, broke off or was stopped here", ("F",), why_not=_run_failed),

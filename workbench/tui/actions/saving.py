@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from workbench.tui.actions.action import Action, Situation
+from workbench.tui.state.held_kinds import HELD_KINDS
 
 
 def _save(now: Situation) -> str | None:
+    if now.typing in HELD_KINDS:
+        return None
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.gone:

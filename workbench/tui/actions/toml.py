@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.tui.actions.action import Action, Situation
+from workbench.tui.state.held_kinds import HELD_KINDS
 
 
 def _edit(now: Situation) -> str | None:
@@ -10,7 +11,7 @@ def _edit(now: Situation) -> str | None:
 
 
 def _outside(now: Situation) -> str | None:
-    if now.not_editable:
+    if now.not_editable and now.typing not in HELD_KINDS:
         return now.not_editable
     return None if now.editor else "set VISUAL or EDITOR to the editor of your choice"
 

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from workbench.tui.commands.accepting import AcceptingCommands
 from workbench.tui.commands.audit import AuditCommands
+from workbench.tui.commands.breaking import BreakingCommands
 from workbench.tui.commands.editing import EditingCommands
 from workbench.tui.commands.failures import FailuresCommands
+from workbench.tui.commands.forking import ForkingCommands
 from workbench.tui.commands.form import FormCommands
 from workbench.tui.commands.grades import GradesCommands
 from workbench.tui.commands.program import ProgramCommands
 from workbench.tui.commands.running import RunningCommands
 from workbench.tui.commands.saving import SavingCommands
+from workbench.tui.commands.stepping import SteppingCommands
 from workbench.tui.commands.structure import StructureCommands
 from workbench.tui.commands.toml import TomlCommands
 from workbench.tui.commands.tools import ToolsCommands
@@ -31,6 +34,9 @@ def methods_of(app: Workbench) -> dict[str, Method]:
     """What performs each action, by its id."""
     areas = (
         RunningCommands(app),
+        SteppingCommands(app),
+        BreakingCommands(app),
+        ForkingCommands(app),
         AcceptingCommands(app),
         TreeCommands(app),
         StructureCommands(app),

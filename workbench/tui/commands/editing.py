@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
+from workbench.tui.commands.stepping import edit_held
 from workbench.tui.editor import run_editor
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.moves import Went, redo, undo
@@ -25,7 +26,7 @@ class EditingCommands:
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "edit": lambda screen: screen.case_pane.edit(),
+            "edit": self._edit,
             "edit.view": self._other_view,
             "edit.undo": self._undo,
             "edit.redo": self._redo,
@@ -33,15 +34,27 @@ class EditingCommands:
             "reload": self._read_again,
         }
 
+    def _edit(self, screen: MainScreen) -> None:
+        if screen.pane == "run" and screen.run_shown is not None and screen.run_shown.held:
+            edit_held(screen)
+        else:
+            screen.case_pane.edit()
+
     def _other_view(self, screen: MainScreen) -> None:
         screen.case_pane.show_as("toml" if screen.case_pane.view == "form" else "form")
         screen.go_to("case")
 
     def _undo(self, screen: MainScreen) -> None:
-        self._go(screen, undo, "Undone")
+        if screen.run_pane.typing is not None and screen.run_pane.editor is not None:
+            screen.run_pane.editor.undo()
+        else:
+            self._go(screen, undo, "Undone")
 
     def _redo(self, screen: MainScreen) -> None:
-        self._go(screen, redo, "Done again")
+        if screen.run_pane.typing is not None and screen.run_pane.editor is not None:
+            screen.run_pane.editor.undo(again=True)
+        else:
+            self._go(screen, redo, "Done again")
 
     def _go(self, screen: MainScreen, go: Callable[[OpenSuite, Desk], list[Went] | str], what: str) -> None:
         """Undo or redo. What a field refuses is no change yet, and nothing is changed behind it: it is closed."""

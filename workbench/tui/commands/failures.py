@@ -58,7 +58,7 @@ class FailuresCommands:
         def go(run: RunRecord | None) -> None:
             self._folded[place], self._row = state.folded, state.selected.key if state.selected else None
             if run is not None:
-                _go_to_run(screen, run)
+                go_to_run(screen, run)
 
         self._app.push_screen(FailuresScreen(self._app, state, place), go)
 
@@ -84,7 +84,7 @@ def _elsewhere(screen: MainScreen, suites: Sequence[OpenSuite]) -> str:
     return f"{first} and {many(len(others) - 1, 'other suite')}" if len(others) > 1 else first
 
 
-def _go_to_run(screen: MainScreen, run: RunRecord) -> None:
+def go_to_run(screen: MainScreen, run: RunRecord) -> None:
     """Put the tree's cursor on the case of a run and show that run, or what has come in its place since."""
     suite = screen.desk.at(run.path)
     case = next((case for case in suite.cases if case.id == run.case_id), None) if suite is not None else None

@@ -37,7 +37,7 @@ class RunningCommands:
             "run.find_next": lambda screen: screen.run_pane.find(1),
             "run.previous": lambda screen: self._choose_run(screen, -1),
             "run.next": lambda screen: self._choose_run(screen, 1),
-            "run.save": lambda screen: self._app.save_run(),
+            "run.save": self._save,
             "models": self._models,
         }
 
@@ -86,6 +86,10 @@ class RunningCommands:
 
     def _stop(self, screen: MainScreen) -> None:
         self._app.runner.stop([run.run_id for run in screen.book.under_way(screen.selected_case)])
+
+    def _save(self, screen: MainScreen) -> None:
+        if (run := screen.run_shown) is not None:
+            self._app.run_saver.save_soon(run)
 
     def _find(self, screen: MainScreen) -> None:
         screen.go_to("run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.tui.commands.stepping import keep_typed
 from workbench.tui.glyphs import GLYPHS
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ class SavingCommands:
 
     def _save(self, screen: MainScreen) -> None:
         suite = screen.selected_suite
-        if suite is not None and suite.untaken_said is not None and not suite.dirty:
+        if screen.run_pane.typing is not None:
+            self._app.run_worker(keep_typed(self._app, screen), group="step")
+        elif suite is not None and suite.untaken_said is not None and not suite.dirty:
             screen.announce(f"Nothing to save: {suite.untaken_said}", "warned", GLYPHS.warned)
         elif suite is not None:
             self._app.saver.save_soon((suite,))

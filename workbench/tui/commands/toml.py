@@ -35,27 +35,36 @@ class TomlCommands:
         screen.case_pane.toml.search()
 
     def _edit_outside(self, screen: MainScreen) -> None:
+        held = screen.run_pane.editor
         part = part_of(screen.suites.selected)
+        if held is not None and screen.run_pane.typing is not None:
+            line = held.editor.typed.cursor[0] + 1
+            if (text := self._outside(screen, held.text, held.held.file_name, line)) is not None:
+                # An editor ends what it writes with a line end, which nobody typed.
+                held.take(text if held.text.endswith("\n") else text.removesuffix("\n"))
+        elif part is not None:
+            before = part.text
+            text = self._outside(screen, before, part.file_name, screen.case_pane.line_of(part))
+            if text is not None and text.rstrip("\n") == before.rstrip("\n"):
+                screen.announce(f"Nothing was changed in {part.name}")
+            elif text is not None:
+                self._take(screen, part, text)
+
+    def _outside(self, screen: MainScreen, before: str, name: str, line: int) -> str | None:
+        """What the user's editor made of a text; `None`, and said why, where that went wrong."""
         editor = self._app.surroundings.editor
-        if part is None or editor is None:
-            return
-        before = text = part.text
-        line = screen.case_pane.line_of(part)
-        failure: str | None = None
+        text, failure = before, None
         try:
             with self._app.suspend():
                 try:  # what is raised through `suspend` leaves the terminal handed over
-                    text = edit_outside(editor, before, part.file_name, line)
+                    text = edit_outside(editor or "", before, name, line)
                 except EditorError as error:
                     failure = str(error)
         except SuspendNotSupported:
             failure = "This terminal cannot be handed over to an editor"
         if failure is not None:
             screen.announce(failure, "error", GLYPHS.error)
-        elif text.rstrip("\n") == before.rstrip("\n"):
-            screen.announce(f"Nothing was changed in {part.name}")
-        else:
-            self._take(screen, part, text)
+        return text if failure is None else None
 
     def _take(self, screen: MainScreen, part: TomlPart, text: str) -> None:
         part.suite.end_group()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.tui import clipboard
 from workbench.tui.actions import PANES
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.state.run_lines import copied_text
+from workbench.tui.state.run_copy import copied_text
 from workbench.tui.widgets.run_list import RunList
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from textual.binding import Binding, BindingType
 
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.state.accept import Proposal, TakenArgument
+from workbench.tui.state.accept_calls import TakenArgument
+from workbench.tui.state.accept_proposal import Proposal
 from workbench.tui.state.json_lines import compact_json
 from workbench.tui.state.spans import Line, Span, cut, cut_line, padded
 from workbench.tui.theming import Ground
@@ -40,7 +41,7 @@ class AcceptScreen(Dialog[Proposal]):
 
     @property
     def heading(self) -> str:
-        if self._proposal.dropped is not None:
+        if self._proposal.only_drops:
             return "Accept that it was not called?"
         return "Accept the run as what is expected?" if self._proposal.whole else "Accept this call as expected?"
 
@@ -131,7 +132,8 @@ class AcceptLines(LineView):
             name, was = call.lost[at - len(call.arguments)]
             shown = f"    {GLYPHS.missing} {padded(one_line(name), widest)}  no longer expected: {one_line(was)}"
             return (Span(shown, "muted"),)
-        line: Line = (Span(f" {number + 1:>2} ", "muted"), Span(one_line(call.tool), "tool"))
+        head = f" {number + 1:>2} " if call.step is None else f" step {call.step} "
+        line: Line = (Span(head, "muted"), Span(one_line(call.tool), "tool"))
         if not call.arguments:
             return (*line, Span("  without arguments", "muted"))
         same_answer = sum(other.answer == call.answer for other in self.proposal.calls) > 1

@@ -7,21 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.reactive import reactive
-from textual.screen import Screen
 from textual.timer import Timer
-from textual.widget import Widget
 
-from workbench.tui.actions import BY_ID, PANES, bindings_for
+from workbench.tui.actions import BY_ID, bindings_for
 from workbench.tui.auditing import Auditor
 from workbench.tui.commands import Commands
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.main_bars import MainBars
+from workbench.tui.main_panes import PanesScreen
 from workbench.tui.painting import Bar
 from workbench.tui.situations import situation_of
 from workbench.tui.state.desk import Desk
@@ -31,7 +29,7 @@ from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import CaseKey, RunRecord
 from workbench.tui.state.runnable import runnable_below
 from workbench.tui.state.runs import RunBook
-from workbench.tui.state.selection import Pane, case_of, panes_shown, run_message
+from workbench.tui.state.selection import case_of, run_message
 from workbench.tui.state.source import tree_message
 from workbench.tui.state.spans import Role
 from workbench.tui.state.summaries import deciding_run
@@ -49,22 +47,11 @@ REST_S = 0.06
 """The other panes follow the tree's cursor once it has stood still for this long."""
 
 
-class MainScreen(Screen[None]):
-    """Three panes, as many of them as the width allows."""
+class MainScreen(PanesScreen):
+    """The suites, the case and the run."""
 
-    DEFAULT_CSS = """
-    MainScreen { layout: vertical; background: $background; }
-    #panes { height: 1fr; }
-    #panes > Vertical { width: 1fr; height: 100%; }
-    #panes > #suites-pane { width: 26%; min-width: 28; max-width: 46; }
-    #panes > #run-pane { width: 1.2fr; }
-    #panes > .beside { border-left: solid $border; }
-    #panes > #suites-pane.alone { width: 1fr; max-width: 100%; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("everywhere")
     AUTO_FOCUS = "#suites"
-    # Textual would draw the whole screen again each time the keyboard goes elsewhere.
-    focused: reactive[Widget | None] = reactive(None, repaint=False)
 
     class Free(Message):
         """Nothing else has the keyboard any more: no dialog, no filter."""
@@ -84,9 +71,6 @@ class MainScreen(Screen[None]):
         self.book = book
         self.models = models
         """The models to run on; empty: each suite's own."""
-        self.pane: Pane = "suites"
-        self.right: Pane = "case"
-        self.zoomed = False
         self.chosen_run = 0
         self.editor = editor
         """The user's editor, as a command."""
@@ -103,7 +87,6 @@ class MainScreen(Screen[None]):
         self._resting: Timer | None = None
         self._bars = MainBars(self)
         self.auditor = Auditor(self, known_tools.listings)
-        self._shown: tuple[Pane, ...] = PANES
 
     def compose(self) -> ComposeResult:
         yield Bar("status")
@@ -125,20 +108,7 @@ class MainScreen(Screen[None]):
         self.refresh_bars()
         self.post_message(self.Free())
 
-    def on_mount(self) -> None:
-        self.place_panes()
-
     # What is there
-
-    @property
-    def case_pane(self) -> CasePane:
-        """The pane of the case."""
-        return self.query_one("#case-pane", CasePane)
-
-    @property
-    def run_pane(self) -> RunPane:
-        """The pane of the run."""
-        return self.query_one("#run-pane", RunPane)
 
     def open(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
         """Show suites: at the start, and after they were read again. The suites are returned that were edited here and
@@ -252,8 +222,10 @@ class MainScreen(Screen[None]):
         self._stop_resting()
         self.auditor.look_soon()
         self.chosen_run = deciding_run(self.runs_shown)
-        self.case_pane.show(self.suites)
+        step = self.case_pane.show(self.suites)
         self.show_run()
+        if step is not None:
+            self.run_pane.run_list.go_to_step(step)
 
     def show_run(self) -> None:
         """Show the chosen run of the selected case, or what to do when there is none."""
@@ -280,6 +252,14 @@ class MainScreen(Screen[None]):
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
         return runs[self.chosen_run] if runs else None
 
+    @property
+    def call_meant(self) -> str | None:
+        """The id of the call that the run's cursor is on, else of the one that the run is held at."""
+        run, place = self.run_shown, self.run_pane.run_list.place
+        if place is not None and place.call_id is not None:
+            return place.call_id
+        return run.paused.call_id if run is not None and run.paused is not None else None
+
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         """Events were taken over: repaint what they changed."""
         self.query_one("#suites", SuiteTree).repaint()
@@ -287,62 +267,12 @@ class MainScreen(Screen[None]):
             self.show_run()
         else:
             self._bars.show_status()
-        if batches:
-            self._bars.tick_while_running()
+        self._bars.tick_while_running()
 
     def follow_grades(self) -> None:
         """Grades of many runs are others now: a filter that asks for them finds others."""
         if self.suites.follow_status(self.book):
             self.query_one("#suites", SuiteTree).follow_state()
-
-    # Panes
-
-    def go_to(self, pane: Pane) -> None:
-        """Focus a pane, bringing it to the screen where it is not."""
-        self.pane = pane
-        if pane != "suites":
-            self.right = pane
-        self.place_panes()
-        # At once: what is typed next, and a field that opens in the pane, come after it.
-        self.set_focus(self.case_pane.target if pane == "case" else self.query_one(f"#{pane}"))
-        self.refresh_bars()
-
-    def bring(self, pane: Pane) -> None:
-        """Show a pane without leaving the one in use, where there is room for both."""
-        if panes_shown(self.app.size.width, self.pane, pane, self.zoomed) == (self.pane,):
-            self.go_to(pane)
-        else:
-            self.right = pane
-            self.place_panes()
-            self.refresh_bars()
-
-    def place_panes(self) -> None:
-        """Give the panes their places."""
-        shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
-        if shown == self._shown:
-            return
-        self._shown = shown
-        for pane in (*shown, *(pane for pane in PANES if pane not in shown)):
-            widget = self.query_one(f"#{pane}-pane")
-            widget.display = pane in shown
-            widget.set_class(len(shown) == 1, "alone")
-            widget.set_class(pane != shown[0], "beside")
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.place_panes()
-        self.show_titles()
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        for pane in () if self.filter_box.typing else PANES:
-            if pane != self.pane and self.query_one(f"#{pane}-pane") in event.widget.ancestors:
-                self.pane = pane
-                if pane != "suites":
-                    self.right = pane
-                self.refresh_bars()
-
-    @on(PaneTitle.Chosen)
-    def _title_chosen(self, event: PaneTitle.Chosen) -> None:
-        self.go_to(event.pane)
 
     @on(PaneTitle.RightChosen)
     def _view_chosen(self, event: PaneTitle.RightChosen) -> None:
@@ -362,11 +292,6 @@ class MainScreen(Screen[None]):
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
         """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
         self._bars.announce(text, role, sign, gently=gently)
-
-    @property
-    def panes_in_sight(self) -> tuple[Pane, ...]:
-        """The panes that there is room for now."""
-        return self._shown
 
     # What can be done
 
@@ -403,14 +328,17 @@ class MainScreen(Screen[None]):
         self.chosen_run = event.index
         self.show_run()
 
+    @on(RunPane.Turned)
+    def _run_typing(self) -> None:
+        self.refresh_bars()
+
+    @on(RunPane.Kept)
+    def _run_typed(self) -> None:
+        self.action_do("save")
+
     @on(RunList.News)
     def _run_news(self) -> None:
         self.show_titles()
-
-    @property
-    def filter_box(self) -> FilterBox:
-        """Where the tree's filter is typed."""
-        return self.query_one(FilterBox)
 
     # Time
 

@@ -126,6 +126,12 @@ class ToolsScreen(ListScreen[None]):
         self._show_state(moved=False)
 
     @property
+    def tool_here(self) -> str | None:
+        """The tool under the cursor."""
+        row = self.state.selected
+        return row.tool.name if row is not None and row.tool is not None else None
+
+    @property
     def _list(self) -> ToolList:
         return self.query_one("#tools-list", ToolList)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.batches.plan import PlannedRun
+from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -15,7 +16,7 @@ _ASKED_BY_SUITE = ("servers", "tools", "mocks")
 _ASKED_BY_CASE = ("user", "messages", "offer", "mocks", "stop_on_failure")
 _EXPECTED = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
-    *("response_contains", "response", "steps"),
+    *("response_contains", "response"),
 )
 
 
@@ -56,7 +57,10 @@ def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     """Whether a run of a case, as it was planned, is graded by what the case expects now, under the same options."""
-    if run.case is not case and not all(_same(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED):
+    if run.case is not case and not (
+        all(_same(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED)
+        and _same(_steps_expected(run.case), _steps_expected(case))
+    ):
         return False
     own_same = run.case is case or (run.case.grading == case.grading and run.case.limits == case.limits)
     if own_same and run.suite.grading == suite.grading and run.suite.limits == suite.limits:
@@ -65,8 +69,22 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     return before.grading == now.grading and before.limits == now.limits
 
 
+def stops_alike(case: Case, result: RunResult) -> bool:
+    """Whether a chain that ends at its first failed step would have ended where this run of it did, as it is graded."""
+    if not case.stop_on_failure:
+        return True
+    failed = next((step.step for step in result.steps if step.status == "failed"), None)
+    if failed is None:
+        return result.trajectory.finish is None or result.trajectory.finish.reason != "step failed"
+    return all(step.status is None for step in result.steps[failed:])
+
+
 def _steps_asked(case: Case) -> list[object]:
     return [(step.user, step.system, step.mock_result) for step in case.steps]
+
+
+def _steps_expected(case: Case) -> list[object]:
+    return [(step.tool, step.args, step.forbidden_args) for step in case.steps]
 
 
 def _same(left: object, right: object) -> bool:

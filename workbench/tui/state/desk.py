@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workbench.suite.loading import SuiteFile
+from workbench.tui.state.asked import CaseNow, read_now
 from workbench.tui.state.open_suite import OpenSuite
+from workbench.tui.state.run_record import CaseKey
 
 
 class Desk:
@@ -18,6 +20,12 @@ class Desk:
     def at(self, path: Path) -> OpenSuite | None:
         """The suite at a path, if it is open."""
         return next((suite for suite in self.suites if suite.path == path), None)
+
+    def case_now(self, case: CaseKey) -> CaseNow | None:
+        """A case as it is edited now; `None` where it is not open, or has errors."""
+        suite = self.at(case[0])
+        outline = next((each for each in suite.cases if each.key == case[1]), None) if suite is not None else None
+        return read_now(suite, outline) if suite is not None and outline is not None else None
 
     @property
     def dirty(self) -> tuple[OpenSuite, ...]:

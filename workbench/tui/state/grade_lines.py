@@ -19,6 +19,7 @@ from workbench.tui.state.layout import NARROWEST
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.pairing_lines import pairing_blocks
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
+from workbench.tui.state.step_lines import step_lines
 from workbench.tui.state.words import duration, many, score
 
 ROWS = 3
@@ -78,7 +79,7 @@ def grade_page(state: GradesState, width: int) -> GradePage:
         if not block.right:
             bad.append(len(lines))
         lines += block.lines
-    lines += _issues(grade, explanation, width)
+    lines += _issues(state, grade, explanation, width)
     if state.more and explanation.more:
         lines += [EMPTY, _heading(f"How {explanation.system} scores")]
         for text in explanation.more:
@@ -103,14 +104,14 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
     if sides := disagreement_text(state.grades):
         lines.append(cut_line((Span(f" {GLYPHS.disagree} {sides}", "warned"),), width))
     if grade.score is None:
-        return lines
+        return [*lines, *step_lines(state, width)]
     lines += [EMPTY, *_paragraph(explanation.rule, width, "muted", " score = ")]
     if explanation.formula is not None:
         lines += _paragraph(in_numbers(explanation.formula), width, "number", "       = ")
     else:
         lines += _paragraph(f"Decided before that: {explanation.shortcut}.", width, "accent")
     lines += _paragraph(f"{explanation.verdict}.", width, "text")
-    return [*lines, *_facets(state, grade, width)]
+    return [*lines, *_facets(state, grade, width), *step_lines(state, width)]
 
 
 def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
@@ -139,7 +140,7 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
     return "; ".join(sides)
 
 
-def _issues(grade: Grade, explanation: Explanation, width: int) -> list[Line]:
+def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     lines: list[Line] = []
     found = [issue for issue in grade.issues if not issue.decides]
     for title, issues, sign, role in (
@@ -149,7 +150,9 @@ def _issues(grade: Grade, explanation: Explanation, width: int) -> list[Line]:
         if issues:
             lines += [EMPTY, _heading(title)]
         for issue in issues[:MOST_ISSUES]:
-            lines += signed(sign, issue_text(issue), role, width, 1)  # type: ignore[arg-type]
+            step = state.step_of(issue)
+            text = issue_text(issue) if step is None else f"step {step}: {issue_text(issue)}"
+            lines += signed(sign, text, role, width, 1)  # type: ignore[arg-type]
         if len(issues) > MOST_ISSUES:
             lines.append((Span(f"   {GLYPHS.running} {many(len(issues) - MOST_ISSUES, 'more issue')}", "comment"),))
     return lines

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from workbench.grading.explaining import SYSTEMS, Explanation, explain
-from workbench.grading.grade import Grade, RunResult, Status
+from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
+from workbench.grading.step_rounds import rounds_of_steps
 from workbench.reports.visible import one_line
 from workbench.suite.model import AnyOrder, Case
 from workbench.tui.glyphs import GLYPHS
 
 _ORDER = tuple(SYSTEMS)
+
+
+class SilentStep(NamedTuple):
+    """A step of a chain, counted from 1, of which a grade has no line since there was no call, and none expected."""
+
+    number: int
+    reached: bool
 
 
 class GradesState:
@@ -24,8 +34,18 @@ class GradesState:
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
         self.places = _places(case)
-        """Of each expected call, when it is to be made: "in order", "any order" (of its group), "whenever"."""
+        """Of each expected call, when it is to be made: "in order", "any order" (of its group), "whenever"; nothing of
+        a chain's, each of which has its step."""
         self.calls = result.trajectory.calls
+        self.reached = rounds_of_steps(case, result.trajectory)
+        """The round of each step of a chain; `None` for one that was never reached."""
+        self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.tool is not None]
+        self._step_of_call = {
+            found.first_call + at: number
+            for number, found in enumerate(self.reached, 1)
+            if found is not None
+            for at in range(len(found.round.calls))
+        }
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
         self.more = False
@@ -44,6 +64,14 @@ class GradesState:
         if grade.grader not in self._explained:
             self._explained[grade.grader] = explain(grade, self.result.grading)
         return self._explained[grade.grader]
+
+    def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
+        """The step of a chain, from 1, that a line or an issue is about; `None` where it is about none."""
+        if isinstance(about, SilentStep):
+            return about.number
+        if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
+            return self._step_of_expected[about.expected_call]
+        return self._step_of_call.get(about.call) if about.call is not None else None
 
     def decides(self, grade: Grade) -> bool:
         """Whether the grade decides the run's status."""
@@ -72,7 +100,7 @@ class GradesState:
 
 
 def _places(case: Case) -> tuple[str, ...]:
-    places = ["in order" for step in case.steps if step.tool is not None]
+    places: list[str] = []
     for item in case.ordered:
         places += ["any order"] * len(item.any_order) if isinstance(item, AnyOrder) else ["in order"]
     return (*places, *["whenever"] * len(case.unordered))

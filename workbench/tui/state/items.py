@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from workbench.grading.grade import ArgumentVerdict, Issue, RunResult
+from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
 from workbench.trajectory.events import (
     ExecutionProgress,
+    Forked,
     ResponseFinished,
     ResultReceived,
     RetryScheduled,
@@ -20,12 +21,14 @@ from workbench.tui.state.wrapped import GrowingText
 
 @dataclass(slots=True)
 class MessageItem:
-    """A message that stood before the first request; `number` counts the steps shown, `None` for the system prompt."""
+    """A message that stands before a request; `number` counts the messages and answers shown, `None` for a system
+    prompt. `by_hand`: a person said it while the run was held."""
 
     role: str
     text: GrowingText
     number: int | None = None
     calls: tuple[ToolCall, ...] = ()
+    by_hand: bool = False
 
 
 @dataclass(slots=True)
@@ -37,16 +40,44 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """Something about the run that is nobody's doing in the conversation: a notice, or where the run is or was held."""
+    """What is not as the suite would have it."""
 
     text: str
-    held: bool = False
+
+
+@dataclass(slots=True)
+class StepItem:
+    """Where a step of a chain begins; `of` is how many there are, where that is known. `unprompted`: the system prompt
+    is switched off from here on. `grade` is there once the run is graded."""
+
+    step: int
+    of: int | None = None
+    unprompted: bool = False
+    grade: StepGrade | None = None
+
+
+@dataclass(slots=True)
+class HoldItem:
+    """The place before the request of a round, at which the run is held as long as `why` says so."""
+
+    round: int
+    why: str | None
+
+
+@dataclass(slots=True)
+class ForkItem:
+    """Where a run that was forked from another one begins to be its own, and how it differs first from that, once it is
+    over and that is known."""
+
+    fork: Forked
+    difference: str = ""
 
 
 @dataclass(slots=True)
 class RoundItem:
     """A model request: under way until `response` or an end of the run arrives. `begun` says that something
-    of an answer has come. `retry` is set while it waits to be made again, which is done at `retry_at`."""
+    of an answer has come. `retry` is set while it waits to be made again, which is done at `retry_at`. `replayed`: it
+    was told again from another run."""
 
     number: int
     round: int
@@ -56,6 +87,16 @@ class RoundItem:
     retry: RetryScheduled | None = None
     retry_at: datetime | None = None
     over: bool = False
+    replayed: bool = False
+
+
+@dataclass(slots=True)
+class SetAsideItem:
+    """An answer that a person had asked for again: the items that showed it, from its round on."""
+
+    round: int
+    number: int
+    items: tuple[Item, ...]
 
 
 @dataclass(slots=True)
@@ -65,11 +106,13 @@ class TextItem:
     text: GrowingText
     reasoning: bool = False
     done: bool = False
+    replayed: bool = False
 
 
 @dataclass(slots=True)
 class CallItem:
-    """A tool call with, once graded, what was found about it. `index` is its place among the run's calls."""
+    """A tool call with, once graded, what was found about it. `index` is its place among the run's calls. `arguments`
+    are what the model wrote, and `edited` what a person put in their place; `held` is why the run is held before it."""
 
     call_id: str
     tool: str
@@ -81,17 +124,24 @@ class CallItem:
     server: str | None = None
     verdicts: tuple[ArgumentVerdict, ...] = ()
     issues: tuple[Issue, ...] = ()
+    edited: Mapping[str, JsonValue] | None = None
+    held: str | None = None
 
 
 @dataclass(slots=True)
 class ResultItem:
-    """What answered a call; until that has arrived, why it is held or how far its execution is, if it is either."""
+    """What answered a call of a `tool`, as the model reads it, and `unedited` what it was before a person changed that.
+    Until it has arrived, why the run `asks` whether the call may be made, or how far its execution is, if it is either;
+    `held_ms` is how long it asked. `held` is why the run is held after it."""
 
     result: ResultReceived | None = None
+    unedited: ResultReceived | None = None
+    asks: str | None = None
     held: str | None = None
     held_ms: float = 0.0
     executing: bool = False
     progress: ExecutionProgress | None = None
+    tool: str = ""
 
 
 @dataclass(slots=True)
@@ -115,4 +165,18 @@ class OutcomeItem:
     issues: tuple[Issue, ...] = ()
 
 
-Item = MessageItem | ToolsItem | NoticeItem | RoundItem | TextItem | CallItem | ResultItem | MissingItem | OutcomeItem
+Item = (
+    MessageItem
+    | ToolsItem
+    | NoticeItem
+    | StepItem
+    | HoldItem
+    | ForkItem
+    | RoundItem
+    | SetAsideItem
+    | TextItem
+    | CallItem
+    | ResultItem
+    | MissingItem
+    | OutcomeItem
+)

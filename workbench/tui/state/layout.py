@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from rich.cells import cell_len
 
-from workbench.grading.grade import Issue
-from workbench.reports.issues import issue_note
-from workbench.reports.values import progress_text, tokens_text
+from workbench.reports.values import tokens_text
 from workbench.reports.visible import one_line
-from workbench.trajectory.events import ResponseFinished, ResultReceived
+from workbench.trajectory.events import ResponseFinished
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.highlight import json_line
-from workbench.tui.state.argument_rows import (
-    ARGUMENT_INDENT,
-    LONGEST_NAME,
-    argument_rows,
-    shown_at_argument,
-    signed,
-)
+from workbench.tui.state.argument_rows import ARGUMENT_INDENT, LONGEST_NAME, signed
+from workbench.tui.state.call_layout import call_lines, result_lines
 from workbench.tui.state.items import (
     CallItem,
+    ForkItem,
+    HoldItem,
     Item,
     MessageItem,
     MissingItem,
@@ -32,44 +25,27 @@ from workbench.tui.state.items import (
     OutcomeItem,
     ResultItem,
     RoundItem,
+    SetAsideItem,
+    StepItem,
     TextItem,
     ToolsItem,
 )
-from workbench.tui.state.json_lines import JoinedLines, JsonLines, LazyLines, compact_json
+from workbench.tui.state.json_lines import JoinedLines, LazyLines, compact_json
+from workbench.tui.state.mark_layout import CALL_INDENT, fork_lines, hold_lines, notice_lines, step_lines
 from workbench.tui.state.outcome import outcome_lines
-from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, wrap
-from workbench.tui.state.words import duration, many
-from workbench.tui.state.wrapped import DISPLAY_LIMIT, GrowingText
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cut, cut_line, padded, wrap
+from workbench.tui.state.text_rows import text_rows
+from workbench.tui.state.words import duration
+from workbench.tui.state.wrapped import DISPLAY_LIMIT
 
 NUMBER_WIDTH = 3
 LABEL_WIDTH = 7
 BODY = NUMBER_WIDTH + LABEL_WIDTH
-CALL_INDENT = 3
 NARROWEST = 24
 """Cells below which lines are laid out as if there were more, and cut by the screen."""
 
-COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3, "result": 3}
+COLLAPSED_ROWS: Mapping[str, int] = {"system": 1, "user": 8, "assistant": 3, "tool": 2, "reasoning": 3}
 """Rows that are shown of a long text before it is expanded."""
-
-
-LARGEST = 8_000_000
-"""Characters of a result that are shown when it is expanded."""
-
-
-class TextLines(LazyLines):
-    """The rows of a text as lines, made when they are asked for: text that streams in may be long."""
-
-    def __init__(self, rows: list[str], indent: int, role: Role) -> None:
-        self._rows = rows
-        self._indent = Span(" " * indent)
-        self._role = role
-        self._count = next((at for at in range(len(rows), 0, -1) if rows[at - 1].strip()), 0)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def line(self, index: int) -> Line:
-        return self._indent, Span(self._rows[index], self._role)
 
 
 def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
@@ -79,9 +55,11 @@ def lines_of(item: Item, width: int, expanded: bool = False) -> Sequence[Line]:
         case TextItem():
             return _text(item, width, expanded)
         case CallItem():
-            return _call(item, width, expanded)
+            return call_lines(item, width, expanded)
         case ResultItem():
-            return _result(item, width, expanded)
+            return result_lines(item, width, expanded)
+        case SetAsideItem():
+            return _set_aside(item, width, expanded)
         case _:
             return [cut_line(line, width) for line in _short(item, width, expanded)]
 
@@ -92,9 +70,15 @@ def rough_height(item: Item, width: int) -> int:
         case TextItem():
             return 0 if item.text.blank else 1 + len(item.text.text) // max(width, NARROWEST)
         case CallItem():
-            return 1 + max(len(item.arguments or ()), 1) + len(item.issues)
+            held = item.held is not None
+            return 1 + held + max(len(item.arguments or ()), len(item.edited or ()), 1) + len(item.issues)
         case ResultItem():
-            return 1 if item.result is not None or item.held is not None or item.executing else 0
+            some = item.result is not None or item.executing or item.asks is not None or item.held is not None
+            return 1 if some else 0
+        case HoldItem():
+            return 1 if item.why is not None else 0
+        case StepItem():
+            return 2
         case RoundItem() | OutcomeItem():
             return 1 + len(item.errors if isinstance(item, RoundItem) else item.issues)
         case _:
@@ -108,7 +92,13 @@ def _short(item: Item, width: int, expanded: bool) -> list[Line]:
         case ToolsItem():
             return _tools(item, width, expanded)
         case NoticeItem():
-            return _notice(item, width)
+            return notice_lines(item, width)
+        case StepItem():
+            return step_lines(item, width, expanded)
+        case HoldItem():
+            return hold_lines(item, width)
+        case ForkItem():
+            return fork_lines(item, width)
         case RoundItem():
             return _round(item, width)
         case MissingItem():
@@ -128,12 +118,14 @@ def _message(item: MessageItem, width: int, expanded: bool) -> list[Line]:
     role: Role = "muted" if item.role in ("system", "tool") else "text"
     label = "result" if item.role == "tool" else "model" if item.role == "assistant" else item.role
     limit = None if expanded else COLLAPSED_ROWS.get(item.role, 3)
-    rows = [] if item.text.blank else [line[1:] for line in _rows(item.text, width, limit, role, BODY)]
+    rows = [] if item.text.blank else [line[1:] for line in text_rows(item.text, width, limit, role, BODY)]
     for call in item.calls:
         shown = f"{GLYPHS.call} {one_line(call.tool)} {compact_json(dict(call.arguments), DISPLAY_LIMIT)}"
         texts = wrap(shown, width - BODY) if expanded else [cut(shown, width - BODY)]
         rows += [(Span(text, "muted"),) for text in texts]
     head = _head(item.number, label, "muted" if item.role == "system" else "strong")
+    if item.by_hand:
+        rows = [(Span(f"{GLYPHS.by_hand} added by hand", "accent"),), *rows]
     first, *others = rows or [EMPTY]
     return [(*head, *first), *((Span(" " * BODY), *row) for row in others)]
 
@@ -151,15 +143,11 @@ def _tools(item: ToolsItem, width: int, expanded: bool) -> list[Line]:
     return lines
 
 
-def _notice(item: NoticeItem, width: int) -> list[Line]:
-    if item.held:
-        return signed(GLYPHS.held, one_line(item.text), "running", width, CALL_INDENT)
-    return signed(GLYPHS.warned, one_line(item.text), "warned", width, CALL_INDENT)
-
-
 def _round(item: RoundItem, width: int) -> list[Line]:
     response = item.response
-    if response is not None:
+    if item.replayed:
+        said = Span("replayed", "muted")
+    elif response is not None:
         said = Span(cut(_timing(response, width - BODY), width - BODY), "muted")
     elif item.over:
         said = Span("no answer", "muted")
@@ -202,72 +190,48 @@ def _timing(response: ResponseFinished, room: int) -> str:
 def _text(item: TextItem, width: int, expanded: bool) -> Sequence[Line]:
     if item.text.blank:
         return []
-    role: Role = "muted" if item.reasoning else "text"
+    role: Role = "muted" if item.reasoning or item.replayed else "text"
     limit = COLLAPSED_ROWS["reasoning"] if item.reasoning and item.done and not expanded else None
-    return _rows(item.text, width, limit, role, CALL_INDENT)
+    return text_rows(item.text, width, limit, role, CALL_INDENT)
 
 
-def _call(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
-    head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
-    if item.server is not None:
-        head = (*head, Span(f"  on {one_line(item.server)}", "muted"))
-    parts: list[Sequence[Line]] = [[cut_line(head, width)]]
-    room = width - ARGUMENT_INDENT
-    if item.arguments is None:
-        written = one_line("".join(item.fragments)[-4 * width :])
-        if written:
-            tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
-            parts.append([(Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted"))])
-    elif item.problem is not None:
-        parts.append(signed(GLYPHS.failed, one_line(item.problem), "failed", width, ARGUMENT_INDENT))
-        limit = None if expanded else 2
-        parts.append(_rows(GrowingText(item.raw or ""), width, limit, "muted", ARGUMENT_INDENT))
-    else:
-        parts += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded)
-    for issue in item.issues:
-        if not shown_at_argument(issue, item.verdicts, item.arguments or {}):
-            parts.append(_issue(issue, width, ARGUMENT_INDENT))
-    return JoinedLines(parts)
+class _Muted(LazyLines):
+    """Lines that do not count any more, without the first of them."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines) - 1
+
+    def line(self, index: int) -> Line:
+        return tuple(Span(text, "muted") for text, _ in self._lines[index + 1])
 
 
-def _result(item: ResultItem, width: int, expanded: bool) -> Sequence[Line]:
-    result = item.result
-    if result is None:
-        return _unanswered(item, width)
-    role: Role = "failed" if result.is_error else "muted"
-    source = f"{result.source} {GLYPHS.dot} {duration(result.latency_ms)}"
-    if item.held_ms:
-        source += f" {GLYPHS.dot} held {duration(item.held_ms)}"
-    head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.result} ", "accent"), Span(source, "muted"))
-    if result.is_error:
-        head = (*head, Span("  error", "failed"))
-    compact = one_line(result.content[: 4 * width])
-    if not expanded and cells(head) + 2 + cell_len(compact) <= width:
-        painted = (Span(compact, role),) if result.is_error else json_line(compact)
-        return [(*head, Span("  "), *painted)]
-    return JoinedLines([[cut_line(head, width)], _body(result, role, width, expanded)])
+def _set_aside(item: SetAsideItem, width: int, expanded: bool) -> Sequence[Line]:
+    """One line that says what it said; expanded, all of it."""
+    head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} set aside", "accent"))
+    if not expanded:
+        return [cut_line((*head, Span(f": {_answer_in_short(item.items, width)}", "muted")), width)]
+    shown = JoinedLines([lines_of(each, width, expanded=True) for each in item.items])
+    timed = (*head, Span("  "), *shown[0][2:])  # instead of its number, a second time
+    return JoinedLines([[cut_line(timed, width)], _Muted(shown)])
 
 
-def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
-    """What a result says, below its head."""
-    parsed = _parsed(result.content, LARGEST if expanded else DISPLAY_LIMIT)
-    if parsed is not None and expanded:
-        return JsonLines(parsed, width, ARGUMENT_INDENT)
-    if expanded:
-        return _rows(GrowingText(result.content, LARGEST), width, None, role, ARGUMENT_INDENT)
-    rows = _rows(GrowingText(result.content), width, COLLAPSED_ROWS["result"], role, ARGUMENT_INDENT)
-    if parsed is None:
-        return rows
-    return [(indent, *(json_line(text.text) if text.role == role else (text,))) for indent, text in rows]
+def _answer_in_short(items: Sequence[Item], limit: int) -> str:
+    calls = [
+        f"{one_line(item.tool)}({_in_short(item.arguments or {}, limit)})"
+        for item in items
+        if isinstance(item, CallItem)
+    ]
+    if calls:
+        return f"called {', '.join(calls)}"
+    texts = [item.text.text[:limit] for item in items if isinstance(item, TextItem) and not item.reasoning]
+    return f"said {one_line(' '.join(texts))}" if texts else "no answer"
 
 
-def _unanswered(item: ResultItem, width: int) -> list[Line]:
-    if item.held is not None:
-        return signed(GLYPHS.held, one_line(f"asks: {item.held}"), "running", width, CALL_INDENT)
-    if item.executing:
-        said = progress_text(item.progress) if item.progress is not None else "executing"
-        return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {said}", width - CALL_INDENT), "running"))]
-    return []
+def _in_short(arguments: Mapping[str, JsonValue], limit: int) -> str:
+    return ", ".join(f"{one_line(name)}={compact_json(value, limit)}" for name, value in arguments.items())
 
 
 def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:
@@ -288,40 +252,3 @@ def _missing(item: MissingItem, width: int, expanded: bool) -> list[Line]:
                 lines.append((Span(label, "key"), Span(row, "muted")))
                 label = " " * cell_len(label)
     return lines
-
-
-def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
-    text = issue_note(issue)
-    if issue.decides:
-        return signed(GLYPHS.failed, text, "failed", width, indent)
-    return signed(GLYPHS.warned, text, "warned", width, indent)
-
-
-def _rows(text: GrowingText, width: int, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
-    """Wrapped rows of a text, at most `limit` of them, behind a span of blanks; the last one says what is not shown."""
-    rows = text.rows(width - indent)
-    lead = Span(" " * indent)
-    if limit == 1 and len(rows) > 1:
-        return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
-    lines = TextLines(rows, indent, role)
-    # A note instead of a single line would hide that for nothing.
-    if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
-        note = f"{GLYPHS.running} {many(len(lines) - limit, 'more line')}, Enter shows them"
-        if text.hidden:
-            note = f"{GLYPHS.running} {text.hidden + DISPLAY_LIMIT:,} characters in all, Enter shows more"
-        return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]
-    if not text.hidden:
-        return lines
-    note = f"{GLYPHS.running} {text.hidden:,} more characters; y copies all of them"
-    return JoinedLines([lines, [(lead, Span(cut(note, width - indent), "comment"))]])
-
-
-def _parsed(content: str, longest: int) -> JsonValue:
-    """The JSON object or list that a result is, or `None`."""
-    if content[:1] not in ("{", "[") or len(content) > longest:
-        return None
-    try:
-        value: JsonValue = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return value

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from workbench.grading.grade import CallPairing, Issue
-from workbench.suite.model import ExpectedCall
+from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.places import Place
 from workbench.tui.state.items import MissingItem
 
 PlacedCall = tuple[Place, ExpectedCall]
-"""An expected call and its place in the case, as `Case.placed_expected_calls` gives them."""
+"""An expected call and its place in the case."""
+
+
+def expected_of(case: Case) -> tuple[PlacedCall, ...]:
+    """The expected calls of a case in the order of `Case.expected_calls()`; of a chain, each with its step from 0."""
+    steps = [(("steps", at), call) for at, step in enumerate(case.steps) if (call := step.expected_call) is not None]
+    return (*steps, *case.placed_expected_calls())
 
 
 def missing_calls(
@@ -19,11 +25,12 @@ def missing_calls(
     expected: Sequence[PlacedCall],
     calls: Sequence[int],
     outcome: int,
+    steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
     """The missing calls of a run, each with the index of the item before which it is shown, in order.
 
     `calls` are the indices of the run's calls among its items, each followed by its result; `outcome` is that of the
-    run's end.
+    run's end, and `steps` say before which item each step of a chain is over.
     """
     by_expected = {pairing.expected_call: pairing for pairing in pairings if pairing.expected_call is not None}
     lost = {issue.expected_call for issue in issues if issue.kind == "missing call" and issue.call is None}
@@ -41,7 +48,11 @@ def missing_calls(
         tool = named or next((issue.tool for issue in own if issue.tool), "a call")
         pairing = by_expected.get(index)
         item = MissingItem(tool, index, pairing.arguments if pairing else (), own)
-        placed.append((_expected_before(index, met, expected, end), item))
+        place: Place = expected[index][0] if index < len(expected) else ()
+        if place[:1] == ("steps",):
+            placed.append((steps.get(int(place[1]) + 1, outcome), item))
+        else:
+            placed.append((_expected_before(index, met, expected, end), item))
     placed.sort(key=lambda pair: pair[0])
     return placed
 

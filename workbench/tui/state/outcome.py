@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.grading.grade import RunResult, Status, disagree
+from workbench.reports.by_hand import changes_by_hand
 from workbench.reports.issues import issue_text
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import tokens_text
@@ -24,6 +25,7 @@ STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
 """Sign and meaning of each status."""
 
 ENDINGS: dict[FinishReason, str] = {
+    "step failed": "the chain ends here: it stops at the first step that fails",
     "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
     "refused": "the model refused to answer",
     "truncated": "the answer was cut off at the model's length limit",
@@ -51,6 +53,13 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         lines += _paragraph(ENDINGS["stopped"], "muted", width)
     elif item.finish is not None and item.finish.reason in ENDINGS:
         lines += _paragraph(ENDINGS[item.finish.reason], "muted", width)
+    if never := [step.step for step in result.steps if step.status is None]:
+        steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
+        lines += _paragraph(f"{steps} never reached", "muted", width, GLYPHS.skipped)
+    if changes := changes_by_hand(result.trajectory):
+        said = f"a person changed {many(changes, 'thing')}"
+        said = f"graded by what the model wrote itself; {said}" if grade is not None else said
+        lines += _paragraph(said, "accent", width, GLYPHS.by_hand)
     for issue in item.issues:
         role: Role = "failed" if issue.decides else "warned"
         sign = GLYPHS.failed if issue.decides else GLYPHS.warned
@@ -83,6 +92,8 @@ def _facts(result: RunResult) -> str:
         return ""
     parts = [many(len(trajectory.rounds), "round"), many(len(trajectory.calls), "call")]
     parts.append(f"model {duration(trajectory.model_latency_ms)}")
+    if trajectory.held_ms:
+        parts.append(f"held {duration(trajectory.held_ms)}")
     if trajectory.usage is not None:
         parts.append(tokens_text(trajectory.usage))
     return f" {GLYPHS.dot} ".join(parts)

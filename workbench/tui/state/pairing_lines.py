@@ -6,6 +6,7 @@ single line.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
@@ -21,9 +22,10 @@ from workbench.grading.thresholds import ROUNDING_SLACK
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import json_line
-from workbench.tui.state.grades import GradesState
+from workbench.tui.state.grades import GradesState, SilentStep
 from workbench.tui.state.json_lines import compact_json
 from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut, cut_line, padded, spread, wrap
+from workbench.tui.state.step_lines import silent_lines, silent_steps, step_label
 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on what was expected and what was done stand side by side."""
@@ -64,15 +66,25 @@ class Block(NamedTuple):
     right: bool = True
 
 
+_Told = tuple[CallPairing | SilentStep, Account | None]
+"""What has lines of its own, and what it is worth."""
+
+
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     """All lines of the pairing of the grade under the cursor, with a heading."""
     grade, accounts = state.selected, state.explanation.accounts
-    if not grade.pairings:
+    told: list[_Told] = [*zip(grade.pairings, accounts, strict=True), *((step, None) for step in silent_steps(state))]
+    if not told:
         return []
+    if state.case.steps:
+        told.sort(key=lambda line: state.step_of(line[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
-    for pairing, account in list(zip(grade.pairings, accounts, strict=True))[:MOST_PAIRINGS]:
+    for pairing, account in told[:MOST_PAIRINGS]:
+        if isinstance(pairing, SilentStep):
+            blocks.append(Block(silent_lines(state, pairing, width), pairing.reached))
+            continue
         right = _is_right(pairing, account)
         if pairing.prohibition is not None:
             lines = _prohibition(state, pairing, width)
@@ -84,8 +96,8 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         else:
             lines = _expected(state, pairing, columns, width)
         blocks.append(Block([*lines, *_worth(pairing, account, width)], right))
-    if len(grade.pairings) > MOST_PAIRINGS:
-        left = len(grade.pairings) - MOST_PAIRINGS
+    if len(told) > MOST_PAIRINGS:
+        left = len(told) - MOST_PAIRINGS
         blocks.append(Block([(Span(f" {GLYPHS.running} {left:,} more calls and expectations", "comment"),)]))
     return blocks
 
@@ -171,8 +183,10 @@ def _folded(
 
 
 def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
-    """An expected call behind its number and, where the grader goes by that, when it is to be made."""
+    """An expected call behind its step or number and, where the grader goes by that, when it is to be made."""
     assert pairing.expected_call is not None
+    if step := step_label(state.step_of(pairing)):
+        return (Span(step, "muted"), *what)
     number = Span(f" {pairing.expected_call + 1:>2} ", "muted")
     if state.selected.grader != "trajectory":
         return (number, *what)
@@ -301,7 +315,8 @@ def _amount(earned: float, weight: float) -> str:
 def _extra(state: GradesState, pairing: CallPairing, columns: _Columns, width: int) -> list[Line]:
     """A call that no expectation stands behind."""
     assert pairing.call is not None
-    lead = INDENT + columns.name + 2 + columns.expected + 2 if columns.expected else 1
+    step = step_label(state.step_of(pairing))
+    lead = INDENT + columns.name + 2 + columns.expected + 2 if columns.expected else cell_len(step) or 1
     record = state.calls[pairing.call]
     number = f"{GLYPHS.call} call {pairing.call + 1} "
     blanks = " " * cell_len(number)
@@ -310,7 +325,14 @@ def _extra(state: GradesState, pairing: CallPairing, columns: _Columns, width: i
         whole = f"{one_line(record.tool)} {compact_json(dict(record.arguments), _UNFOLDED)}"
         texts = wrap(whole, max(width - lead - cell_len(number), 10))
     return [
-        cut_line((Span(" " * lead), Span(number if row == 0 else blanks, "muted"), Span(text, "tool")), width)
+        cut_line(
+            (
+                Span(padded(step if row == 0 else "", lead), "muted"),
+                Span(number if row == 0 else blanks, "muted"),
+                Span(text, "tool"),
+            ),
+            width,
+        )
         for row, text in enumerate(texts)
     ]
 

@@ -7,37 +7,21 @@ what.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
-from workbench.reports.issues import issue_text
 from workbench.tui.state.heights import Heights
-from workbench.tui.state.items import (
-    CallItem,
-    Item,
-    MessageItem,
-    MissingItem,
-    NoticeItem,
-    OutcomeItem,
-    ResultItem,
-    RoundItem,
-    TextItem,
-    ToolsItem,
-)
-from workbench.tui.state.json_lines import TOO_DEEP
+from workbench.tui.state.items import CallItem, HoldItem, Item, ResultItem, StepItem
 from workbench.tui.state.layout import lines_of, rough_height
 from workbench.tui.state.run_search import Found, found_in, marked, pattern_for, times_in
 from workbench.tui.state.run_view import RunView
-from workbench.tui.state.spans import EMPTY, Line, Role, plain
+from workbench.tui.state.spans import EMPTY, Line, Role
 
 KEPT_LAYOUTS = 512
 """Items whose lines are kept."""
-
-_UNBROKEN = 200
-"""Cells in which what is short is on one line."""
 
 
 class Place(NamedTuple):
@@ -94,6 +78,30 @@ class RunLines:
     def start_of(self, item: int) -> int:
         """The first line of an item."""
         return self._heights.start_of(item)
+
+    @property
+    def held(self) -> int | None:
+        """The line that says where the run is held; `None` where it is not, or asks whether a call may be executed."""
+        if self.view.held is None or self.view.held >= len(self._items):
+            return None
+        match self._items[self.view.held]:
+            case HoldItem() | CallItem():
+                return self.start_of(self.view.held)
+            case ResultItem(held=str()):
+                self._know(self.view.held)
+                marked = takewhile(
+                    lambda line: line[:1] and line[0].role == "badge", reversed(self._lines(self.view.held))
+                )
+                return self.start_of(self.view.held + 1) - len(list(marked))
+            case _:
+                return None
+
+    def step_start(self, step: int) -> int | None:
+        """The line with the heading of a step of a chain, counted from 1; `None` where it has not begun."""
+        for index, item in enumerate(self._items):
+            if isinstance(item, StepItem) and item.step == step:
+                return self.start_of(index) + 1
+        return None
 
     def heights_from(self, first: int) -> int:
         """How many items from `first` on have lines to show."""
@@ -253,7 +261,7 @@ class RunLines:
     def _forget_from(self, first: int) -> None:
         del self._items[first:], self._known[first:], self._times[first:]
         self._heights.cut(first)
-        self._expanded &= {id(item) for item in self._items}
+        self._expanded &= {id(item) for item in self.view.items}
         self._layouts = {item: lines for item, lines in self._layouts.items() if item < first}
         self._found = {item: found for item, found in self._found.items() if item < first}
         if self._current is not None and self._current[0] >= first:
@@ -296,43 +304,3 @@ class RunLines:
                 del self._layouts[first]
                 self._found.pop(first, None)
         return lines
-
-
-def copied_text(item: Item) -> tuple[str, str]:
-    """What copying an item yields, unshortened, and what to call it."""
-    match item:
-        case MessageItem() | TextItem():
-            return item.text.text, "the text"
-        case ToolsItem():
-            return "\n".join(tool.name for tool in item.tools), "the tools' names"
-        case NoticeItem():
-            return item.text, "the notice"
-        case RoundItem():
-            shown = "\n".join(plain(line).strip() for line in lines_of(item, _UNBROKEN))
-            return ("\n".join(item.errors), "the errors") if item.errors else (shown, "the answer's time and tokens")
-        case CallItem():
-            return _call_text(item), "the call"
-        case ResultItem():
-            return (item.result.content if item.result else ""), "the result"
-        case MissingItem():
-            wanted = "\n".join(f"{verdict.argument} = {verdict.expected}" for verdict in item.verdicts)
-            return f"{item.tool}\n{wanted}".strip(), "the expected call"
-        case OutcomeItem():
-            return _outcome_text(item), "the outcome"
-
-
-def _call_text(item: CallItem) -> str:
-    try:
-        arguments = item.raw if item.raw is not None or item.arguments is None else json.dumps(dict(item.arguments))
-    except RecursionError:
-        arguments = TOO_DEEP
-    return f"{item.tool} {arguments if arguments is not None else ''.join(item.fragments)}"
-
-
-def _outcome_text(item: OutcomeItem) -> str:
-    result = item.result
-    if result is None:
-        return ""
-    issues = [issue_text(issue) for issue in (result.grade.issues if result.grade is not None else ())]
-    head = f"{result.case_name} [{result.model}]: {result.status}"
-    return "\n".join([head, *([result.error] if result.error else []), *issues])

@@ -15,8 +15,11 @@ from itertools import accumulate
 from workbench.reports.issues import issue_note, issue_text
 from workbench.reports.visible import visible
 from workbench.trajectory.messages import JsonValue
+from workbench.tui.state.call_layout import LARGEST
 from workbench.tui.state.items import (
     CallItem,
+    ForkItem,
+    HoldItem,
     Item,
     MessageItem,
     MissingItem,
@@ -24,11 +27,12 @@ from workbench.tui.state.items import (
     OutcomeItem,
     ResultItem,
     RoundItem,
+    SetAsideItem,
+    StepItem,
     TextItem,
     ToolsItem,
 )
 from workbench.tui.state.json_lines import compact_json, texts_of
-from workbench.tui.state.layout import LARGEST
 from workbench.tui.state.spans import Line, Role, Span
 
 _BROKEN_ROW = r"(?:\n *)?"
@@ -104,6 +108,14 @@ def _said(item: Item) -> str:
             return "\n".join(f"{tool.name}\n{tool.description}" for tool in item.tools)
         case NoticeItem():
             return item.text
+        case StepItem():
+            return f"step {item.step}\n{item.grade.why if item.grade is not None else ''}"
+        case HoldItem():
+            return item.why or ""
+        case ForkItem():
+            return item.fork.run_id
+        case SetAsideItem():
+            return "\n".join(_said(shown) for shown in item.items)
         case RoundItem():
             return "\n".join(item.errors)
         case CallItem():
@@ -127,13 +139,19 @@ def _said_by_call(item: CallItem) -> list[str]:
         wanted = f" expected {verdict.expected}" if verdict is not None and verdict.holds is False else ""
         said.append(f"{name} {_json(value)}{wanted}")
     said += [f"{verdict.argument} expected {verdict.expected}" for verdict in judged.values() if not verdict.given]
+    edited = item.edited.items() if item.edited is not None else ()
+    said += [f"{name} {_json(value)}" for name, value in edited if item.arguments.get(name) is not value]
     return said + [issue_note(issue) for issue in item.issues if issue.argument is None]
 
 
 def _said_by_result(item: ResultItem) -> str:
     if item.result is None:
-        return item.held or ""
-    content = item.result.content[:LARGEST]
+        return "\n".join(filter(None, (item.asks, item.held)))
+    texts = [item.result.content, *([item.unedited.content] if item.unedited is not None else [])]
+    return "\n".join([*(_content(text[:LARGEST]) for text in texts), item.held or ""])
+
+
+def _content(content: str) -> str:
     if content[:1] in ("{", "["):
         try:
             return _json(json.loads(content))  # with blanks and escapes as they are shown

@@ -6,45 +6,52 @@ never a reason to fail.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from workbench.grading.grade import Issue, RunResult
+from workbench.grading.grade import RunResult
 from workbench.trajectory.events import (
+    AskedAgain,
     CallArgumentsDelta,
+    CallEdited,
     CallFinished,
     CallStarted,
     Event,
     ExecutionProgress,
     ExecutionStarted,
+    Forked,
+    MessageAdded,
     Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
+    ResultEdited,
     ResultReceived,
     Resumed,
     RetryScheduled,
     RunFinished,
     RunStarted,
+    StepStarted,
     TextDelta,
 )
 from workbench.trajectory.messages import Message
 from workbench.tui.state.items import (
-    CallItem,
+    ForkItem,
     Item,
     MessageItem,
-    MissingItem,
     NoticeItem,
-    OutcomeItem,
     ResultItem,
     RoundItem,
+    StepItem,
     TextItem,
     ToolsItem,
 )
-from workbench.tui.state.missing import PlacedCall, missing_calls
-from workbench.tui.state.words import duration
+from workbench.tui.state.missing import PlacedCall
+from workbench.tui.state.run_grade import put_grade
+from workbench.tui.state.run_holds import add_message, edit_result, go_on, hold, set_aside
+from workbench.tui.state.run_items import RunItems
+from workbench.tui.state.run_place import RunPlace, place_at
 from workbench.tui.state.wrapped import GrowingText
 
 
@@ -52,37 +59,54 @@ class RunView:
     """The items of one run, in the order in which they are shown."""
 
     def __init__(self) -> None:
-        self.items: list[Item] = []
         self.graded = False
         self.began: datetime | None = None
         """When the run began, where that is known: waits then say when they end."""
-        self._changed: set[int] = set()
-        self._rebuilt = False
-        self._cut: int | None = None
-        self._round: int | None = None
-        self._calls: dict[str, int] = {}
-        self._order: list[int] = []
-        self._steps = 0
-        self._outcome: int | None = None
-        self._pause: int | None = None
-        """The item that shows where the run is held."""
+        self.steps = 0
+        """How many steps the run's case has, where that is known."""
+        self._run = RunItems()
+        self._numbered = 0
+        self._system: str | None = None
+        """The system prompt in force."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """What there is to show; read them only."""
+        return self._run.items
+
+    @property
+    def held(self) -> int | None:
+        """The item that shows where the run is held, or asks whether a call may be executed; `None` when it goes on."""
+        return self._run.held
+
+    def place(self, index: int) -> RunPlace | None:
+        """What the item at an index stands for; `None` for the end of the run."""
+        return place_at(self._run, index)
+
+    def is_answered(self, call_id: str) -> bool:
+        """Whether a call has a result."""
+        at = self._run.index_of(call_id)
+        answer = self.items[at + 1] if at is not None else None
+        return isinstance(answer, ResultItem) and answer.result is not None
 
     def add(self, event: Event) -> None:
         """Take one more event of the run."""
+        run = self._run
         match event.what:
             case RunStarted() as start:
                 self._begin(start)
+            case StepStarted() as step:
+                self._begin_step(step)
             case RequestStarted(round=number):
                 if self._is_under_way(number):
                     self._begin_again()
                 else:
-                    self._steps += 1
-                    self._round = self._append(RoundItem(self._steps, number))
+                    run.append_round(RoundItem(self._next_number(), number))
             case RequestFailed(error=error):
-                if (asked := self._asked()) is not None:
+                if (asked := run.request()) is not None:
                     asked.errors.append(error)
             case RetryScheduled() as retry:
-                if (asked := self._asked()) is not None:
+                if (asked := run.request()) is not None:
                     asked.retry = retry
                     end_ms = event.time_ms + retry.wait_ms
                     asked.retry_at = self.began + timedelta(milliseconds=end_ms) if self.began else None
@@ -91,237 +115,160 @@ class RunView:
             case ReasoningDelta(text=text):
                 self._say(text, reasoning=True)
             case CallStarted(call_id=call_id, tool=tool):
-                if call_id not in self._calls:
-                    self._answers()
-                    self._finish_text()
-                    self._calls[call_id] = self._append(CallItem(call_id, tool, len(self._order)))
-                    self._order.append(self._calls[call_id])
-                    self._append(ResultItem())
+                self._answers()
+                self._run.finish_text()
+                run.append_call(call_id, tool)
             case CallArgumentsDelta(call_id=call_id, fragment=fragment):
-                if (call := self._call(call_id)) is not None:
+                if (call := run.call(call_id)) is not None:
                     call.fragments.append(fragment)
             case CallFinished(call_id=call_id) as finished:
-                if (call := self._call(call_id)) is not None:
+                if (call := run.call(call_id)) is not None:
                     call.arguments, call.raw, call.problem = finished.arguments, finished.raw, finished.problem
             case ResponseFinished() as response:
-                self._finish_text()
-                if (asked := self._asked()) is not None:
+                self._run.finish_text()
+                if (asked := run.request()) is not None:
                     asked.response, asked.over = response, True
-            case Paused(why=why, call_id=call_id):
-                self._hold(why, call_id)
-            case Resumed(held_ms=held_ms):
-                self._go_on(held_ms)
             case ExecutionStarted(call_id=call_id, server=server):
-                if (call := self._call(call_id)) is not None and (answer := self._result(call_id)) is not None:
+                if (call := run.call(call_id)) is not None and (answer := run.result(call_id)) is not None:
                     call.server, answer.executing = server, True
             case ExecutionProgress(call_id=call_id) as progress:
-                if (answer := self._result(call_id)) is not None:
+                if (answer := run.result(call_id)) is not None:
                     answer.progress = progress
             case ResultReceived(call_id=call_id) as result:
-                self._answer(call_id, result)
+                if (answer := run.result(call_id)) is not None:
+                    answer.result = result
+            case Forked() as fork:
+                self._end_replay(fork)
             case RunFinished() as finish:
                 self._end(finish)
+            case by_hand:
+                self._take_by_hand(by_hand)
+
+    def _take_by_hand(self, what: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | AskedAgain) -> None:
+        """Take what a person does to the run, and when it waits for that."""
+        run = self._run
+        match what:
+            case Paused():
+                hold(run, what)
+            case Resumed(held_ms=held_ms):
+                go_on(run, held_ms)
+            case CallEdited(call_id=call_id, arguments=arguments):
+                if (call := run.call(call_id)) is not None:
+                    call.edited = arguments
+            case ResultEdited():
+                edit_result(run, what)
+            case MessageAdded(text=text):
+                add_message(run, MessageItem("user", GrowingText(text), self._next_number(), by_hand=True))
+            case AskedAgain():
+                set_aside(run, what)
 
     def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
-        """Put the grade where it belongs: verdicts and issues to their calls, missing calls where they were expected.
-        `expected` are the case's expected calls with their places. It takes the place of any grade before it; `former`
-        is then what the run came to when it ran."""
-        if self._outcome is None:
-            self._outcome = self._append(OutcomeItem())
-        if (asked := self._asked()) is not None:
-            asked.over = True
-        before = self._take_missing()
-        grade = result.grade
-        issues = grade.issues if grade is not None else ()
-        pairings = grade.pairings if grade is not None else ()
-        outcome = self.items[self._outcome]
-        assert isinstance(outcome, OutcomeItem)
-        touched: set[int] = {id(outcome)}
-        issues_of: defaultdict[int | None, tuple[Issue, ...]] = defaultdict(tuple)
-        for issue in issues:
-            issues_of[issue.call] += (issue,)
-        verdicts_of = {pairing.call: pairing.arguments for pairing in reversed(pairings)}
-        for place, index in enumerate(self._order):
-            call = self.items[index]
-            assert isinstance(call, CallItem)
-            found, verdicts = issues_of[place], verdicts_of.get(place, ())
-            if (found, verdicts) != (call.issues, call.verdicts):
-                call.issues, call.verdicts = found, verdicts
-                touched.add(id(call))
-        outcome.result, outcome.former = result, former
-        placed = missing_calls(pairings, issues, expected, self._order, self._outcome)
-        if placed == before:
-            placed = before  # the very same items: one may be unfolded, or under the cursor
-        else:
-            self._rebuilt = True
-        shown = {issue.expected_call for _, item in placed for issue in item.issues}
-        outcome.issues = tuple(
-            issue
-            for issue in issues
-            if (issue.call is None or issue.call >= len(self._order))
-            and (issue.expected_call is None or issue.expected_call not in shown)
-        )
-        for index, item in reversed(placed):
-            self._insert(index, item)
-        self._changed.update(index for index, item in enumerate(self.items) if id(item) in touched)
-        self._rebuilt = self._rebuilt or not self.graded
+        """Put the grade where it belongs, in the place of any before it. `expected` are the case's expected calls with
+        their places; `former` is what the run came to when it ran, where it was graded anew since."""
+        put_grade(self._run, result, expected, former, first=not self.graded)
         self.graded = True
-
-    def _take_missing(self) -> list[tuple[int, MissingItem]]:
-        """Take the missing calls out; each with the index of the item before which it stood, without the others."""
-        taken: list[tuple[int, MissingItem]] = []
-        for index in range(len(self.items) - 1, -1, -1):
-            item = self.items[index]
-            if isinstance(item, MissingItem):
-                del self.items[index]
-                taken.append((index, item))
-                self._move_from(index, -1)
-        return [(index - number, item) for number, (index, item) in enumerate(reversed(taken))]
 
     def take_changes(self) -> tuple[bool, list[int]]:
         """Whether items were put in between, and the indices of those that changed since this was last asked."""
-        rebuilt, changed = self._rebuilt, sorted(self._changed)
-        self._rebuilt = False
-        self._changed.clear()
-        return rebuilt, changed
+        return self._run.take_changes()
 
     def take_cut(self) -> int | None:
         """How many of the first items are still those that they were when this was last asked; `None` for all of them.
         The others were void, and there may be new ones in their places."""
-        cut, self._cut = self._cut, None
-        return cut
+        return self._run.take_cut()
+
+    # Before a request
 
     def _begin(self, start: RunStarted) -> None:
         for notice in start.notices:
-            self._append(NoticeItem(notice))
+            self._run.append(NoticeItem(notice))
         if start.system:
-            self._append(MessageItem("system", GrowingText(start.system)))
+            self._run.append(MessageItem("system", GrowingText(start.system)))
+        self._system = start.system or None
         if start.tools:
-            self._append(ToolsItem(start.tools))
+            self._run.append(ToolsItem(start.tools))
         for message in start.messages:
-            self._steps += 1
-            self._append(_message_item(message, self._steps))
+            self._run.append(_message_item(message, self._next_number()))
+
+    def _begin_step(self, step: StepStarted) -> None:
+        run, system = self._run, step.system or None
+        last = run.items[-1] if run.items else None
+        opens = step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user"
+        opening = run.cut(len(run.items) - 1) if opens else []  # the conversation begins with it, but it is this step's
+        run.append_step(StepItem(step.step, self.steps or None, system is None and self._system is not None))
+        if system is not None and system != self._system:
+            run.append(MessageItem("system", GrowingText(system)))
+        self._system = system
+        for message in opening:
+            run.append(message)
+        if step.user is not None:
+            run.append(MessageItem("user", GrowingText(step.user), self._next_number()))
+
+    def _end_replay(self, fork: Forked) -> None:
+        for index, item in enumerate(self._run.items):
+            if isinstance(item, RoundItem | TextItem):
+                item.replayed = True
+                self._run.changed(index)
+        calls = [index for index in self._run.order if self._run.round is not None and index > self._run.round]
+        if fork.answered is not None and fork.answered < len(calls):
+            self._run.insert(calls[fork.answered], ForkItem(fork))  # what answers this one and the others happens
+            self._run.rebuild()
+        else:
+            self._run.append(ForkItem(fork))
+
+    def differs(self, sentence: str) -> None:
+        """Say how a fork differs first from its origin."""
+        for index, item in enumerate(self._run.items):
+            if isinstance(item, ForkItem) and item.difference != sentence:
+                item.difference = sentence
+                self._run.changed(index)
 
     def _begin_again(self) -> None:
         """A retry: what the failed attempt said is void, why it failed stays."""
-        asked = self._asked()
-        if asked is None or self._round is None or self._outcome is not None:
+        asked = self._run.request()
+        if asked is None or self._run.round is None or self._run.outcome is not None:
             return
         asked.retry, asked.begun = None, False
-        kept = self._round + 1
-        if kept < len(self.items):
-            del self.items[kept:]
-            self._cut = kept if self._cut is None else min(self._cut, kept)
-            self._changed = {index for index in self._changed if index < kept}
-            self._calls = {call: index for call, index in self._calls.items() if index < kept}
-            self._order = [index for index in self._order if index < kept]
-            self._pause = None
+        self._run.cut(self._run.round + 1)
 
-    def _hold(self, why: str, call_id: str | None) -> None:
-        if call_id is None:
-            self._pause = self._append(NoticeItem(f"held: {why}", held=True))
-        elif (answer := self._result(call_id)) is not None:
-            answer.held = why
-            self._pause = self._calls[call_id] + 1
-
-    def _go_on(self, held_ms: float | None) -> None:
-        if self._pause is None:
-            return
-        item = self.items[self._pause]
-        self._changed.add(self._pause)
-        self._pause = None
-        if isinstance(item, ResultItem):
-            item.held, item.held_ms = None, item.held_ms + (held_ms or 0.0)
-        elif isinstance(item, NoticeItem):
-            item.text, item.held = item.text + (f" (for {duration(held_ms)})" if held_ms is not None else ""), False
+    # An answer, and the end
 
     def _answers(self) -> None:
         """The model says the first thing of its answer."""
-        if self._round is not None:
-            item = self.items[self._round]
+        if self._run.round is not None:
+            item = self._run.items[self._run.round]
             assert isinstance(item, RoundItem)
             if not item.begun:
                 item.begun = True
-                self._changed.add(self._round)
+                self._run.changed(self._run.round)
 
     def _say(self, text: str, *, reasoning: bool) -> None:
         self._answers()
-        last = self.items[-1] if self.items else None
+        last = self._run.items[-1] if self._run.items else None
         if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
             last.text.append(text)
-            self._changed.add(len(self.items) - 1)
+            self._run.changed(len(self._run.items) - 1)
         else:
-            self._finish_text()
-            self._append(TextItem(GrowingText(text), reasoning))
-
-    def _finish_text(self) -> None:
-        last = self.items[-1] if self.items else None
-        if isinstance(last, TextItem) and not last.done:
-            last.done = True
-            self._changed.add(len(self.items) - 1)
-
-    def _answer(self, call_id: str, result: ResultReceived) -> None:
-        if (item := self._result(call_id)) is not None:
-            item.result = result
-            self._changed.add(self._calls[call_id])
+            self._run.finish_text()
+            self._run.append(TextItem(GrowingText(text), reasoning))
 
     def _end(self, finish: RunFinished) -> None:
-        self._finish_text()
-        if (asked := self._asked()) is not None:
+        self._run.finish_text()
+        if (asked := self._run.request()) is not None:
             asked.over, asked.retry = True, None
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()  # the outcome says it
-        self._go_on(None)
-        if self._outcome is None:
-            self._outcome = self._append(OutcomeItem(finish))
+        go_on(self._run)
+        if self._run.outcome is None:
+            self._run.end().finish = finish
 
     def _is_under_way(self, number: int) -> bool:
-        asked = self._asked()
+        asked = self._run.request()
         return asked is not None and asked.round == number and asked.response is None
 
-    def _asked(self) -> RoundItem | None:
-        if self._round is None:
-            return None
-        item = self.items[self._round]
-        assert isinstance(item, RoundItem)
-        self._changed.add(self._round)
-        return item
-
-    def _call(self, call_id: str) -> CallItem | None:
-        index = self._calls.get(call_id)
-        if index is None:
-            return None
-        item = self.items[index]
-        assert isinstance(item, CallItem)
-        self._changed.add(index)
-        return item
-
-    def _result(self, call_id: str) -> ResultItem | None:
-        index = self._calls.get(call_id)
-        if index is None:
-            return None
-        item = self.items[index + 1]
-        assert isinstance(item, ResultItem)
-        self._changed.add(index + 1)
-        return item
-
-    def _append(self, item: Item) -> int:
-        self.items.append(item)
-        self._changed.add(len(self.items) - 1)
-        return len(self.items) - 1
-
-    def _insert(self, index: int, item: Item) -> None:
-        self.items.insert(index, item)
-        self._move_from(index, 1)
-
-    def _move_from(self, index: int, by: int) -> None:
-        """What stood at an index, or below, is elsewhere now."""
-        self._calls = {call: at + by if at >= index else at for call, at in self._calls.items()}
-        self._order = [at + by if at >= index else at for at in self._order]
-        if self._round is not None and self._round >= index:
-            self._round += by
-        if self._outcome is not None and self._outcome >= index:
-            self._outcome += by
+    def _next_number(self) -> int:
+        self._numbered += 1
+        return self._numbered
 
 
 def _message_item(message: Message, number: int) -> MessageItem:

@@ -10,10 +10,20 @@ from pathlib import Path
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult, Status
-from workbench.trajectory.events import Event, Paused, Resumed
+from workbench.trajectory.events import Event
+from workbench.tui.state.branches import root_of, with_branches
 from workbench.tui.state.run_record import RUN_AGAIN, CaseKey, Question, RunKind, RunRecord
 from workbench.tui.state.spend import Spend, total
-from workbench.tui.state.summaries import NEVER_RUN, CaseSummary, Counts, counting, summarised
+from workbench.tui.state.summaries import (
+    NEVER_RUN,
+    CaseSummary,
+    Counts,
+    StepSummary,
+    counting,
+    step_under_way,
+    summarised,
+    summarised_steps,
+)
 from workbench.tui.state.tally import Tally
 
 
@@ -48,6 +58,7 @@ class RunBook:
         self._last_batch: str | None = None
         self._going: dict[CaseKey, list[RunRecord]] = {}
         self._summaries: dict[CaseKey, CaseSummary] = {}
+        self._steps: dict[CaseKey, tuple[StepSummary, ...]] = {}
         self._totals: tuple[Spend, frozenset[Status]] | None = None
         """What the latest runs used, and how any of them ended; `None` when that is to be added up again."""
         self._counted: Tally[CaseKey] = Tally()
@@ -55,6 +66,8 @@ class RunBook:
         self._revisions: dict[Path, int] = {}
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
         self._questions: list[Question] = []
+        self._origins: dict[str, RunRecord] = {}
+        """From which runs those are forked that are about to begin."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
         """Take one event; the case whose picture it changes, if it is about one."""
@@ -66,12 +79,12 @@ class RunBook:
                 if record is not None:
                     if not record.events:
                         record.started_at = self._now().isoformat(timespec="milliseconds")
+                    before = record.paused
                     record.add(happened)
-                    held = isinstance(happened.what, Paused) or (record.held and not isinstance(happened.what, Resumed))
-                    if record.stage == "waiting" or held != record.held:
-                        record.stage, record.held = "running", held
+                    if record.stage == "waiting" or record.paused is not before:
+                        record.stage = "running"
                         self._touch(record)
-                    if not held:
+                    if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.path, record.case_id
             case ExecutionAsked(question=question):
@@ -92,7 +105,7 @@ class RunBook:
     def recall(self, planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> None:
         """Take over a recorded run. It stays beside those that are made of the case, which count in its stead."""
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
-        kind = (planned.model, planned.repeat, True)
+        kind = RunKind(planned.model, planned.repeat, True)
         if kind not in latest:
             record = RunRecord(planned, recorded=True, started_at=started_at)
             for event in events:
@@ -101,6 +114,10 @@ class RunBook:
             latest[kind] = record
             self._totals = None
             self._touch(record)
+
+    def branch(self, run_id: str, origin: RunRecord) -> None:
+        """Say from which run another one is forked that will begin now."""
+        self._origins[run_id] = origin
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """The runs of a case that are over."""
@@ -112,7 +129,7 @@ class RunBook:
         case = (run.path, run.case_id)
         before, status = self.summary(case), run.result.status if run.result is not None else None
         run.grade_anew(planned, result)
-        self._summaries.pop(case, None)
+        self._forget(case)
         if result.status != status:
             self._totals = None
             self._uncounted.add(case)
@@ -129,11 +146,13 @@ class RunBook:
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """The latest runs of a case, in the order of models and repeats, recorded ones last."""
-        return list(self._latest.get(case, {}).values())
+        """The latest runs of a case, in the order of models and repeats, recorded ones last. What was forked from one
+        follows it."""
+        return with_branches(list(self._latest.get(case, {}).values()))
 
     def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
-        """Of the latest runs of a case, those that speak for it: recorded ones only where there are no others."""
+        """Of the latest runs of a case, those that speak for it: recorded ones only where there are no others, and no
+        forks."""
         return counting(self._latest.get(case, {}))
 
     def summary(self, case: CaseKey) -> CaseSummary:
@@ -141,8 +160,20 @@ class RunBook:
         if case not in self._latest:
             return NEVER_RUN
         if case not in self._summaries:
-            self._summaries[case] = summarised(counting(self._latest[case]))
+            forks = [run for run in self.under_way(case) if run.is_fork]
+            self._summaries[case] = summarised(counting(self._latest[case]), forks)
         return self._summaries[case]
+
+    def step(self, case: CaseKey, number: int) -> StepSummary | None:
+        """What the tree shows of a step of a chain, counted from 1; `None` where nothing is known of it."""
+        if case not in self._latest:
+            return None
+        if going := self._going.get(case):
+            return step_under_way(going, number)
+        if case not in self._steps:
+            self._steps[case] = summarised_steps(counting(self._latest[case]))
+        steps = self._steps[case]
+        return steps[number - 1] if number <= len(steps) else None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> tuple[int, int]:
         """Of some cases of a suite: how many passed or warned, and how many came to an end, a verdict or an error.
@@ -163,11 +194,17 @@ class RunBook:
     def counts(self) -> Counts:
         """The latest runs of all cases."""
         for case in self._uncounted:
-            runs = counting(self._latest[case])
+            runs = [*counting(self._latest[case]), *(run for run in self.under_way(case) if run.is_fork)]
             names = (run.result.status if run.result is not None else run.stage for run in runs)
             self._counted.put(case, tuple(name for name in names if name != "done"))
         self._uncounted.clear()
-        return Counts(**self._counted.totals, held=sum(run.held for run in self._runs.values()))
+        asking = sum(run.asks for run in self._runs.values())
+        return Counts(**self._counted.totals, asking=asking, held=len(self.held_runs))
+
+    @property
+    def held_runs(self) -> list[RunRecord]:
+        """The runs that are held until a person lets them go on, in the order in which they were started."""
+        return [run for run in self._runs.values() if run.held]
 
     @property
     def any_failed(self) -> bool:
@@ -186,7 +223,8 @@ class RunBook:
     def _added_up(self) -> tuple[Spend, frozenset[Status]]:
         if self._totals is None:
             latest = [run for runs in self._latest.values() for run in runs.values()]
-            endings = frozenset(run.result.status for run in latest if run.result is not None)
+            over = (run.result for run in latest if not run.is_fork)
+            endings = frozenset(result.status for result in over if result is not None)
             self._totals = total(run.spent for run in latest), endings
         return self._totals
 
@@ -213,14 +251,15 @@ class RunBook:
         self._totals = None
         fresh: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         for planned in event.runs:
-            record = RunRecord(planned, event.batch)
+            record = RunRecord(planned, event.batch, origin=self._origins.pop(planned.run_id, None))
             self._runs[planned.run_id] = record
             case_key = (record.path, record.case_id)
             self._going.setdefault(case_key, []).append(record)
-            fresh.setdefault(case_key, {})[record.model, record.repeat, False] = record
+            of_case = self._latest if record.is_fork else fresh
+            of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)
         for case, runs in fresh.items():
-            runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if run.recorded}
+            runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if root_of(run).recorded}
             self._latest[case] = runs
 
     def _finish(self, record: RunRecord, result: RunResult) -> None:
@@ -236,9 +275,13 @@ class RunBook:
     def _touch(self, record: RunRecord) -> None:
         """What is known of the record's case is to be found out anew."""
         case = (record.path, record.case_id)
-        self._summaries.pop(case, None)
+        self._forget(case)
         self._uncounted.add(case)
         self._revisions[record.path] = self._revisions.get(record.path, 0) + 1
+
+    def _forget(self, case: CaseKey) -> None:
+        self._summaries.pop(case, None)
+        self._steps.pop(case, None)
 
     def _withdraw(self, run_id: str) -> None:
         if self._questions:

@@ -9,6 +9,8 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from workbench.reports.visible import one_line
+from workbench.suite.places import Place
+from workbench.suite.positions import scan
 from workbench.suite.problems import Problem
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import toml_lines
@@ -43,6 +45,17 @@ def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
     if not document.in_blocks:
         return file_excerpt(suite)
     return _excerpt(suite, document.first_line(index), document.block(index), index)
+
+
+def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
+    """The line of a case's excerpt, from 0, at which a step, counted from 1, begins; `None` where that cannot be said
+    at the moment."""
+    document = suite.document
+    if document.parts is None or index in document.loose:
+        return None
+    in_blocks = document.in_blocks
+    place: Place = ("cases", 0 if in_blocks else index, "steps", number - 1)
+    return scan(document.block(index) if in_blocks else document.text).line(place) - 1
 
 
 def file_excerpt(suite: OpenSuite) -> Excerpt:

@@ -23,7 +23,7 @@ def spend_of(model: str, result: RunResult) -> Spend:
 
     usage = result.trajectory.usage
     tokens = usage.input_tokens + usage.output_tokens if usage is not None else 0
-    unknown = result.cost_usd is None and bool(result.trajectory.rounds) and not is_built_in(model)
+    unknown = result.cost_usd is None and bool(result.trajectory.asked) and not is_built_in(model)
     return Spend(tokens, result.cost_usd or 0.0, unknown)
 
 

@@ -61,7 +61,8 @@ def _parts(cases: int, counts: Counts, spend: Spend, progress: Progress) -> list
         (counts.skipped, "", "skipped", "muted"),
         (counts.stopped, "", "stopped", "muted"),
         (counts.running + counts.waiting, GLYPHS.running, " running", "running"),
-        (counts.held, GLYPHS.asks, " asks" if counts.held == 1 else " ask", "warned"),
+        (counts.held, GLYPHS.held, " held", "warned"),
+        (counts.asking, GLYPHS.asks, " asks" if counts.asking == 1 else " ask", "warned"),
     )
     spans = tuple(Span(f"{count} {sign}{word}  ", role) for count, sign, word, role in shown if count)
     if not spans:

@@ -1,15 +1,24 @@
-"""What the latest runs of a case come to together, which of them speak for it, and how many runs ended how."""
+"""What the latest runs of a case, and of a step of a chain, come to together, which of them speak for it, and how many
+runs ended how."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
 
-from workbench.grading.grade import Status, disagree
+from workbench.grading.grade import Status, StepGrade, disagree
 from workbench.grading.repeats import case_result, case_results
 from workbench.tui.state.run_record import RunKind, RunRecord, Stage
 
 _WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
+
+_WORST_STEP_FIRST: tuple[Status | None, ...] = ("error", "failed", None, *_WORST_FIRST[2:])
+"""`None`: never reached."""
+
+StepStage = Literal["waiting", "running", "made", "over"]
+"""How far a step of a chain is: `made` while the run goes on behind it, `over` when nothing of the case runs."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +31,27 @@ class CaseSummary:
     status: Status | None = None
     score: float | None = None
     stage: Stage | None = None
+    asks: bool = False
+    """Whether a run asks if a call may be executed."""
     held: bool = False
+    """Whether a run is held until a person lets it go on."""
     disagree: bool = False
     """Whether one of those runs would fail under one grader, and not under another."""
 
 
 NEVER_RUN = CaseSummary()
+
+
+@dataclass(frozen=True)
+class StepSummary:
+    """A step of a chain at a glance: the worst status and the lowest score among its case's models, each of which
+    counts with the repeat to look at first. Once it is `over`, a step without a status was never reached."""
+
+    stage: StepStage
+    status: Status | None = None
+    score: float | None = None
+    asks: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,32 +66,39 @@ class Counts:
     stopped: int = 0
     running: int = 0
     waiting: int = 0
+    asking: int = 0
     held: int = 0
-    """Of those that run, those that wait for a person."""
+    """Of those that run, those that ask something, and those that are held until a person lets them go on."""
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
     """Which of a case's runs to look at first: of the first model the last repeat that ended as the case did by its
     rule; the last repeat while there is none."""
-    of_model = [index for index, run in enumerate(runs) if _is_like(run, runs[0])]
-    ended = [(index, result) for index in of_model if (result := runs[index].result) is not None]
-    status = case_result([result for _, result in ended]).status if len(ended) == len(of_model) > 0 else None
-    return max((index for index, result in ended if result.status == status), default=max(of_model, default=0))
+    return next(_deciding_runs(runs), 0)
 
 
-def _is_like(run: RunRecord, other: RunRecord) -> bool:
-    return (run.model, run.recorded) == (other.model, other.recorded)
+def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
+    """The same of every model."""
+    of_models: dict[tuple[str, bool, str | None], list[int]] = {}
+    for index, run in enumerate(runs):
+        of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
+    for of_model in of_models.values():
+        ended = [(index, result) for index in of_model if (result := runs[index].result) is not None]
+        status = case_result([result for _, result in ended]).status if len(ended) == len(of_model) else None
+        yield max((index for index, result in ended if result.status == status), default=of_model[-1])
 
 
 def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
-    """The runs that speak for a case: recorded ones only where there are no others."""
-    made = [run for run in runs.values() if not run.recorded]
-    return made or list(runs.values())
+    """The runs that speak for a case: recorded ones only where there are no others, and never a fork, which is an
+    experiment."""
+    own = [run for run in runs.values() if not run.is_fork]
+    return [run for run in own if not run.recorded] or own
 
 
-def summarised(runs: Sequence[RunRecord]) -> CaseSummary:
-    """What these runs of one case come to together."""
-    stages = {run.stage for run in runs}
+def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
+    """What these runs of one case come to together. Of `forks` it only counts how far they are."""
+    going = (*runs, *forks)
+    stages = {run.stage for run in going}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
     results = [run.result for run in runs if run.result is not None]
     models = case_results(results)
@@ -75,4 +106,28 @@ def summarised(runs: Sequence[RunRecord]) -> CaseSummary:
     worst = next((status for status in _WORST_FIRST if status in statuses), None)
     scores = [model.score for model in models if model.score is not None]
     at_odds = any(disagree(result.grades) for result in results)
-    return CaseSummary(worst, min(scores, default=None), stage, any(run.held for run in runs), at_odds)
+    asks, held = any(run.asks for run in going), any(run.held for run in going)
+    return CaseSummary(worst, min(scores, default=None), stage, asks, held, at_odds)
+
+
+def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
+    """How far a step, counted from 1, is in the runs of a case that wait or run."""
+    here = [run for run in runs if run.step == number]
+    if here:
+        return StepSummary("running", asks=any(run.asks for run in here), held=any(run.held for run in here))
+    return StepSummary("waiting" if any(run.step < number for run in runs) else "made")
+
+
+def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
+    """What the steps of these runs of one chain, all over, come to; none where no run was graded."""
+    results = [runs[index].result for index in _deciding_runs(runs)]
+    of_models = [result.steps for result in results if result is not None and result.steps]
+    return tuple(map(_worst_step, zip_longest(*of_models)))
+
+
+def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
+    """A step as the models made it; one that was not reached is worse than one that warns."""
+    known = [grade for grade in grades if grade is not None]
+    statuses = [grade.status for grade in known]
+    worst = min(statuses, key=_WORST_STEP_FIRST.index, default=None)
+    return StepSummary("over", worst, min((grade.score for grade in known if grade.score is not None), default=None))

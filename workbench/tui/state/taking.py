@@ -1,4 +1,7 @@
-"""What a tool answered by hand, put into a case: as a mock that answers the same call again, or as an expected call."""
+"""A call and its answer, by hand or of a run, put into a case: as a mock that answers it again, or as what is expected.
+
+In a chain either may go into one of its steps, which are counted from 1.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,26 @@ import json
 from collections.abc import Mapping
 
 from workbench.suite.checks import OPTION_NAMES, check_names_in
+from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
-from workbench.tui.state.form.tables import items_at, with_item, with_value
+from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.state.form.tables import items_at, value_at, with_item, with_value
 
 
-def case_with_mock(case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer) -> Table:
+def case_with_mock(
+    case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer, step: int | None = None
+) -> Table:
     """A case with a mock more, before those of the same tool that would answer in its place; one for the very same
-    arguments is replaced."""
+    arguments is replaced. With `step`, for the first call of a step's answer, it is the step's own; but a step cannot
+    say that a tool failed, so that goes among the case's. Raises ValueError for a step that there is not."""
+    if step is not None:
+        place, before = _step(case, step)
+        if not answer.is_error:
+            return with_value(case, place, before | {"mock_result": _result(answer.content)})
+        case = with_value(case, place, {key: value for key, value in before.items() if key != "mock_result"})
     mock: Table = {"tool": tool}
     if arguments:
         mock["when"] = {name: _expected(value) for name, value in arguments.items()}
@@ -25,21 +38,42 @@ def case_with_mock(case: Table, tool: str, arguments: Mapping[str, JsonValue], a
         mock["result"] = _result(answer.content)
     mocks = items_at(case, ("mocks",))
     same = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
-    for at in same:
-        if isinstance(other := mocks[at], dict) and other.get("when") == mock.get("when"):
-            return with_value(case, ("mocks", at), mock)
+    for index in same:
+        if isinstance(other := mocks[index], dict) and other.get("when") == mock.get("when"):
+            return with_value(case, ("mocks", index), mock)
     return with_item(case, ("mocks", same[0] if same else len(mocks)), mock)
 
 
-def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue]) -> Table:
-    """A case that expects the call too, last of those in order. Raises ValueError for a case that cannot: a chain, or
-    one that expects no calls."""
+def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
+    """A case that expects the call too, last of those in order; with `step`, one whose step expects it, in place
+    of what it did. Raises ValueError for a case that cannot: a chain without a step, or one that expects no calls."""
+    call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
+    if step is not None:
+        place, before = _step(case, step)
+        forbidden = [name for name in items_at(before, ("forbidden_args",)) if name not in arguments]
+        kept = {key: value for key, value in before.items() if key != "forbidden_args"}
+        return with_value(case, place, kept | call | ({"forbidden_args": forbidden} if forbidden else {}))
     if "steps" in case:
         raise ValueError("the case is a chain, whose steps expect one call each: put the call into a step")
     if case.get("expect_no_calls"):
         raise ValueError("the case expects that nothing is called: take that out first")
-    call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
     return with_item(case, ("ordered", len(items_at(case, ("ordered",)))), call)
+
+
+def step_of(trajectory: Trajectory, call: int) -> int | None:
+    """The step, from 1, whose first call has that index in the trajectory: the call that is judged, and that the step's
+    mock answers. `None` for other calls."""
+    wanted = trajectory.calls[call]
+    asked = trajectory.rounds[wanted.round - 1]
+    return asked.step.step if asked.step is not None and asked.calls[0] is wanted else None
+
+
+def _step(case: Table, step: int) -> tuple[Place, Table]:
+    place: Place = ("steps", step - 1)
+    before = value_at(case, place)
+    if not isinstance(before, dict):
+        raise ValueError(f"the case has no step {step}: it has changed since the run")
+    return place, before
 
 
 def _is_of(mock: object, tool: str) -> bool:

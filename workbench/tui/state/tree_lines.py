@@ -8,7 +8,7 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.runs import RunBook
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
-from workbench.tui.state.summaries import CaseSummary
+from workbench.tui.state.summaries import CaseSummary, StepSummary
 from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.state.words import many, score
 
@@ -31,7 +31,8 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
             return _marked((indent, sign, Span(fold, "muted"), Span(f" {name}")), marks, result, width)
         case "step":
             number, _, tool = name.partition(" ")
-            return spread((indent, Span(f"  {number} ", "muted"), Span(tool, _tool_role(row))), EMPTY, width)
+            sign, result = _step(row, book)
+            return spread((indent, sign, Span(f" {number} ", "muted"), Span(tool, _tool_role(row))), result, width)
         case "problem":
             error = row.problem is not None and row.problem.severity == "error"
             role: Role = "error" if error else "warned"
@@ -86,15 +87,30 @@ def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
 
 
 def _tool_role(row: Row) -> Role:
-    number = int(row.key.part.rpartition("#")[2])
-    return "tool" if row.case is not None and row.case.steps[number - 1] else "muted"
+    return "tool" if row.case is not None and row.step is not None and row.case.steps[row.step - 1] else "muted"
+
+
+def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
+    """A step's own sign and score; neither where nothing is known of it."""
+    assert row.case is not None
+    assert row.step is not None
+    summary = book.step((row.key.path, row.case.key), row.step)
+    if summary is None:
+        return _BLANK, EMPTY
+    if summary.stage == "running":
+        return _running(summary)
+    if summary.stage != "over":
+        sign, word = (GLYPHS.running, "waiting") if summary.stage == "waiting" else (GLYPHS.never, "done")
+        return Span(sign, "muted"), (Span(word, "muted"),)
+    if summary.status is None:
+        return Span(GLYPHS.skipped, "muted"), (Span("not reached", "muted"),)
+    sign, role = STATUS_SIGNS[summary.status]
+    return Span(sign, role), _result(summary.status, summary.score, role)
 
 
 def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
-    if summary.held:
-        return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
     if summary.stage == "running":
-        return Span(GLYPHS.running, "running"), (Span("running", "running"),)
+        return _running(summary)
     if summary.stage == "waiting":
         return Span(GLYPHS.running, "muted"), (Span("waiting", "muted"),)
     if row.open is not None and row.case is not None and row.case.index in row.open.broken_cases:
@@ -104,6 +120,15 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
         return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
     sign, role = STATUS_SIGNS[summary.status]
     return Span(sign, role), _result(summary.status, summary.score, role)
+
+
+def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
+    """What runs, or waits for a person."""
+    if summary.asks:
+        return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
+    if summary.held:
+        return Span(GLYPHS.held, "warned"), (Span("held", "warned"),)
+    return Span(GLYPHS.running, "running"), (Span("running", "running"),)
 
 
 def _result(status: Status, value: float | None, role: Role) -> Line:

@@ -35,6 +35,11 @@ class Row(NamedTuple):
     problem: Problem | None = None
 
     @property
+    def step(self) -> int | None:
+        """The number of the step that the row stands for, from 1."""
+        return int(self.key.part.rpartition("#")[2]) if self.key.kind == "step" else None
+
+    @property
     def file(self) -> SuiteFile | None:
         """The row's suite as it is edited now."""
         return self.open.file if self.open is not None else None

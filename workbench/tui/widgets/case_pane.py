@@ -23,6 +23,7 @@ from workbench.tui.state.form.selected import case_of_problem, form_source, why_
 from workbench.tui.state.form.tables import first_change
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.selection import case_picture
+from workbench.tui.state.source import step_line
 from workbench.tui.state.toml_part import TomlPart, part_of
 from workbench.tui.state.tree import Row, TreeState
 from workbench.tui.widgets.bars import PaneTitle
@@ -45,6 +46,8 @@ class CasePane(Vertical):
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
         """What was shown last: the suite, the case by index and key, and how many cases there were."""
+        self._step: int | None = None
+        """The step of the case that was shown last."""
         self._forms = 0
 
     def compose(self) -> ComposeResult:
@@ -69,8 +72,8 @@ class CasePane(Vertical):
         """The TOML of what is selected."""
         return self.query_one(TomlPane)
 
-    def show(self, tree: TreeState) -> None:
-        """Show what the tree's cursor stands on, as it is now."""
+    def show(self, tree: TreeState) -> int | None:
+        """Show what the tree's cursor stands on, as it is now; the step of a chain that it has come to, if it has."""
         form, toml = self.query_one(FormView), self.toml
         form.set_class(self.view != "form", "hidden")
         toml.set_class(self.view != "toml", "hidden")
@@ -85,6 +88,18 @@ class CasePane(Vertical):
         else:
             self._forms += not is_same
             self._show_form(form, row, row.open)
+        return self._come_to_step(row, is_same)
+
+    def _come_to_step(self, row: Row | None, is_same: bool) -> int | None:
+        """Go to the step that the tree's cursor stands on, unless it stood there before."""
+        before, self._step = self._step, row.step if row is not None else None
+        if row is None or row.open is None or row.case is None or row.step is None or (is_same and row.step == before):
+            return None
+        if self.view == "form":
+            self.query_one(FormView).go_to(("steps", row.step - 1))
+        elif not self.toml.typing and (line := step_line(row.open, row.case.index, row.step)) is not None:
+            self.toml.view.go_to(line)
+        return row.step
 
     def _is_same(self, row: Row | None) -> bool:
         """Whether a row stands for what was shown last. A case is known by its id, which can be what is being typed; by

@@ -168,8 +168,12 @@ class Dialog(ModalScreen[_Answer]):
 
     def on_mount(self) -> None:
         self._make_room(self.app.size.height)
-        self.query_one("#title", Bar).say(lambda _: (Span(f" {self.heading}", "heading"),))
+        self.say_title(self.heading)
         self.say_keys(self._keys)
+
+    def say_title(self, title: str) -> None:
+        """Show another title."""
+        self.query_one("#title", Bar).say(lambda _: (Span(f" {title}", "heading"),))
 
     def say_keys(self, keys: Line) -> None:
         """Show other keys."""

@@ -54,7 +54,7 @@ class FormRows(LineView):
     def go_to(self, place: Place) -> None:
         """Put the cursor on the row of a place in the form, or the nearest one around it."""
         if self.page.source is not None and not self.typing:
-            self.page.show(self.page.source, place)
+            self.page.go_to(place)
             self._moved()
 
     def go_to_problem(self, where: str) -> None:

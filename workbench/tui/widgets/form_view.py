@@ -9,9 +9,12 @@ from textual import events
 from textual.binding import BindingType
 
 from workbench.tui.actions import bindings_for
+from workbench.tui.state.breakpoint_here import tool_of_call
+from workbench.tui.state.breakpoint_marks import with_breakpoint
 from workbench.tui.state.form.edits import Edit, edited, toggled
 from workbench.tui.state.form.row import FormRow, FormSource
 from workbench.tui.state.form.structure import adding, duplicated, grouped, moved, removed, ungrouped
+from workbench.tui.state.spans import Line
 from workbench.tui.widgets.form_fields import FormFields
 
 
@@ -19,6 +22,23 @@ class FormView(FormFields):
     """A form. What its methods cannot do they say why in words."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("form")
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.breakpoints: frozenset[str] = frozenset()
+        """The tools at whose calls or results runs are held."""
+
+    def line_at(self, index: int) -> Line:
+        line = super().line_at(index)
+        return with_breakpoint(line) if self.breakpoints and self._is_head_of_broken(index) else line
+
+    def _is_head_of_broken(self, index: int) -> bool:
+        """Whether a line names the tool of a call at which a breakpoint holds runs."""
+        page = self.page
+        at = page.row_of(index)
+        if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
+            return False
+        return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
 
     def on_click(self, event: events.Click) -> None:
         line = self.top + event.y

@@ -1,4 +1,4 @@
-"""The runs of a case as tabs: by model, and by repeat where there are several."""
+"""The runs of a case as tabs: by model, by repeat where there are several, and what was forked from each behind it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import ClassVar
 from textual import events
 from textual.message import Message
 
+from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
+from workbench.tui.state.branches import branch_number
+from workbench.tui.state.fork_words import branch_said
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.spans import Line, Role, Span, cells, cut_line
@@ -86,17 +89,42 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
     return cut_line(line, width), ends
 
 
+class BranchLine(Bar):
+    """What is said of a fork, below the tabs; is not there while another run is chosen."""
+
+    GROUND: ClassVar[Ground] = "background"
+
+    def show(self, run: RunRecord | None) -> None:
+        """Say it of a run, if it is a fork."""
+        self.display = run is not None and run.is_fork
+        if run is not None and run.is_fork:
+            said = one_line(branch_said(run))
+            self.say(lambda width: cut_line((Span(f" {GLYPHS.fork} {said}", "muted"),), width))
+
+
 def _of_one_model(runs: Sequence[RunRecord]) -> bool:
-    return len({run.model for run in runs}) == 1
+    return len({run.model for run in runs if not run.is_fork}) == 1
 
 
 def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
-    repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
-    one_model = _of_one_model(runs)
-    mixed = len({other.recorded for other in runs}) > 1
-    made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
-    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made) if part)
-    sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else (GLYPHS.running, "running")
+    name = f"{GLYPHS.fork} fork {branch_number(run, runs)}" if run.is_fork else _name(run, runs)
+    sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else _going(run)
     value = score(run.result.score) if run.result is not None else ""
     shown: Role = "badge" if chosen else "muted"
     return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)
+
+
+def _name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
+    repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
+    one_model = _of_one_model(runs)
+    mixed = len({other.recorded for other in runs if not other.is_fork}) > 1
+    made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
+    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made) if part)
+    return name or "run"
+
+
+def _going(run: RunRecord) -> tuple[str, Role]:
+    """The sign of a run that is not over."""
+    if run.asks:
+        return GLYPHS.asks, "warned"
+    return (GLYPHS.held, "warned") if run.held else (GLYPHS.running, "running")

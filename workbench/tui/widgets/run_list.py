@@ -9,14 +9,20 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.tui.actions import bindings_for
-from workbench.tui.state.items import Item
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.breakpoint_marks import with_breakpoint
+from workbench.tui.state.items import CallItem, Item
 from workbench.tui.state.run_lines import Place, RunLines
+from workbench.tui.state.run_place import RunPlace
 from workbench.tui.state.run_view import RunView
 from workbench.tui.state.source import Message as Text
 from workbench.tui.state.source import message_lines
 from workbench.tui.state.spans import EMPTY, Line
 from workbench.tui.theming import Ground
 from workbench.tui.widgets.line_view import LineView
+
+_AROUND_HELD = 5
+"""Rows that are seen below the place where a run is held, where there are so many."""
 
 _WAITING: Text = (("Waiting for its turn.", "muted"),)
 """Of a run in which nothing has happened yet."""
@@ -42,9 +48,13 @@ class RunList(LineView):
         self._began: Place | None = None
         """Where the search began, until one goes on from there."""
         self._known = 0
+        self._held: Item | None = None
+        """The item at which the run was held when that was gone to."""
         self._was_over = False
         """Whether the run had its end already when it was shown last."""
         self._text: Text = ()
+        self.breakpoints: frozenset[str] = frozenset()
+        """The tools at whose calls or results runs are held."""
 
     @property
     def has_cursor(self) -> bool:
@@ -64,6 +74,12 @@ class RunList(LineView):
             return None, None
         return place.item, self.lines.view.items[place.number - 1] if place.number else None
 
+    @property
+    def place(self) -> RunPlace | None:
+        """What the item under the cursor stands for; `None` where there is none, and at the end of the run."""
+        at = self.lines.place_of(self.cursor) if self.lines is not None else None
+        return self.lines.view.place(at.number) if at is not None and self.lines is not None else None
+
     def show(self, view: RunView | None, message: Text = ()) -> None:
         """Show a run, or a message where there is none. A run that is over is shown from its beginning."""
         if view is not None and self.lines is not None and self.lines.view is view:
@@ -78,7 +94,7 @@ class RunList(LineView):
         self._seen()
         self.cursor = self.top = 0
         if self.following:
-            self.move_cursor(self.line_count())
+            self._follow()
         self.repaint()
 
     def flush(self) -> None:
@@ -93,11 +109,15 @@ class RunList(LineView):
         was_over, self._was_over = self._was_over, self.lines.view.graded
         if self.following:
             self._seen()
-            self.move_cursor(self.line_count())
-            return
+            if self.lines.held is None or self._held_item is not self._held:
+                self._follow()
+                return
         # What is put in between, above, does not move what is being read.
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
+        if self.following:
+            self.repaint()
+            return
         fresh = self.lines.heights_from(self._known)
         if fresh != self.unseen and not was_over:  # to what is over nothing is added, it is only graded anew
             self.unseen = fresh
@@ -112,6 +132,32 @@ class RunList(LineView):
         self.lines.toggle(index)
         start = self.lines.start_of(index)
         self._put_cursor(min(self.cursor, max(start, self.lines.start_of(index + 1) - 1)), offset)
+
+    def go_to_held(self) -> bool:
+        """Go to where the run is held, and follow it from there; whether it is held."""
+        if self.lines is None or self.lines.held is None:
+            return False
+        self.follow()
+        return True
+
+    def follow(self) -> None:
+        """Go to where the run is held, or to its end, and follow it from there."""
+        self.following = True
+        self._seen()
+        self._follow()
+        self.post_message(self.News())
+
+    def go_to_step(self, step: int) -> bool:
+        """Go to the heading of a step of a chain, counted from 1; the one that is under way is followed. Whether it has
+        begun."""
+        line = self.lines.step_start(step) if self.lines is not None else None
+        if line is None or self.lines is None:
+            return False
+        if self.lines.view.graded or self.lines.step_start(step + 1) is not None:
+            self._put_cursor(line, 1)
+        else:
+            self.follow()
+        return True
 
     # Searching
 
@@ -148,9 +194,17 @@ class RunList(LineView):
 
     def line_at(self, index: int) -> Line:
         if self.lines is not None and self.lines.count:
-            return self.lines.line(index)
+            line = self.lines.line(index)
+            return with_breakpoint(line) if self.breakpoints and self._is_head_of_broken(index, line) else line
         rows = self._message_lines()
         return rows[index] if index < len(rows) else EMPTY
+
+    def _is_head_of_broken(self, index: int, line: Line) -> bool:
+        """Whether a line names the tool of a call at which a breakpoint holds runs."""
+        place = self.lines.place_of(index) if self.lines is not None else None
+        item = place.item if place is not None else None
+        is_head = len(line) > 1 and line[1].text.startswith(GLYPHS.call)
+        return is_head and isinstance(item, CallItem) and item.tool in self.breakpoints
 
     def move_cursor(self, index: int) -> None:
         if self.lines is not None:
@@ -169,7 +223,11 @@ class RunList(LineView):
     def moved(self) -> None:
         if self.lines is None:
             return
-        at_end = self.cursor >= self.line_count() - 1 and self.top >= self.last_top
+        held = self.lines.held
+        if held is not None:
+            at_end = self.top <= held < self.top + self.size.height
+        else:
+            at_end = self.cursor >= self.line_count() - 1 and self.top >= self.last_top
         if at_end != self.following:
             self.following = at_end
             self._seen()
@@ -182,7 +240,7 @@ class RunList(LineView):
         if self.lines is not None:
             offset = self.cursor - self.top
             self.lines.resize(self.text_width)
-            if self.following:
+            if self.following and self.lines.held is None:
                 self.cursor = self.line_count() - 1
             else:
                 self.top = max(self.lines.settle(self.cursor, self._reach) - offset, 0)
@@ -193,13 +251,32 @@ class RunList(LineView):
         """So far around what is shown lines are laid out before they are needed: a page, whichever way one goes."""
         return 2 * max(self.size.height, 1)
 
+    def _follow(self) -> None:
+        """Put the cursor where the run is held, or else on its last line."""
+        held, self._held = self.lines.held if self.lines is not None else None, self._held_item
+        if held is None:
+            self.move_cursor(self.line_count())
+        elif self.top <= held < self.top + self.size.height - _AROUND_HELD:
+            self.move_cursor(held)
+        else:
+            self._show(held, self.size.height // 2)
+
+    @property
+    def _held_item(self) -> Item | None:
+        view = self.lines.view if self.lines is not None else None
+        return view.items[view.held] if view is not None and view.held is not None else None
+
     def _put_cursor(self, line: int, offset: int) -> None:
         """Put the cursor on a line, about `offset` rows below the top, and stop following."""
         assert self.lines is not None
-        self.cursor = self.lines.settle(line, self._reach)
-        self.top = max(self.cursor - max(offset, 0), 0)
         self.following = False
         self._known = len(self.lines.view.items)
+        self._show(line, offset)
+
+    def _show(self, line: int, offset: int) -> None:
+        assert self.lines is not None
+        self.cursor = self.lines.settle(line, self._reach)
+        self.top = max(self.cursor - max(offset, 0), 0)
         self.move_cursor(self.cursor)
 
     def _message_lines(self) -> tuple[Line, ...]:

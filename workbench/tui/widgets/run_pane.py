@@ -3,33 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.message import Message as TextualMessage
+from textual.widget import Widget
 
+from workbench.tui.copying import copy_text
 from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.source import Message
 from workbench.tui.widgets.bars import PaneTitle
-from workbench.tui.widgets.run_choice import RunChoice
+from workbench.tui.widgets.run_choice import BranchLine, RunChoice
 from workbench.tui.widgets.run_list import RunList
 from workbench.tui.widgets.search_bar import SearchBar
+from workbench.tui.widgets.text_editor import TextEditor
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.state.held_kinds import HeldKind
+    from workbench.tui.state.held_text import HeldText
+    from workbench.tui.widgets.held_editor import HeldEditor
+    from workbench.tui.workbench import Workbench
 
 
 class RunPane(Vertical):
-    """Shows a run. The search bar is there only while one searches."""
+    """Shows a run. The search bar is there only while one searches, the editor only while something is typed for a run
+    that is held."""
+
+    class Turned(TextualMessage):
+        """Typing has begun, or is over, or the keyboard is elsewhere."""
+
+    class Kept(TextualMessage):
+        """What is typed is to be done to the run."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
         self._last_search = ""
+        self.editor: HeldEditor | None = None
+        """Where something is typed for a run that is held."""
+        self._drafts: dict[object, tuple[str, bool]] = {}
+        """What was typed and not sent, by what it is about."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("run-title")
         yield RunChoice("choice")
+        yield BranchLine("branch")
         yield RunList("run")
 
     def on_mount(self) -> None:
         self.query_one("#choice").display = False
+        self.query_one("#branch").display = False
 
     @property
     def run_list(self) -> RunList:
@@ -38,9 +63,80 @@ class RunPane(Vertical):
 
     def show(self, runs: Sequence[RunRecord], chosen: int, message: Message) -> None:
         """Show one of the runs of a case, or a message where there is none."""
+        if self.editor is not None:
+            if runs and runs[chosen] is self.editor.held.run:
+                self.editor.follow()
+            else:
+                self.end_typing()
         self.query_one("#choice", RunChoice).show(runs, chosen)
+        self.query_one("#branch", BranchLine).show(runs[chosen] if runs else None)
         self.run_list.show(runs[chosen].view if runs else None, message)
         self._say_found()
+
+    @property
+    def target(self) -> Widget:
+        """What has the keyboard when the pane has it."""
+        return self.editor.editor if self.editor is not None and self.editor.is_mounted else self.run_list
+
+    # Typing for a run that is held
+
+    @property
+    def typing(self) -> HeldKind | None:
+        """What is typed, while the keyboard is there."""
+        return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
+
+    def type_in(self, held: HeldText) -> None:
+        """Let something be typed; what was typed for it before and not sent stands there."""
+        from workbench.tui.widgets.held_editor import HeldEditor  # what reads and checks arguments comes with it
+
+        self.end_typing()
+        self.editor = HeldEditor(held, *self._drafts.get(held.key, (held.original, held.is_error)))
+        self.mount(self.editor)
+
+    def end_typing(self, *, sent: bool = False) -> bool:
+        """Take the editor away; whether what was typed and not `sent` is kept for the next time."""
+        editor, self.editor = self.editor, None
+        if editor is None:
+            return False
+        kept = not sent and editor.is_changed
+        self._drafts.pop(editor.held.key, None)
+        if kept:
+            self._drafts[editor.held.key] = (editor.text, editor.is_error)
+        if editor.is_mounted and editor.editor.has_focus:
+            self.run_list.focus()
+        editor.remove()
+        self.post_message(self.Turned())
+        return kept
+
+    def on_resize(self) -> None:
+        if self.editor is not None and self.editor.is_mounted:
+            self.editor.fit()
+
+    def on_descendant_focus(self) -> None:
+        self._turned()
+
+    def on_descendant_blur(self) -> None:
+        self._turned()
+
+    def _turned(self) -> None:
+        if self.editor is not None:
+            self.post_message(self.Turned())
+
+    def on_held_editor_kept(self) -> None:
+        self.post_message(self.Kept())
+
+    def on_held_editor_ended(self) -> None:
+        editor = self.editor
+        if editor is None:
+            return
+        gone = editor.held.why_gone
+        if self.end_typing():
+            why = f"{gone}, so it was not sent" if gone else "Not sent, and kept: the same key shows it again"
+            cast("MainScreen", self.screen).announce(why[:1].upper() + why[1:])
+
+    @on(TextEditor.Copied)
+    def _copied(self, event: TextEditor.Copied) -> None:
+        copy_text(cast("Workbench", self.app), event.text, event.what, cast("MainScreen", self.screen).announce)
 
     # Searching
 

@@ -76,8 +76,9 @@ def test_a_problem_stands_at_the_row_of_its_place(case: str, place: Place) -> No
 
 
 def test_problems_of_other_cases_are_not_shown() -> None:
-    source = source_of(EVERYTHING, 2, every_key=False)
-    assert {problem.where.split(".")[0] for row in form_rows(source) for problem in row.problems} == {"cases[2]"}
+    wrong = SMALL.format(head="", case='tags = "evening"')
+    source = source_of(wrong + wrong[wrong.index("[[cases]]") :].replace("One", "Two"), 1, every_key=False)
+    assert {problem.where.split(".")[0] for row in form_rows(source) for problem in row.problems} == {"cases[1]"}
 
 
 def test_what_a_tools_schema_refuses_is_marked() -> None:

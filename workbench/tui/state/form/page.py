@@ -140,6 +140,13 @@ class FormPage:
         self.cell = main_cell(self.rows[self.row]) if cell is None and self.rows else cell or 0
         self._clamp()
 
+    def go_to(self, place: Place) -> None:
+        """Put the cursor on the row of a place, or the nearest one around it, if there is one."""
+        at = row_at(self.rows, place)
+        if at is not None:
+            self.row = at
+            self._clamp()
+
     def go_cell(self, step: int) -> bool:
         """Put the cursor on the next cell (or the one before), of another row where this one has no more; whether there
         was one."""

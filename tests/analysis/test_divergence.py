@@ -1,0 +1,203 @@
+"""The first difference of two trajectories: where it is, what it is, and how it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trajectory.scripts import json_values
+from workbench.analysis.divergence import Difference, first_difference
+from workbench.trajectory.events import FinishReason, ResultReceived, RunFinished, StepStarted
+from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+
+def call(tool: str, result: str | None = "ok", is_error: bool = False, **arguments: JsonValue) -> CallRecord:
+    answered = ResultReceived("c", result, is_error, "default", 1.0) if result is not None else None
+    return CallRecord(ToolCall("c", tool, arguments), 1, result=answered)
+
+
+def asked(number: int, text: str = "", *calls: CallRecord, told: tuple[str, ...] = ()) -> Round:
+    return Round(number, text=text, calls=calls, stop_reason="tool calls" if calls else "answered", added=told)
+
+
+def run(*rounds: Round, reason: FinishReason | None = "answered") -> Trajectory:
+    return Trajectory("run", rounds=rounds, finish=RunFinished(reason) if reason is not None else None)
+
+
+LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
+
+
+@pytest.mark.parametrize(
+    ("origin", "fork", "where", "sentence"),
+    [
+        (
+            run(asked(1, "", LIGHTS), asked(2, "Done.")),
+            run(asked(1, "", LIGHTS), asked(2, "Now the TV.", TV)),
+            (2, "tool", 0),
+            'round 2: calls set_tv(power="off") instead of answering',
+        ),
+        (
+            run(asked(1, "", LIGHTS, TV)),
+            run(asked(1, "", LIGHTS)),
+            (1, "tool", 1),
+            'round 1, call 2: does not call set_tv(power="off")',
+        ),
+        (
+            run(asked(1, "", LIGHTS)),
+            run(asked(1, "", TV)),
+            (1, "tool", 0),
+            'round 1: calls set_tv(power="off") instead of set_lights',
+        ),
+        (
+            run(asked(1, "", LIGHTS)),
+            run(asked(1, "", call("set_lights", room="bath"))),
+            (1, "argument", 0),
+            'round 1: calls set_lights with room="bath" instead of "hall"',
+        ),
+        (
+            run(asked(1, "", call("set_lights"))),
+            run(asked(1, "", LIGHTS)),
+            (1, "argument", 0),
+            'round 1: calls set_lights with room="hall", not without',
+        ),
+        (
+            run(asked(1, "", LIGHTS)),
+            run(asked(1, "", call("set_lights"))),
+            (1, "argument", 0),
+            'round 1: calls set_lights without room, not with "hall"',
+        ),
+        (
+            run(asked(1, "The weather in Oslo today is rain.")),
+            run(asked(1, "The weather in Oslo today is sun.")),
+            (1, "text", None),
+            'round 1: says "…today is sun." instead of "…today is rain."',
+        ),
+        (run(asked(1, "Hm.")), run(asked(1)), (1, "text", None), 'round 1: says nothing instead of "Hm."'),
+        (
+            run(asked(1, "", LIGHTS), asked(2)),
+            run(asked(1, "", call("set_lights", "no", True, room="hall")), asked(2)),
+            (1, "result", 0),
+            'round 1: set_lights is answered by the error "no" instead of "ok"',
+        ),
+        (
+            run(asked(1, "", LIGHTS), reason="rounds exhausted"),
+            run(asked(1, "", call("set_lights", None, room="hall")), reason="stopped"),
+            (1, "result", 0),
+            'round 1: set_lights is not answered instead of "ok"',
+        ),
+        (
+            run(asked(1, "Hi.")),
+            run(asked(1, "Hi.", told=("Be kind.",))),
+            (1, "message", None),
+            'round 1: is told "Be kind.", where nothing was said',
+        ),
+        (
+            run(asked(1, "", LIGHTS), reason="stopped"),
+            run(asked(1, "", LIGHTS), asked(2)),
+            (2, "end", None),
+            "round 2: goes on, where the other run ends (stopped)",
+        ),
+        (
+            run(asked(1, "", LIGHTS), asked(2)),
+            run(asked(1, "", LIGHTS), reason=None),
+            (2, "end", None),
+            "round 2: is not over, where the other run goes on",
+        ),
+        (
+            run(asked(1)),
+            run(asked(1), reason="timed out"),
+            (1, "end", None),
+            "round 1: ends (timed out), where the other run ends (answered)",
+        ),
+    ],
+)
+def test_the_first_difference_is_said_with_its_place(
+    origin: Trajectory, fork: Trajectory, where: tuple[int, str, int | None], sentence: str
+) -> None:
+    found = first_difference(origin, fork)
+    assert found is not None
+    assert (found.round, found.what, found.call) == where
+    assert found.sentence == sentence
+
+
+def test_arguments_that_a_person_changed_and_those_that_are_no_object_differ_too() -> None:
+    edited = replace(LIGHTS, edited={"room": "bath"})
+    broken = replace(LIGHTS, call=ToolCall("c", "set_lights", {}, "{", "it ends too early"))
+    by_hand = first_difference(run(asked(1, "", LIGHTS)), run(asked(1, "", edited)))
+    assert by_hand is not None
+    assert by_hand.argument == "room"
+    no_object = first_difference(run(asked(1, "", call("set_lights"))), run(asked(1, "", broken)))
+    assert no_object is not None
+    assert no_object.sentence == 'round 1: calls set_lights with "{" (no JSON object) instead of an object of arguments'
+
+
+def test_times_ids_sources_and_how_a_number_is_written_are_no_difference() -> None:
+    one = CallRecord(ToolCall("a", "t", {"x": 1}), 1, result=ResultReceived("a", "ok", False, "server", 5.0))
+    other = CallRecord(ToolCall("b", "t", {"x": 1.0}), 1, result=ResultReceived("b", "ok", False, "replayed", 1.0))
+    first, second = run(asked(1, "", one)), run(replace(asked(1, "", other), latency_ms=3.0, replayed=True))
+    assert first_difference(first, second) is None
+
+
+texts = st.sampled_from(["", "a", "b c", "b d"])
+results = st.none() | st.builds(ResultReceived, texts, texts, st.booleans(), st.just("default"), st.floats(0, 9))
+objects = st.dictionaries(st.sampled_from("xyz"), json_values, max_size=2)
+calls = st.builds(
+    CallRecord,
+    st.builds(ToolCall, texts, st.sampled_from(["t", "u"]), objects, st.none() | texts, st.none() | texts),
+    st.just(1),
+    result=results,
+    edited=st.none() | objects,
+)
+
+
+def numbered(rounds: list[Round]) -> tuple[Round, ...]:
+    return tuple(replace(round_, number=number) for number, round_ in enumerate(rounds, start=1))
+
+
+trajectories = st.builds(
+    lambda rounds, reason: run(*numbered(rounds), reason=reason),
+    st.lists(
+        st.builds(
+            Round,
+            st.just(1),
+            text=texts,
+            calls=st.lists(calls, max_size=2).map(tuple),
+            stop_reason=st.sampled_from([None, "answered", "tool calls"]),
+            step=st.none() | st.builds(StepStarted, st.just(1), user=st.none() | texts),
+            added=st.lists(texts.filter(bool), max_size=1).map(tuple),
+        ),
+        max_size=3,
+    ),
+    st.sampled_from([None, "answered", "stopped"]),
+)
+
+
+@given(trajectories)
+def test_a_trajectory_differs_from_itself_in_nothing(trajectory: Trajectory) -> None:
+    assert first_difference(trajectory, trajectory) is None
+
+
+@given(trajectories, trajectories)
+def test_the_place_is_the_same_from_both_sides(one: Trajectory, other: Trajectory) -> None:
+    assert place(first_difference(one, other)) == place(first_difference(other, one))
+
+
+def place(found: Difference | None) -> tuple[object, ...] | None:
+    return (found.round, found.what, found.call, found.argument) if found is not None else None
+
+
+@given(trajectories, st.data())
+def test_what_comes_before_the_first_difference_is_the_same(trajectory: Trajectory, data: st.DataObject) -> None:
+    if not trajectory.rounds:
+        return
+    at = data.draw(st.integers(0, len(trajectory.rounds) - 1))
+    changed = [*trajectory.rounds]
+    changed[at] = replace(changed[at], text=changed[at].text + "!")
+    found = first_difference(trajectory, replace(trajectory, rounds=tuple(changed)))
+    assert found is not None
+    assert (found.round, found.what) == (at + 1, "text")
+    assert "\n" not in found.sentence

@@ -1,0 +1,86 @@
+"""A session whose runs somebody steps through: does at each place, named as "call 1", what is written for it, and goes
+on to the next."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.plan import plan_runs
+from workbench.batches.recordings import Recordings
+from workbench.batches.session import Session
+from workbench.config.program import Program
+from workbench.engine.checkpoint import Command
+from workbench.engine.stepping import Until
+from workbench.grading.grade import RunResult
+from workbench.suite.loading import SuiteFile
+from workbench.trajectory.events import Event, Paused
+
+Does = Mapping[str, Sequence[Command]]
+
+
+@dataclass
+class Stepped:
+    """A run that is over: what was said of it, and where it was held."""
+
+    events: list[Event] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+    results: list[RunResult] = field(default_factory=list)
+
+    @property
+    def result(self) -> RunResult:
+        (only,) = self.results
+        return only
+
+
+class Person:
+    """A session with somebody at it. To be closed."""
+
+    def __init__(self, program: Program) -> None:
+        self.said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+        self.session = Session(self.said.put, program, asks=True)
+
+    def run(
+        self,
+        file: SuiteFile,
+        model: str,
+        does: Does | None = None,
+        *,
+        until: Until = "stop",
+        record: Recordings | None = None,
+    ) -> Stepped:
+        """Run the suite's cases on a model to the end."""
+        runs = plan_runs([file], models=[model])
+        self.session.start(runs, trusted=lambda _path: True, until=until, record=record)
+        waiting = {place: list(commands) for place, commands in (does or {}).items()}
+        stepped = Stepped()
+        while not isinstance(said := self.said.get(timeout=30), BatchDone):
+            if isinstance(said, RunDone):
+                stepped.results.append(said.result)
+            if isinstance(said, RunEvent):
+                stepped.events.append(said.event)
+                if isinstance(said.event.what, Paused):
+                    place = f"{said.event.what.at} {said.event.what.round}"
+                    stepped.held.append(place)
+                    self._act(said.event.run_id, waiting.pop(place, []))
+        assert not waiting, f"never held at {[*waiting]}"
+        return stepped
+
+    def hold(self, file: SuiteFile, model: str, at: str, record: Recordings | None = None) -> str:
+        """Start a run of the first case and step to a place, where it stays held; gives the run's id."""
+        run, *_ = plan_runs([file], models=[model])
+        self.session.start([run], trusted=lambda _path: True, until="stop", record=record)
+        while True:
+            said = self.said.get(timeout=30)
+            if isinstance(said, RunEvent) and isinstance(said.event.what, Paused):
+                if f"{said.event.what.at} {said.event.what.round}" == at:
+                    return run.run_id
+                self._act(run.run_id, [])
+
+    def _act(self, run_id: str, commands: Sequence[Command]) -> None:
+        """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
+        refusals = [self.session.do(run_id, command) for command in commands]
+        refusals.append(self.session.go_on(run_id, "stop"))
+        assert [why for refusal in refusals if (why := refusal.result(10)) is not None] == []

@@ -1,0 +1,64 @@
+"""`workbench run --break`: the app is opened on a run that is held; what makes no sense with it is refused before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.suites import WEATHER, WRONG
+from tests.tui.terminal import Terminal
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--break", "tol x"), "--break 'tol x': column 1: \"tol\" is no kind of breakpoint (did you mean `tool`?)"),
+        (
+            ("--break", "error", "--format", "json"),
+            "--format is about the report of 'workbench run', and --break opens",
+        ),
+        (("--break", "error", "--quiet"), "--quiet is about the report of 'workbench run', and --break opens the app"),
+        (("--break", "error", "--case", "nope"), "there is no case 'nope'"),
+        (("--break", "error"), "the app cannot be shown: "),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_runs(program: Program, words: tuple[str, ...], said: str) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run("run", "weather.toml", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_app_opens_on_the_first_run_that_is_held_and_ends_with_0(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG)
+    kept = tmp_path / "recorded"
+    words = ["run", "weather.toml", "--break", "failed-check", "--break", "round 9", "--record", str(kept)]
+    with Terminal(words, tmp_path / "state", folder=tmp_path, columns=160, rows=40) as terminal:
+        terminal.wait_for('city "Oslo" is not "Nowhere"')
+        assert "Wrong" in terminal.screen
+        terminal.send("B")
+        terminal.wait_for("For this time: given with --break")
+        assert "failed-check" in terminal.screen
+        assert "round 9" in terminal.screen
+        terminal.send("\x1b")
+        terminal.wait_for("failed-check")
+        terminal.wait_for(lambda: "For this time" not in terminal.screen)
+        terminal.send("c")
+        terminal.wait_for("✗ failed")
+        terminal.send("q")
+        assert terminal.end() == 0
+    assert len(list(kept.iterdir())) == 2
+    assert not (tmp_path / "state" / "toolcall-workbench" / "breakpoints").exists()
+
+
+def test_a_run_that_is_never_held_is_told(tmp_path: Path) -> None:
+    (tmp_path / "weather.toml").write_text(WEATHER + WRONG)
+    words = ["run", "weather.toml", "--break", "tool nothing", "--case", "right"]
+    with Terminal(words, tmp_path / "state", folder=tmp_path) as terminal:
+        terminal.wait_for("No run was held")
+        assert "✓ Right" in terminal.screen
+        terminal.send("q")
+        assert terminal.end() == 0

@@ -1,0 +1,105 @@
+"""Pages of `docs/` that say what to press and what is seen then, followed to the letter: commands in a real shell,
+keys in a real terminal.
+
+A box of the page is one of: `sh`, a command; `keys`, what is pressed, one thing after the other; `toml`, what is
+pasted; `screen`, lines that are seen.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.tui.terminal import Terminal
+from workbench.config.resources import bundled
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+KEYS = {
+    "Enter": "\r",
+    "Esc": "\x1b",
+    "Up": "\x1b[A",
+    "Down": "\x1b[B",
+    "Left": "\x1b[D",
+    "Home": "\x1b[H",
+    "End": "\x1b[F",
+    "Ctrl+End": "\x1b[1;5F",
+    "Ctrl+K": "\x0b",
+    "Ctrl+S": "\x13",
+    "Ctrl+Z": "\x1a",
+}
+AFTER_ESC_S = 0.25
+"""Silence after Esc: what comes sooner would be one key with it."""
+
+
+class Block(NamedTuple):
+    """A box of the page: `kind` says what it is."""
+
+    kind: str
+    text: str
+
+
+def page(name: str) -> str:
+    """The text of a page."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The boxes of a page, or of a part of one."""
+    return [Block(kind, content.strip("\n")) for kind, content in FENCE.findall(text)]
+
+
+def pressed(box: str) -> list[str]:
+    """What a box of keys sends."""
+    return [KEYS.get(part, part) for part in re.split(r" {2,}|\n", box)]
+
+
+def clone_in(folder: Path) -> Path:
+    """A clone of the repository as it is after the installation."""
+    shutil.copytree(bundled("sample_suites"), folder / "sample_suites")
+    program = folder / ".venv" / "bin" / "workbench"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m workbench "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+def shell_in(clone: Path, *, columns: int = 80, rows: int = 24) -> Terminal:
+    """A shell in that clone."""
+    shell = {"PS1": "$ ", "XDG_CONFIG_HOME": str(clone / ".config")}
+    return Terminal([], clone, columns=columns, rows=rows, folder=clone, environment=shell, program=("sh",))
+
+
+def follow(blocks: Iterable[Block], terminal: Terminal) -> None:
+    """Do in a shell what boxes say; raises AssertionError when something is not seen that they show."""
+    for kind, text in blocks:
+        match kind:
+            case "sh":
+                terminal.wait_for(lambda: terminal.output.endswith(b"$ "))
+                terminal.wipe()
+                terminal.send(text + "\n")
+            case "keys":
+                for keys in pressed(text):
+                    terminal.send(keys)
+                    terminal.quiet(AFTER_ESC_S if keys == KEYS["Esc"] else 0)
+            case "toml":
+                terminal.send(f"\x1b[200~{text}\x1b[201~")
+                terminal.wait_for(text.splitlines()[-1].split()[0])
+            case "screen":
+                for line in text.splitlines():
+                    terminal.wait_for(lambda line=line: _is_seen(line, terminal))  # type: ignore[misc]
+            case _:
+                raise AssertionError(f"no such box: {kind}")
+
+
+def _is_seen(line: str, terminal: Terminal) -> bool:
+    """Whether a line of the page stands on the screen, however wide its gaps are."""
+    return any(_plain(line) in _plain(shown) for shown in terminal.screen.splitlines())
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

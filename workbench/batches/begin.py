@@ -1,0 +1,26 @@
+"""Runs with which the app begins, as `workbench run --break` asks for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.batches.plan import EVERYTHING, Selection
+from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.engine.breakpoints import Breakpoint
+from workbench.suite.model import GraderName
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Which cases are run at once, how, and where they are held. `execute` and `execute_all` are those of
+    `workbench.batches.single.Execution`; `judge_anew` and `own_pace` hold for as long as the app is open."""
+
+    breakpoints: tuple[Breakpoint, ...]
+    selection: Selection = EVERYTHING
+    repeats: int | None = None
+    by: GraderName | None = None
+    execute: bool | None = None
+    execute_all: bool = False
+    concurrency: int = DEFAULT_CONCURRENCY
+    judge_anew: bool = False
+    own_pace: bool = False

@@ -1,0 +1,60 @@
+"""`workbench run --break`: the app is opened, where the selected cases are run and held at the breakpoints."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.batches.begin import Begin
+from workbench.batches.plan import Selection
+from workbench.cli.batch import plan_of
+from workbench.cli.exit_codes import USAGE
+from workbench.cli.main import show_app
+from workbench.cli.model_options import program_for
+from workbench.cli.suites import complain
+from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of
+from workbench.engine.breakpoints import Breakpoint
+
+_OF_REPORTS = (
+    ("format", "--format", "text"),
+    ("output", "--output", None),
+    ("min_score", "--min-score", None),
+    ("record_failed", "--record-failed", None),
+    ("quiet", "--quiet", False),
+    ("verbose", "--verbose", False),
+)
+"""Options that the app has no use for: what they are kept as, their names, and what stands there without them."""
+
+
+def open_at_breakpoints(options: argparse.Namespace) -> int:
+    """Open the app with runs that are held at breakpoints; returns its exit code."""
+    for kept_as, name, without in _OF_REPORTS:
+        if getattr(options, kept_as) != without:
+            complain(f"{name} is about the report of 'workbench run', and --break opens the app: leave one of them out")
+            return USAGE
+    breakpoints = _breakpoints(options.breakpoints)
+    program = program_for(options) if breakpoints is not None else None
+    if breakpoints is None or program is None or plan_of(options, program) is None:
+        return USAGE
+    begin = Begin(
+        breakpoints,
+        Selection(frozenset(options.case), frozenset(options.tag)),
+        options.repeats,
+        options.by,
+        True if options.execute or options.execute_all else None,
+        options.execute_all,
+        options.concurrency,
+        options.no_judge_cache,
+        options.pace == "recorded",
+    )
+    return show_app(options, program, begin=begin)
+
+
+def _breakpoints(lines: list[str]) -> tuple[Breakpoint, ...] | None:
+    """The breakpoints that lines are; `None` when some are none, which has then been said."""
+    found: list[Breakpoint] = []
+    for line in lines:
+        try:
+            found.append(breakpoint_of(line))
+        except BreakpointError as error:
+            complain(f"--break {line!r}: {error}")
+    return tuple(found) if len(found) == len(lines) else None

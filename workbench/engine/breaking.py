@@ -1,0 +1,77 @@
+"""Whether a breakpoint holds a run at a point, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from workbench.checks.describe import describe_value
+from workbench.engine.breakpoint_text import breakpoint_line
+from workbench.engine.breakpoints import Breakpoint
+from workbench.engine.checkpoint import At, HoldPoint
+from workbench.suite.checks import Checks
+from workbench.trajectory.messages import JsonValue
+
+_AT: Mapping[str, At] = {"error": "result", "round": "request"}
+"""Where kinds of breakpoints hold a run; the others do it before a call."""
+
+Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
+"""Whether the checks of a condition hold of arguments. Raises ConditionError."""
+
+Failing = Callable[[HoldPoint], Awaitable[str | None]]
+"""What fails of a call before which a run could be held, in a few words. Raises ConditionError."""
+
+
+class ConditionError(Exception):
+    """It cannot be found out whether a breakpoint holds a run; the message says why."""
+
+
+async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
+    """Why a run is held at a point, by the first breakpoint that says so; of several the cheap ones are looked at
+    first. A condition that cannot be evaluated holds it too, and is told."""
+    for each in sorted((each for each in breakpoints if _is_about(each, point)), key=_cost):
+        try:
+            why = await _why(each, point, holds, failing)
+        except ConditionError as error:
+            return f"breakpoint {breakpoint_line(each)} cannot be evaluated: {error}"
+        if why is not None:
+            return f"breakpoint: {why}"
+    return None
+
+
+def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
+    """Whether an enabled breakpoint can hold a run at a point, as far as that is known without looking further."""
+    if not each.enabled or point.at != _AT.get(each.on, "call"):
+        return False
+    if each.on == "round":
+        return each.round == point.round
+    call = point.call
+    if call is None or each.tool not in (None, call.tool):
+        return False
+    if each.on == "error":
+        result = call.result
+        return result is not None and result.is_error and result.source not in ("edited", "skipped")
+    return each.on != "not-read-only" or point.tool is None or point.tool.annotations.get("readOnlyHint") is not True
+
+
+def _cost(each: Breakpoint) -> int:
+    return 2 if each.on == "failed-check" else int(each.when is not None)
+
+
+async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
+    if each.on == "round":
+        return f"round {point.round}"
+    assert point.call is not None
+    tool, arguments = point.call.tool, point.call.sent.arguments
+    match each.on:
+        case "error":
+            return f"error of {tool}"
+        case "not-read-only":
+            return f"{tool} is not marked read-only"
+        case "failed-check":
+            return await failing(point)
+        case _:
+            when = each.when or {}
+            if when and not await holds(when, arguments):
+                return None
+            values = (f"{name} {describe_value(arguments[name])}" for name in when if name in arguments)
+            return ", ".join((f"tool {tool}", *values))

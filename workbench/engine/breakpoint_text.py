@@ -1,0 +1,161 @@
+"""Breakpoints as lines of text, which are the same on the command line, in the list and in the file that keeps them:
+`tool NAME`, `tool NAME when { argument = check }`, `error`, `failed-check`, `round N`, `not-read-only`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from workbench.engine.breakpoints import BreakOn, Breakpoint
+from workbench.suite.checks import Checks
+from workbench.suite.findings import did_you_mean, quoted
+from workbench.suite.loading import parse_suite
+from workbench.suite.model import Mock
+from workbench.suite.render import one_line
+from workbench.suite.toml_data import to_toml_data
+
+KINDS: Mapping[BreakOn, str] = {
+    "tool": "before calls of a tool: tool NAME, or tool NAME when { argument = check }",
+    "error": "after a result that is an error: error, or error NAME for one tool",
+    "failed-check": "before a call that fails a check of its case: failed-check, or failed-check NAME for one tool",
+    "round": "before the request of a round: round N, counted from 1",
+    "not-read-only": "before calls of tools that are not marked read-only: not-read-only",
+}
+"""Every kind of breakpoint: when it holds a run, and how it is written."""
+
+_NAME = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
+_WHEN = re.compile(r"when(?=[\s{]|$)")
+_COLUMN = re.compile(r" \(column (\d+)\)$")
+_WHEN_KEY = "when = "
+_MOST_DIGITS = 9
+
+_AS_MOCK = """format = 1
+name = "a breakpoint"
+cases = [{{ name = "none", user = "none" }}]
+[[mocks]]
+tool = "none"
+result = ""
+{when}"""
+"""What a condition is read as: it is that of a mock, with the same checks and the same mistakes."""
+
+
+class BreakpointError(Exception):
+    """A line is no breakpoint: the message says where in the line, what is wrong and the way out."""
+
+
+def breakpoint_of(line: str) -> Breakpoint:
+    """Read a breakpoint. Raises BreakpointError."""
+    if len(line.splitlines()) > 1:
+        raise BreakpointError("a breakpoint is one line: give each one by itself")
+    kind, start, rest = _word(line, 0)
+    if kind not in KINDS:
+        if not kind:
+            raise _error(1, "there is no breakpoint here", f"write one of {', '.join(KINDS)}")
+        way_out = did_you_mean(kind.lower(), KINDS) or f"there are {', '.join(KINDS)}"
+        raise _error(start, f"{quoted(kind)} is no kind of breakpoint", way_out)
+    on = next(each for each in get_args(BreakOn) if each == kind)
+    if on == "round":
+        return Breakpoint(on, round=_round(line, rest))
+    if on == "not-read-only":
+        _end(line, rest, "not-read-only takes no name: tool NAME holds runs at one tool")
+        return Breakpoint(on)
+    tool, rest = _tool(line, rest)
+    if on == "tool":
+        if tool is None:
+            raise _error(_word(line, rest)[1], "the name of the tool is missing", "write tool NAME")
+        return Breakpoint(on, tool, _condition(line, rest))
+    _end(line, rest, f"nothing follows the name in {on} NAME: names with blanks stand in quotes")
+    return Breakpoint(on, tool)
+
+
+def breakpoint_line(point: Breakpoint) -> str:
+    """How a breakpoint is written, whether it is enabled or not. Raises ValueError for what TOML cannot say."""
+    if point.round is not None:
+        return f"{point.on} {point.round}"
+    if point.tool is None:
+        return point.on
+    named = f"{point.on} {_written(point.tool)}"
+    if not point.when:
+        return named
+    when = to_toml_data(Mock(tool="none", when=point.when, result=""))["when"]
+    return f"{named} when {one_line(when)}"
+
+
+def _written(name: str) -> str:
+    bare = name.isprintable() and _NAME.fullmatch(name) is not None and name[0] not in "\"'"
+    return name if bare else one_line(name)
+
+
+def _word(line: str, at: int) -> tuple[str, int, int]:
+    """The next word, the column where it begins, and where it ends."""
+    found = re.compile(r"\S+").search(line, at)
+    return (found[0], found.start() + 1, found.end()) if found else ("", len(line.rstrip()) + 1, len(line))
+
+
+def _tool(line: str, at: int) -> tuple[str | None, int]:
+    """The name of a tool, if there is one, and where it ends."""
+    _, start, end = _word(line, at)
+    found = _NAME.match(line, start - 1)
+    if found is None:
+        return None, end
+    if found[0][0] not in "\"'":
+        return found[0], found.end()
+    if found[0][-1] != found[0][0] or len(found[0]) == 1:
+        raise _error(start, "the name of the tool has no end", f"close it with {found[0][0]}")
+    try:
+        name = str(tomllib.loads(f"name = {found[0]}")["name"])
+    except ValueError:
+        raise _error(start, "the name of the tool is no text in TOML", "write \\\\ for a backslash") from None
+    if not name:
+        raise _error(start, "the name of the tool is empty", "write tool NAME")
+    return name, found.end()
+
+
+def _round(line: str, at: int) -> int:
+    word, start, end = _word(line, at)
+    if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
+        said = f"{quoted(word)} is no round" if word else "the number of the round is missing"
+        raise _error(start, said, "write round N, counted from 1")
+    _end(line, end, "nothing follows the number of the round")
+    return int(word)
+
+
+def _end(line: str, at: int, why_not: str) -> None:
+    word, start, _ = _word(line, at)
+    if word:
+        raise _error(start, f"{quoted(word)} is too much", why_not)
+
+
+def _condition(line: str, at: int) -> Checks | None:
+    word, start, _ = _word(line, at)
+    if not word:
+        return None
+    found = _WHEN.match(line, start - 1)
+    if found is None:
+        named = "the name of the tool is missing" if word.startswith("{") else "names with blanks stand in quotes"
+        way_out = did_you_mean(word, ["when"]) or named
+        raise _error(start, f"{quoted(word)} is not expected here: when {{ … }} may follow the name", way_out)
+    text, begins, _ = _word(line, found.end())
+    if not text.startswith("{"):
+        raise _error(begins, "the condition is missing", "write when { argument = check }, as in a mock")
+    return _checks(line[begins - 1 :], begins)
+
+
+def _checks(text: str, begins: int) -> Checks | None:
+    file = parse_suite(_AS_MOCK.format(when=_WHEN_KEY + text), Path())
+    for problem in file.errors:
+        where = problem.where.removeprefix("mocks[0].")
+        found = _COLUMN.search(problem.message)
+        column = int(found[1]) - len(_WHEN_KEY) + begins - 1 if found else begins
+        message = problem.message[: found.start()] if found else problem.message
+        subject = f"{where}: " if where else "the condition "
+        raise _error(column, f"{subject}{message.replace('of the file', 'of the line')}", problem.hint)
+    assert file.suite is not None
+    return file.suite.mocks[0].when or None
+
+
+def _error(column: int, message: str, way_out: str) -> BreakpointError:
+    return BreakpointError(f"column {column}: {message}" + (f" ({way_out})" if way_out else ""))

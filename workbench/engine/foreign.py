@@ -1,0 +1,40 @@
+"""The answers of one model as any other can take them: under call ids of ours, and without what only its provider
+understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from workbench.trajectory.events import ResultReceived
+from workbench.trajectory.messages import Message
+from workbench.trajectory.trajectory import CallRecord, Round
+
+_ID = "call{:05}"
+"""The strictest API wants nine letters and digits; others have only a longest length, or letters that they refuse."""
+
+
+def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
+    """Rounds that follow an opening of a conversation. Their calls get other ids than those in the opening."""
+    taken = {call.id for message in opening for call in message.tool_calls}
+    ids = (made for number in count(1) if (made := _ID.format(number)) not in taken)
+    return tuple(_round(round_, ids) for round_ in rounds)
+
+
+def _round(of: Round, ids: Iterator[str]) -> Round:
+    set_aside = tuple(_round(answer, ids) for answer in of.set_aside)
+    return replace(of, carry=None, set_aside=set_aside, calls=tuple(_call(call, next(ids)) for call in of.calls))
+
+
+def _call(of: CallRecord, call_id: str) -> CallRecord:
+    return replace(
+        of,
+        call=replace(of.call, id=call_id),
+        result=_result(of.result, call_id),
+        unedited=_result(of.unedited, call_id),
+    )
+
+
+def _result(of: ResultReceived | None, call_id: str) -> ResultReceived | None:
+    return replace(of, call_id=call_id) if of is not None else None

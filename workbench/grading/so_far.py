@@ -1,0 +1,57 @@
+"""What is wrong with a call of a run that is still under way, by the grader that decides and as far as the run goes."""
+
+from __future__ import annotations
+
+from workbench.checks.describe import describe_value
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.grading.grade import ArgumentVerdict
+from workbench.grading.run import graded_by
+from workbench.grading.step_rounds import rounds_of_steps
+from workbench.grading.steps import grade_step
+from workbench.suite.checks import Equals, EqualsNull, Range
+from workbench.suite.model import Case, ExpectedCall, Suite
+from workbench.suite.settings import settings_of
+from workbench.trajectory.trajectory import Trajectory
+
+
+def fault_of_call(
+    suite: Suite, case: Case, trajectory: Trajectory, call: int, outside: Outside = NOTHING_OUTSIDE
+) -> str | None:
+    """What fails of a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing does.
+
+    That is an argument of it that does not hold, an issue about it that decides, or the step of a chain that fails by
+    it. Raises as `grade_run` does.
+    """
+    settings = settings_of(suite, case)
+    grade = graded_by(settings.grading.by, case, settings, trajectory, outside)
+    expected = case.expected_calls()
+    for pairing in grade.pairings:
+        # A call of another tool may stand there only until the right one comes.
+        if pairing.call == call and pairing.expected_call is not None and pairing.same_tool:
+            wrong = next((verdict for verdict in pairing.arguments if verdict.holds is False), None)
+            if wrong is not None:
+                return _said(wrong, expected[pairing.expected_call])
+    for issue in grade.issues:
+        if issue.call == call and issue.decides:
+            return f"{issue.tool}: {issue.argument + ': ' if issue.argument else ''}{issue.why}"
+    return _of_step(suite, case, trajectory, call, outside)
+
+
+def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
+    if not wrong.listed:
+        return f"{wrong.argument} is not expected"
+    if not wrong.given:
+        return f"{wrong.argument} is not given"
+    check = (wanted.args or {}).get(wrong.argument)
+    fails = "is not" if isinstance(check, Equals | EqualsNull) else "fails"
+    kind = "range " if isinstance(check, Range) else ""
+    return f"{wrong.argument} {describe_value(wrong.got)} {fails} {kind}{wrong.expected}"
+
+
+def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, outside: Outside) -> str | None:
+    for number, reached in enumerate(rounds_of_steps(case, trajectory), 1):
+        if reached is not None and 0 <= call - reached.first_call < len(reached.round.calls):
+            step = grade_step(suite, case, trajectory, number, outside)
+            named = {step.call, *(issue.call for issue in step.issues)}
+            return f"step {number} fails: {step.why}" if step.status == "failed" and call in named else None
+    return None

@@ -1,0 +1,136 @@
+"""The steps of a chain, each judged on its own by the grader that decides, beside the chain as a whole.
+
+A step is graded as a case of its own is: one expected call, or none, held against the answer to its request alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.grading.explaining import reason_of
+from workbench.grading.grade import Grade, Issue, Status, StepGrade
+from workbench.grading.run import grade_run, graded_by
+from workbench.grading.step_rounds import StepRound, rounds_of_steps
+from workbench.suite.by_identity import ByIdentity
+from workbench.suite.model import Case, Step, Suite
+from workbench.suite.settings import Limits, settings_of
+from workbench.trajectory.events import FinishReason, RunFinished
+from workbench.trajectory.trajectory import Round, Trajectory
+
+
+def grade_run_and_steps(
+    suite: Suite, case: Case, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
+    """`grade_run`, with the steps of a chain; what was judged for the one is not judged again for the others."""
+    if case.steps and outside.said is None:
+        outside = replace(outside, said={})
+    grades, status = grade_run(suite, case, trajectory, outside=outside)
+    return grades, status, grade_steps(suite, case, trajectory, outside)
+
+
+def grade_steps(
+    suite: Suite, case: Case, trajectory: Trajectory, outside: Outside = NOTHING_OUTSIDE
+) -> tuple[StepGrade, ...]:
+    """Grade every step of a chain; a case that is none has no steps. Raises as `grade_run` does."""
+    if not case.steps:
+        return ()
+    rounds = rounds_of_steps(case, trajectory)
+    return tuple(
+        _never_reached(number, trajectory)
+        if reached is None
+        else _graded(suite, case, number, reached, trajectory, outside)
+        for number, reached in enumerate(rounds, 1)
+    )
+
+
+def grade_step(
+    suite: Suite, case: Case, trajectory: Trajectory, step: int, outside: Outside = NOTHING_OUTSIDE
+) -> StepGrade:
+    """Grade one step, counted from 1, of a run that may still be under way. Raises as `grade_run` does."""
+    reached = rounds_of_steps(case, trajectory)[step - 1]
+    if reached is None:
+        return _never_reached(step, trajectory)
+    return _graded(suite, case, step, reached, trajectory, outside)
+
+
+_WHY_NOT_REACHED: dict[FinishReason, str] = {
+    "step failed": "never reached: the chain stops at the first step that fails",
+    "refused": "never reached: the model refused before it",
+    "truncated": "never reached: an answer was cut off before it",
+}
+
+
+def _never_reached(step: int, trajectory: Trajectory) -> StepGrade:
+    finish = trajectory.finish
+    why = _WHY_NOT_REACHED.get(finish.reason) if finish is not None else None
+    return StepGrade(step, None, None, why or "never reached: the run ended before it")
+
+
+_NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.max)
+"""Calls and latency are limited in the run as a whole."""
+
+
+def _graded(
+    suite: Suite, case: Case, step: int, reached: StepRound, trajectory: Trajectory, outside: Outside
+) -> StepGrade:
+    settings = replace(settings_of(suite, case), limits=_NO_LIMITS)
+    by = settings.grading.by
+    # `decision` has rules of its own for the steps of chains.
+    alone = (_chains_of_one if by == "decision" else _cases_of_steps)(case)[step - 1]
+
+    def grade(answer: Round) -> Grade:
+        # As the only round it is that of the only step.
+        run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
+        return graded_by(by, alone, settings, run, outside)
+
+    grades = [grade(reached.round)]
+    if len(reached.round.calls) > 1:
+        # The first call is the one that is judged, even where the grader would rather take a later one.
+        grades.append(grade(replace(reached.round, calls=reached.round.calls[:1])))
+    worst = min(grades, key=_how_good)
+    return StepGrade(
+        step,
+        worst.status,
+        worst.score,
+        reason_of(worst),
+        reached.first_call if reached.round.calls else None,
+        tuple(_in_the_run(issue, case, step, reached.first_call) for issue in worst.issues),
+    )
+
+
+_DONE = RunFinished("steps done")
+_FROM_THE_WORST: tuple[Status, ...] = ("failed", "warned", "passed")
+
+
+def _how_good(grade: Grade) -> tuple[int, float]:
+    assert grade.status is not None and grade.score is not None, "a step says what is expected"
+    return _FROM_THE_WORST.index(grade.status), grade.score
+
+
+def _in_the_run(issue: Issue, case: Case, step: int, first_call: int) -> Issue:
+    """An issue of a step, with the calls and expected calls that it names as they are counted in the whole run."""
+    calls_before = sum(earlier.tool is not None for earlier in case.steps[: step - 1])
+    return issue._replace(
+        call=None if issue.call is None else issue.call + first_call,
+        expected_call=None if issue.expected_call is None else issue.expected_call + calls_before,
+    )
+
+
+_WHOLE_RUN = {"response": None, "response_contains": (), "stop_on_failure": False}
+"""What a case says of the run as a whole, without it."""
+
+_chains_of_one: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(
+    lambda case: tuple(case.model_copy(update={**_WHOLE_RUN, "steps": (step,)}) for step in case.steps)
+)
+_cases_of_steps: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(
+    lambda case: tuple(
+        case.model_copy(update={**_WHOLE_RUN, "steps": (), **_expectations(step)}) for step in case.steps
+    )
+)
+
+
+def _expectations(step: Step) -> dict[str, object]:
+    expected = step.expected_call
+    return {"expect_no_calls": True} if expected is None else {"ordered": (expected,)}

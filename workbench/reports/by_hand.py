@@ -1,0 +1,37 @@
+"""What a person did to a run, and where it was held for that, in numbers and words."""
+
+from __future__ import annotations
+
+from workbench.trajectory.events import Forked, Paused
+from workbench.trajectory.trajectory import Trajectory
+
+
+def changes_by_hand(trajectory: Trajectory) -> int:
+    """How many things a person changed in a run: calls, results, answers given or withheld in place of a tool, messages
+    added and answers set aside."""
+    calls = [
+        (call.edited is not None)
+        + (call.unedited is not None)
+        + (call.result is not None and call.result.source in ("edited", "skipped"))
+        for call in trajectory.calls
+    ]
+    return sum(calls) + sum(len(round_.added) + len(round_.set_aside) for round_ in trajectory.rounds)
+
+
+def hold_text(paused: Paused, tool: str | None) -> str:
+    """Where a run is held, as the end of a sentence; empty where it only asks. `tool` is that of the call there."""
+    if paused.at == "request":
+        return f"before the request of round {paused.round}" if paused.round is not None else "before a request"
+    place = {"call": "before", "result": "after the result of"}.get(paused.at)
+    return f"{place} {tool or 'a call'}" if place is not None else ""
+
+
+def fork_text(fork: Forked) -> str:
+    """From which run, and where, a run was forked."""
+    if fork.answered is None:
+        where = f"before round {fork.round}"
+    elif fork.answered:
+        where = f"after result {fork.answered} of round {fork.round}"
+    else:
+        where = f"after the answer of round {fork.round}"
+    return f"forked from run {fork.run_id} {where}; from here on live"

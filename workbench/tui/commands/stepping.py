@@ -1,0 +1,184 @@
+"""Stepping through runs: going on, changing what a run is held at, and making mocks and expectations of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.reports.visible import one_line
+from workbench.suite.splice import SpliceError
+from workbench.tui.glyphs import GLYPHS
+
+if TYPE_CHECKING:
+    from workbench.engine.checkpoint import Command
+    from workbench.engine.stepping import Until
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.state.from_run import Taken
+    from workbench.tui.state.held_kinds import HeldKind
+    from workbench.tui.state.run_record import RunRecord
+    from workbench.tui.workbench import Workbench
+
+
+class SteppingCommands:
+    """The methods of `actions.stepping`."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "step": self._step,
+            "step.continue": lambda screen: self._go_on(screen, "end"),
+            "step.round": lambda screen: self._go_on(screen, "round"),
+            "step.held": self._go_to_held,
+            "step.answer": lambda screen: type_in(screen, "answer"),
+            "step.say": lambda screen: type_in(screen, "message"),
+            "step.skip": self._skip,
+            "step.again": self._ask_again,
+            "step.error": self._switch_error,
+            "step.mock": lambda screen: self._take(screen, mock=True),
+            "step.expect": lambda screen: self._take(screen, mock=False),
+        }
+
+    # Going on
+
+    def _step(self, screen: MainScreen) -> None:
+        run, row = screen.run_shown, screen.suites.selected
+        if run is not None and run.result is None:
+            self._go_on(screen, "stop")
+        elif row is not None:
+            self._app.run_cases(screen.runnable_below(row), until="stop")
+
+    def _go_on(self, screen: MainScreen, until: Until) -> None:
+        if (run := screen.run_shown) is not None:
+            self._app.run_worker(self._let_go(screen, run, until), group="step")
+
+    async def _let_go(self, screen: MainScreen, run: RunRecord, until: Until) -> None:
+        was_held = run.held
+        why_not = await self._app.runner.go_on(run.run_id, until)
+        if why_not is not None:
+            screen.announce(f"{run.case_name} does not go on: {why_not}", "warned", GLYPHS.warned)
+        elif not was_held and not run.held and run.result is None:
+            screen.announce(f"{run.case_name} is held at its next stop")
+
+    def _go_to_held(self, screen: MainScreen) -> None:
+        from workbench.tui.commands.failures import go_to_run
+
+        held, shown = screen.book.held_runs, screen.run_shown
+        at = next((at for at, run in enumerate(held) if run is shown), -1)
+        go_to_run(screen, held[(at + 1) % len(held)])
+
+    # Changing
+
+    def _skip(self, screen: MainScreen) -> None:
+        from workbench.engine.checkpoint import SkipCall
+
+        self._do(screen, SkipCall(), "The call is skipped, and the model is told so")
+
+    def _ask_again(self, screen: MainScreen) -> None:
+        from workbench.engine.checkpoint import AskAgain
+
+        self._do(screen, AskAgain(), "The answer is set aside, and the same request made again")
+
+    def _do(self, screen: MainScreen, command: Command, said: str) -> None:
+        async def do(run: RunRecord) -> None:
+            why_not = await self._app.runner.do(run.run_id, command)
+            if why_not is None:
+                screen.announce(said)
+            else:
+                screen.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
+
+        if (run := screen.run_shown) is not None:
+            self._app.run_worker(do(run), group="step")
+
+    def _switch_error(self, screen: MainScreen) -> None:
+        if screen.run_pane.editor is not None:
+            screen.run_pane.editor.switch_error()
+
+    # Mocks and expectations
+
+    def _take(self, screen: MainScreen, *, mock: bool) -> None:
+        try:
+            taken, name = self._taken(screen, mock=mock)
+        except (ValueError, SpliceError, IndexError) as error:
+            screen.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
+            return
+        if taken is None:
+            screen.announce(f"{name} says all of that already")
+        else:
+            said = f"{taken.said}, in {name}; Ctrl+Z takes it back, Ctrl+S saves{screen.and_moved}"
+            screen.announce(said, "passed", GLYPHS.passed)
+
+    def _taken(self, screen: MainScreen, *, mock: bool) -> tuple[Taken | None, str]:
+        """Change the case; what was made of the call, and what the case is called. Raises ValueError and the like."""
+        from workbench.suite.sameness import same
+        from workbench.suite.settings import settings_of
+        from workbench.tui.state.asked import read_now
+        from workbench.tui.state.from_run import expectation_of_call, index_of_call, mock_of_call
+
+        suite, run, row = screen.selected_suite, screen.run_shown, screen.suites.selected
+        call_id = screen.call_meant
+        if suite is None or run is None or row is None or row.case is None or call_id is None:
+            raise ValueError("put the cursor on a call or its result")
+        outline, trajectory = row.case, run.trajectory
+        table, index = suite.document.table(outline.index), index_of_call(trajectory, call_id)
+        taken: Taken | None
+        if mock:
+            taken = mock_of_call(table, trajectory, index)
+            taken = None if same(taken.table, table) else taken
+        else:
+            now = read_now(suite, outline)
+            if now is None:
+                raise ValueError("this case has errors: correct them first")
+            taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
+        if taken is not None:
+            document = suite.document.with_case(outline.index, taken.table)
+            screen.change(suite, document, taken.said, case=outline.key)
+        return taken, one_line(outline.name)
+
+
+def type_in(screen: MainScreen, kind: HeldKind) -> None:
+    """Let something be typed for the run shown, where it is held."""
+    from workbench.tui.state.held_text import text_for
+
+    run = screen.run_shown
+    if run is None:
+        return
+    held = text_for(run, kind)
+    if (why := held.too_large) is not None:
+        screen.announce(f"{held.title}: {why}", "warned", GLYPHS.warned)
+        return
+    screen.go_to("run")
+    screen.run_pane.type_in(held)
+
+
+def edit_held(screen: MainScreen) -> None:
+    """Let the arguments of the call be changed before which the run shown is held, or the result after which."""
+    run = screen.run_shown
+    if run is not None and run.paused is not None:
+        type_in(screen, "arguments" if run.paused.at == "call" else "result")
+
+
+async def keep_typed(app: Workbench, screen: MainScreen) -> None:
+    """Do to the run what is typed. Where that is impossible it is said why, and what is typed stays."""
+    from workbench.tui.state.held_text import in_words
+
+    editor = screen.run_pane.editor
+    if editor is None:
+        return
+    held, text, is_error = editor.held, editor.text, editor.is_error
+    wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
+    why_not = held.why_gone
+    if why_not is None and wrong:
+        why_not = in_words(wrong[0]).message
+        editor.go_to_problem()
+    elif why_not is None and held.says_the_same(text, is_error):
+        screen.run_pane.end_typing(sent=True)
+        screen.announce("Nothing was changed")
+        return
+    elif why_not is None:
+        why_not = await app.runner.do(held.run.run_id, held.command(text, is_error))
+    if why_not is not None:
+        screen.announce(f"Not sent, and kept as it is: {why_not}", "warned", GLYPHS.warned)
+    else:
+        if screen.run_pane.editor is editor:
+            screen.run_pane.end_typing(sent=True)
+        screen.announce(held.said_once_sent, "passed", GLYPHS.passed)

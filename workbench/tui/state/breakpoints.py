@@ -1,0 +1,152 @@
+"""The breakpoints of the app: set, switched on and off, changed, and kept in a file of the project's own.
+
+A kept file has one line for each; in front of one that is off stands `off`. A line with `#` says whose they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
+from workbench.engine.breakpoints import Breakpoint
+from workbench.reports.visible import one_line
+from workbench.suite.trust import write_atomically
+
+_log = logging.getLogger(__name__)
+
+MOST_BYTES = 1 << 20
+"""A larger file was not written by this program."""
+
+_OFF = "off "
+
+Switched = Literal["set", "switched on", "taken away"]
+
+
+class BreakpointFile:
+    """The file that keeps the breakpoints of one project. Of two programs the last one to write wins."""
+
+    def __init__(self, folder: Path, project: Path) -> None:
+        stem = re.sub(r"[^\w-]+", "-", project.name)[:40].strip("-") or "project"
+        digest = hashlib.sha256(str(project).encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
+        self.path = folder / f"{stem}-{digest}.txt"
+        self._project = project
+
+    def read(self) -> tuple[tuple[Breakpoint, ...], str | None]:
+        """What is kept, and what the user should know of it. A damaged file is set aside; the lines of it that can be
+        read are kept on."""
+        try:
+            if self.path.stat().st_size > MOST_BYTES:
+                return (), self._set_aside(())
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return (), None
+        except OSError as error:
+            return (), f"{self.path} cannot be read ({error.strerror}): no breakpoint of it holds"
+        points: list[Breakpoint] = []
+        damaged = False
+        for line in content.split(b"\n"):
+            try:
+                text = line.decode("utf-8").strip()
+                if text and not text.startswith("#"):
+                    point = breakpoint_of(text.removeprefix(_OFF))
+                    points.append(replace(point, enabled=not text.startswith(_OFF)))
+            except (UnicodeDecodeError, BreakpointError):
+                damaged = True
+        return tuple(points), self._set_aside(points) if damaged else None
+
+    def write(self, points: Sequence[Breakpoint]) -> str | None:
+        """Keep these and no others; says why not, if that is impossible."""
+        lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_kept_line, points)]
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode("utf-8", errors="replace"))
+        except OSError as error:
+            _log.warning("%s cannot be written: %s", self.path, error)
+            return f"breakpoints cannot be kept in {self.path} ({error.strerror}): these hold until you quit"
+        return None
+
+    def _set_aside(self, readable: Sequence[Breakpoint]) -> str:
+        aside = self.path.with_name(f"{self.path.name}.damaged")
+        try:
+            self.path.replace(aside)
+        except OSError as error:
+            return f"{self.path} is damaged and cannot be moved ({error.strerror})"
+        left = f"{len(readable)} of its breakpoints could be read" if readable else "no breakpoint is set"
+        return self.write(readable) or f"{self.path} was damaged and is now {aside.name}: {left}"
+
+
+def _kept_line(point: Breakpoint) -> str:
+    return f"{'' if point.enabled else _OFF}{breakpoint_line(point)}"
+
+
+class Breakpoints:
+    """All breakpoints, in the order in which they were set. Without a `file` they are there for this time only.
+
+    Every change is kept at once and told to `changed`; `problem` is why it could not be kept.
+    """
+
+    def __init__(self, points: Sequence[Breakpoint] = (), file: BreakpointFile | None = None) -> None:
+        self.points: tuple[Breakpoint, ...] = tuple(points)
+        self.file = file
+        self.problem: str | None = None
+        self.changed: Callable[[], object] = lambda: None
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The tools at whose calls or results some enabled breakpoint holds, by its name."""
+        return frozenset(point.tool for point in self.points if point.enabled and point.tool is not None)
+
+    def index_of(self, point: Breakpoint) -> int | None:
+        """Where one that holds at the same places stands, if there is one."""
+        return next((index for index, known in enumerate(self.points) if known.same_place(point)), None)
+
+    def switch(self, point: Breakpoint) -> Switched:
+        """Set one; where it is set already, take it away, or switch it on again if it was off."""
+        index = self.index_of(point)
+        if index is None:
+            self._become((*self.points, point))
+            return "set"
+        if self.points[index].enabled:
+            self.remove(index)
+            return "taken away"
+        self.toggle(index)
+        return "switched on"
+
+    def put(self, point: Breakpoint, index: int | None = None) -> int:
+        """Set one, in the place of the one at an index if that is given; where it stands then. What is there already is
+        not there twice: it is switched on."""
+        points = list(self.points)
+        if index is not None:
+            point = replace(point, enabled=points[index].enabled)
+            points[index] = point
+        elif (known := self.index_of(point)) is not None:
+            points[known] = point
+        else:
+            points.append(point)
+        self._become([each for at, each in enumerate(points) if not any(each.same_place(one) for one in points[:at])])
+        return self.index_of(point) or 0
+
+    def toggle(self, index: int) -> None:
+        """Switch one off, or on again."""
+        points = list(self.points)
+        points[index] = replace(points[index], enabled=not points[index].enabled)
+        self._become(points)
+
+    def remove(self, index: int) -> None:
+        """Take one away."""
+        self._become((*self.points[:index], *self.points[index + 1 :]))
+
+    def enable_all(self, enabled: bool) -> None:
+        """Switch all on, or off."""
+        self._become([replace(point, enabled=enabled) for point in self.points])
+
+    def _become(self, points: Sequence[Breakpoint]) -> None:
+        self.points = tuple(points)
+        self.problem = self.file.write(self.points) if self.file is not None else None
+        self.changed()

@@ -1,0 +1,160 @@
+"""A fork that is being prepared: where it goes on by itself, on which model, and what is typed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from workbench.batches.plan import PlannedRun, plan_fork
+from workbench.engine.checkpoint import EditResult
+from workbench.engine.fork import Fork, ForkPoint, fork_refusal
+from workbench.engine.turns import turns_of
+from workbench.suite.settings import settings_of
+from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.state.asked import CaseNow
+from workbench.tui.state.model_choices import ModelChoice
+from workbench.tui.state.run_place import RunPlace
+from workbench.tui.state.run_record import RunRecord
+
+
+TextName = Literal["system", "result"]
+
+ForkKey = tuple[Path, str, bool, ForkPoint]
+"""Which fork is prepared: of which run, from which point."""
+
+
+@dataclass
+class ForkDraft:
+    """What is chosen so far. `model` is a place among the `models`, of which the first is the run's own; `system_was`
+    and `result_was` are the texts as they stand without a change, `result_was` `None` where no result comes right
+    before."""
+
+    run: RunRecord
+    origin: Trajectory
+    at: ForkPoint
+    models: tuple[ModelChoice, ...]
+    model: int
+    system_was: str
+    result_was: str | None
+    system: str
+    result: str | None
+
+    def text(self, name: TextName) -> str:
+        """A text as it is now."""
+        return self.system if name == "system" else self.result or ""
+
+    def is_edited(self, name: TextName) -> bool:
+        """Whether a text is another one than it was."""
+        return self.system != self.system_was if name == "system" else self.result != self.result_was
+
+    def type(self, name: TextName, text: str) -> None:
+        """Make a text another one."""
+        if name == "system":
+            self.system = text
+        else:
+            self.result = text
+
+    def reset(self, name: TextName) -> None:
+        """Make a text what it was."""
+        self.type(name, self.system_was if name == "system" else self.result_was or "")
+
+    @property
+    def key(self) -> ForkKey:
+        """Which fork this is."""
+        return self.run.path, self.run.run_id, self.run.recorded, self.at
+
+    def resume(self, before: ForkDraft) -> None:
+        """Take over what was chosen and typed for the same fork before."""
+        name = before.models[before.model].name
+        self.model = next((index for index, choice in enumerate(self.models) if choice.name == name), self.model)
+        self.system = before.system if before.system != before.system_was else self.system
+        self.result = before.result if before.result != before.result_was else self.result
+
+    @property
+    def fork(self) -> Fork:
+        """The fork as it would be made now."""
+        result = None
+        if self.result is not None and self.result != self.result_was:
+            result = EditResult(self.result, _result_is_error(self.origin, self.at))
+        return Fork(self.origin, self.at, self.system if self.system != self.system_was else self._kept, result)
+
+    @property
+    def _kept(self) -> str | None:
+        """The system prompt that a fork was given, and that a fork of it keeps."""
+        return self.run.planned.fork.system if self.run.planned.fork is not None else None
+
+    def choose(self, step: int) -> None:
+        """The next model, or with -1 the one before."""
+        self.model = (self.model + step) % len(self.models)
+
+    def why_not(self, now: CaseNow) -> str | None:
+        """Why the run cannot be forked there, by its case as it is now; `None` when it can."""
+        if now.case.skip is not None:
+            return f"its case is skipped: {now.case.skip}"
+        refusal = fork_refusal(self.fork, turns_of(now.case, settings_of(now.suite, now.case).limits.max_rounds))
+        if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
+            return refusal
+        failed = {step.step for step in self.run.result.steps if step.status == "failed"}
+        stops = self.at.rounds in failed
+        return f"step {self.at.rounds} failed, and the chain stops there (stop_on_failure)" if stops else None
+
+    def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
+        """The run, of the case as it is now. `chosen` are the models that the user has checked: another one that the
+        suite or a recording names is asked about, as in every run."""
+        run, model = self.run, self.models[self.model].name
+        of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model not in chosen
+        return plan_fork(
+            now.file,
+            now.case,
+            model,
+            self.fork,
+            repeat=run.repeat,
+            model_of_suite=of_suite,
+            by=run.planned.by,
+        )
+
+
+def fork_draft(
+    run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
+) -> ForkDraft:
+    """A fork of a run at a place (`None`: its end) that changes nothing yet. It is on the first of the `likely` models
+    that there is, or else on the run's own."""
+    origin = run.trajectory
+    at = _point(origin, place)
+    own = next((choice for choice in models if choice.name == run.model), ModelChoice(run.model, "", ""))
+    choices = (own, *(choice for choice in models if choice.name != run.model))
+    model = next((index for name in likely for index, choice in enumerate(choices) if choice.name == name), 0)
+    system, result = _system(run, origin, at, now), _result(origin, at)
+    return ForkDraft(run, origin, at, choices, model, system, result, system, result)
+
+
+def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
+    if place is not None:
+        return ForkPoint(place.round, place.answered)
+    whole = [round_ for round_ in origin.rounds if round_.stop_reason is not None]
+    calls = whole[-1].calls if whole else ()
+    answered = sum(call.result is not None for call in calls)
+    return ForkPoint(len(whole), answered) if answered < len(calls) else ForkPoint(len(whole) + 1)
+
+
+def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
+    """The system prompt of the request that the fork makes first."""
+    if run.planned.fork is not None and run.planned.fork.system is not None:
+        return run.planned.fork.system
+    if not now.case.steps:
+        return (origin.start.system if origin.start is not None else None) or ""
+    following = now.case.steps[at.rounds : at.rounds + 1]
+    own = following[0].system if following else None
+    return (own if own is not None else settings_of(now.suite, now.case).system) or ""
+
+
+def _result(origin: Trajectory, at: ForkPoint) -> str | None:
+    calls = origin.rounds[at.round - 1].calls[: at.answered] if at.answered and at.round <= len(origin.rounds) else ()
+    return calls[-1].result.content if calls and calls[-1].result is not None else None
+
+
+def _result_is_error(origin: Trajectory, at: ForkPoint) -> bool:
+    result = origin.rounds[at.round - 1].calls[(at.answered or 1) - 1].result
+    return result is not None and result.is_error

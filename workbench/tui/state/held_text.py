@@ -1,0 +1,175 @@
+"""What is typed for a run that is held, from what stands there to what is done to the run: a call's arguments, its
+result, an answer in place of the tool, or what is said to the model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
+from workbench.reports.visible import one_line
+from workbench.suite.problems import Problem
+from workbench.tools.argument_check import BrokenSchemaError, argument_problems
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord
+from workbench.trajectory.typed_json import parsed_json
+from workbench.tui.state.held_kinds import HeldKind
+from workbench.tui.state.run_record import RunRecord
+from workbench.tui.state.source import LONGEST_LINE, LONGEST_SHOWN
+
+
+@dataclass(frozen=True)
+class HeldText:
+    """A text to be typed. `call` is the one that it is about; `original` is what stands there at first, and `tool` what
+    is known of the call's tool."""
+
+    kind: HeldKind
+    run: RunRecord
+    original: str = ""
+    is_error: bool = False
+    call: CallRecord | None = None
+    tool: ToolDefinition | None = None
+
+    @property
+    def key(self) -> tuple[str, HeldKind, str]:
+        """What it is about, for as long as the run lasts."""
+        return self.run.run_id, self.kind, self.call.call.id if self.call is not None else ""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.call is None:
+            return "To the model"
+        what = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
+        return f"{what} {one_line(self.call.tool)}"
+
+    @property
+    def file_name(self) -> str:
+        """What a file with it is called."""
+        return "arguments.json" if self.kind == "arguments" else f"{self.kind}.txt"
+
+    @property
+    def too_large(self) -> str | None:
+        """Why it cannot be typed in here, if it is too large for that."""
+        lines = self.original.split("\n")
+        longest = max(map(len, lines))
+        if len(lines) > LONGEST_SHOWN:
+            return f"{len(lines):,} lines are too many to type in here"
+        return f"a line of {longest:,} characters is too long to type in here" if longest > LONGEST_LINE else None
+
+    @property
+    def why_gone(self) -> str | None:
+        """Why nothing can be done with it any more, if nothing can."""
+        if self.run.result is not None:
+            return "the run is over"
+        paused = self.run.paused
+        if paused is None or not self.run.held:
+            return "the run has gone on"
+        if self.call is None:
+            return None
+        at = "result" if self.kind == "result" else "call"
+        return None if (paused.call_id, paused.at) == (self.call.call.id, at) else "the run has gone on to another stop"
+
+    @property
+    def gone_problems(self) -> tuple[Problem, ...]:
+        """That it cannot be sent any more, and what to do with the text."""
+        said = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
+        return (_problem(None, said),)
+
+    def problems(self, text: str) -> tuple[Problem, ...]:
+        """What is wrong with a text: with an error it cannot be sent, with a warning it can."""
+        if self.kind == "message":
+            return () if text.strip() else (_problem(None, "there is nothing to say yet"),)
+        if self.kind != "arguments":
+            return ()
+        try:
+            arguments = _arguments(text)
+        except ValueError as error:
+            at = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            return (_problem(at, _said(error)),)
+        if self.tool is None:
+            return ()
+        try:
+            refused = argument_problems(arguments, self.tool.parameters)
+        except BrokenSchemaError as error:
+            refused = (f"not checked, as the tool's schema is broken: {error}",)
+        return tuple(Problem(Path(), None, "", said.removeprefix("args: "), severity="warning") for said in refused)
+
+    def says_the_same(self, text: str, is_error: bool) -> bool:
+        """Whether a text without errors changes nothing of what stands there."""
+        if self.kind == "arguments" and text != self.original:
+            try:
+                return repr(_arguments(text)) == repr(_arguments(self.original))
+            except ValueError:
+                return False
+        return self.kind in ("arguments", "result") and (text, is_error) == (self.original, self.is_error)
+
+    @property
+    def said_once_sent(self) -> str:
+        """What was done, in words."""
+        tool = one_line(self.call.tool) if self.call is not None else ""
+        return {
+            "arguments": f"{tool} is called with these arguments once the run goes on",
+            "result": f"The model reads this result of {tool} once the run goes on",
+            "answer": f"{tool} is answered with this, and not called",
+            "message": "The model reads this before its next request",
+        }[self.kind]
+
+    def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
+        """What is to be done to the run; raises ValueError for arguments that are not a JSON object."""
+        match self.kind:
+            case "arguments":
+                return EditArguments(_arguments(text))
+            case "result":
+                return EditResult(text, is_error)
+            case "answer":
+                return AnswerCall(text, is_error)
+            case _:
+                return AddMessage(text)
+
+
+def in_words(problem: Problem) -> Problem:
+    """A problem whose message says where it is."""
+    return replace(problem, line=None, message=f"line {problem.line}, {problem.message}") if problem.line else problem
+
+
+def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
+    """What can be typed where a run is held: in what `kind` asks for, as it stands."""
+    call_id = run.paused.call_id if run.paused is not None else None
+    trajectory = run.trajectory
+    call = next((call for call in trajectory.calls if call.call.id == call_id), None)
+    if kind == "message" or call is None:
+        return HeldText("message", run)
+    tools = trajectory.start.tools if trajectory.start is not None else ()
+    tool = next((tool for tool in tools if tool.name == call.tool), None)
+    if kind == "arguments":
+        return HeldText(kind, run, _written(call), False, call, tool)
+    if kind == "result" and call.result is not None:
+        return HeldText(kind, run, call.result.content, call.result.is_error, call, tool)
+    return HeldText("answer", run, "", False, call, tool)
+
+
+def _written(call: CallRecord) -> str:
+    """A call's arguments as JSON, or what the model wrote where that is none."""
+    if call.edited is None and call.call.problem is not None:
+        return call.call.raw or ""
+    return json_text(dict(call.sent.arguments), indent=2)
+
+
+def _arguments(text: str) -> dict[str, JsonValue]:
+    value = parsed_json(text)
+    if not isinstance(value, dict):
+        raise ValueError("arguments are a JSON object: { and } around them")
+    return value
+
+
+def _said(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
+    return str(error)
+
+
+def _problem(line: int | None, said: str) -> Problem:
+    return Problem(Path(), line, "", said)

@@ -1,0 +1,73 @@
+"""Lays out what stands between the messages of a run: where it is held, where a step begins, where a fork does."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+
+from workbench.reports.by_hand import fork_text
+from workbench.reports.visible import one_line
+from workbench.tui.glyphs import GLYPHS
+from workbench.tui.state.argument_rows import signed
+from workbench.tui.state.items import ForkItem, HoldItem, NoticeItem, StepItem
+from workbench.tui.state.outcome import STATUS_SIGNS
+from workbench.tui.state.spans import EMPTY, Line, Span, padded, wrap
+from workbench.tui.state.words import score
+
+CALL_INDENT = 3
+
+_KEYS = "s next stop  c continue"
+"""What lets a run go on that is held."""
+
+
+def held_lines(where: str, why: str, width: int) -> list[Line]:
+    """Where a run is held, and why, over the whole width: nobody is to overlook it."""
+    texts = [f"held {where}"]
+    for more in (one_line(why), _KEYS):
+        longer = f"{texts[-1]} {GLYPHS.dot} {more}"
+        if cell_len(longer) + 3 <= width:
+            texts[-1] = longer
+        else:
+            texts.append(more)
+    rows = [row for text in texts for row in wrap(text, width - 3)]
+    signs = [GLYPHS.held, *[" "] * (len(rows) - 1)]
+    return [(Span(padded(f" {sign} {row}", width), "badge"),) for sign, row in zip(signs, rows, strict=True)]
+
+
+def hold_lines(item: HoldItem, width: int) -> list[Line]:
+    """The place before a request; nothing where the run is not held any more."""
+    return held_lines(f"before the request of round {item.round}", item.why, width) if item.why is not None else []
+
+
+def notice_lines(item: NoticeItem, width: int) -> list[Line]:
+    """What is not as the suite would have it."""
+    return signed(GLYPHS.warned, one_line(item.text), "warned", width, CALL_INDENT)
+
+
+def fork_lines(item: ForkItem, width: int) -> list[Line]:
+    """Where a fork becomes a run of its own."""
+    lines = signed(GLYPHS.fork, one_line(fork_text(item.fork)), "accent", width, CALL_INDENT)
+    if item.difference:
+        lines += signed(" ", one_line(f"first difference: {item.difference}"), "muted", width, CALL_INDENT)
+    return lines
+
+
+def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
+    """The heading of a step with, once it is graded, its sign, its score and why."""
+    number = f"{item.step} of {item.of}" if item.of else f"{item.step}"
+    head: Line = (Span(f" step {number}", "heading"),)
+    if item.unprompted:
+        head = (*head, Span("  no system prompt from here on", "muted"))
+    grade = item.grade
+    if grade is None:
+        return [EMPTY, head]
+    if grade.status is None:
+        return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted"))]
+    sign, role = STATUS_SIGNS[grade.status]
+    head = (*head, Span(f"  {sign} {grade.status}", role))
+    if grade.score is not None:
+        head = (*head, Span(f"  {score(grade.score)}", "strong"))
+    lines = [EMPTY, head]
+    if grade.why and (expanded or grade.status != "passed"):
+        rows = wrap(one_line(grade.why), width - CALL_INDENT)
+        lines += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
+    return lines
