@@ -22,6 +22,7 @@ from workbench.config.resources import bundled
 from workbench.tui.environment import surroundings_of
 from workbench.tui.picture import svg_of
 from workbench.tui.screens.audit import AuditScreen
+from workbench.tui.state.items import ResultItem
 from workbench.tui.workbench import Workbench
 
 Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
@@ -95,6 +96,50 @@ async def _failures(app: Workbench, pilot: Pilot[int]) -> None:
     await pilot.press("home", "f", "down", "down", "down")
 
 
+async def _held(app: Workbench, pilot: Pilot[int]) -> None:
+    """A run held at a breakpoint, the arguments of its call being changed."""
+    await _named(app, pilot, "E-mail to a name")
+    await pilot.press("2", *["down"] * 6, "b", "r")
+    await _until(pilot, lambda: bool(app.main.book.held_runs))
+    await pilot.press("3", "e", "down", "end", "left", "left", *"@example.com")
+
+
+async def _stepped(app: Workbench, pilot: Pilot[int]) -> None:
+    """The same run at its end, and a mock made of the call."""
+    await _held(app, pilot)
+    await pilot.press("ctrl+s", "s")
+    await _until(pilot, lambda: any(run.paused and run.paused.at == "result" for run in app.main.book.held_runs))
+    await pilot.press("M", "c")
+    await _until(pilot, lambda: not app.main.book.under_way())
+
+
+async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
+    """A run that passed, and a fork of it in which the model read a wrong result."""
+    await _named(app, pilot, "Times ten")
+    await pilot.press("r")
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.under_way())
+    await pilot.press("3", "home")
+    while not isinstance(app.main.run_pane.run_list.item, ResultItem):
+        await pilot.press("down")
+    await pilot.press("k", *["down"] * 3, "enter", "f7", *"51", "escape", *["up"] * 3, "enter")
+    await _until(pilot, lambda: len(app.main.runs_shown) > 1 and not app.main.book.under_way())
+
+
+async def _breakpoints(app: Workbench, pilot: Pilot[int]) -> None:
+    """A breakpoint about to be added: what there is to choose from."""
+    await pilot.press("B", "a")
+
+
+async def _chain(app: Workbench, pilot: Pilot[int]) -> None:
+    """Chains that were run, the steps of two of them in the tree, judged one by one."""
+    await _named(app, pilot, "Nothing more to do")
+    await pilot.press("R")
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.under_way())
+    await pilot.press("1", "right")
+    await _named(app, pilot, "A dozen")
+    await pilot.press("right", "down", "down", "up", "up")
+
+
 async def _audit(app: Workbench, pilot: Pilot[int]) -> None:
     """What the audit finds in all suites."""
     await pilot.press("home", "u")
@@ -126,6 +171,11 @@ ALL_PICTURES = (
     Picture("grades", (120, 36), _grades),
     Picture("failures", (120, 36), _failures),
     Picture("audit", (120, 36), _audit),
+    Picture("chain", (120, 32), _chain),
+    Picture("held", (120, 32), _held),
+    Picture("stepped", (120, 32), _stepped),
+    Picture("fork", (120, 32), _fork),
+    Picture("breakpoints", (100, 12), _breakpoints),
 )
 
 
@@ -135,7 +185,7 @@ async def draw(picture: Picture, suites: Path) -> str:
         program = program_in(Folders(Path(state), Path(state) / "log", Path(state) / "config"), {})
 
         def open_session(listener: BatchListener) -> Session:
-            return Session(listener, program)
+            return Session(listener, program, asks=True)
 
         surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
         app = Workbench([suites], open_session=open_session, program=program, surroundings=surroundings, trust=True)

@@ -92,12 +92,12 @@ class House:
     def run(self, model: str) -> RunResult:
         return self.person.run(self.file, model, until="end").result
 
-    def fork(self, fork: Fork, model: str, record: Recordings | None = None) -> RunResult:
+    def fork(self, fork: Fork, model: str, record: Recordings | None = None, person: Person | None = None) -> RunResult:
         assert self.file.suite is not None
-        planned = plan_fork(self.file, self.file.suite.cases[0], model, fork)
-        self.person.session.start([planned], trusted=lambda _path: True, record=record)
+        planned, person = plan_fork(self.file, self.file.suite.cases[0], model, fork), person or self.person
+        person.session.start([planned], trusted=lambda _path: True, record=record)
         results: list[RunResult] = []
-        while not isinstance(event := self.person.said.get(timeout=30), BatchDone):
+        while not isinstance(event := person.said.get(timeout=30), BatchDone):
             results += [event.result] if isinstance(event, RunDone) else []
         (result,) = results
         return result
@@ -211,6 +211,25 @@ def test_a_fork_where_nothing_is_left_to_ask_is_an_error_that_says_so(house: Hou
     forked = house.fork(Fork(origin.trajectory, ForkPoint(4)), house.model("openai"))
     said = "the run cannot be forked there: the model answered in round 3, so nothing is left to ask"
     assert (forked.status, forked.error, house.requests) == ("error", said, before)
+
+
+def test_secrets_that_were_typed_reach_nobody(house: House, tmp_path: Path) -> None:
+    origin = house.run(house.model("openai"))
+    named = house.folder / "workbench.toml"
+    address = base_url_of(house.servers["openai"], "openai")
+    named.write_text(
+        f'[models.keyed]\nprovider = "openai"\nmodel = "m"\nbase_url = "{address}"\napi_key_env = "HOUSE_KEY"\n',
+        encoding="utf-8",
+    )
+    person = Person(program_of(tmp_path, {"HOUSE_KEY": "sk-house-1234567890"}))
+    fork = Fork(origin.trajectory, ForkPoint(3), system="The key is sk-house-1234567890.")
+    try:
+        result = house.fork(fork, "keyed", person=person)
+    finally:
+        person.session.close()
+        named.unlink()
+    assert result.error is None
+    assert house.servers["openai"].requests[-1].json["messages"][0]["content"] == "The key is $HOUSE_KEY."
 
 
 def test_a_fork_never_has_the_id_of_its_origin(house: House) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -157,7 +156,8 @@ def _instead(said: str, new: str, old: str, nothing: str) -> str:
 
 def _quoted(text: str, other: str) -> str:
     """A text from a little before where it begins to be another one."""
-    same = len(os.path.commonprefix((text, other)))
+    shorter = min(len(text), len(other))
+    same = next((at for at in range(shorter) if text[at] != other[at]), shorter)
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1
     return json_text(("…" if begin else "") + _cut(text[begin:]))
 

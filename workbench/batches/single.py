@@ -21,6 +21,7 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.checkpoint import Checkpoint
 from workbench.engine.conversing import StepNotJudgedError
 from workbench.engine.executing import Audit
+from workbench.engine.fork import Fork
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
@@ -110,7 +111,7 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     judge = surroundings.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
     trajectory = await run_case(
-        request,
+        replace(request, fork=_without_secrets(request.fork, surroundings.secrets)),
         model,
         tools,
         recorder,
@@ -122,6 +123,13 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         step_failed=grading.step_failed,
     )
     return await grading.result(trajectory)
+
+
+def _without_secrets(fork: Fork | None, secrets: Secrets) -> Fork | None:
+    """A fork whose texts, which a person typed, hold no secret; what it tells again holds none already."""
+    if fork is None:
+        return None
+    return replace(fork, system=secrets.redacted(fork.system), result=secrets.redacted(fork.result))
 
 
 def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:

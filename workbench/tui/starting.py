@@ -148,7 +148,7 @@ class Starter:
             await self._app.saver.settle(await self._app.reader.read())
 
     async def _trust(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> bool | None:
-        """Whether a suite is trusted for runs of it, after asking where that is needed; `None`: they may not be made."""
+        """Whether a suite is trusted for runs of it, after asking where that is needed; `None`: there may be none."""
         models = self._app.program.models
         if self.is_trusted(file):
             return True

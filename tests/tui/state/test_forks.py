@@ -237,3 +237,10 @@ def test_the_run_s_own_model_is_asked_about_where_a_suite_or_a_recording_names_i
     assert not draft.planned(now, ["offline"]).model_of_suite
     draft.choose(1)
     assert not draft.planned(now, []).model_of_suite
+
+
+def test_where_the_run_s_own_model_is_not_known_the_first_likely_one_is_chosen() -> None:
+    made = Book()
+    models = [ModelChoice("offline", "", ""), ModelChoice("other", "", "")]
+    draft = fork_draft(made.end(made.run()), RunPlace(1), case_now(), models, likely=("gone", "other"))
+    assert draft.models[draft.model].name == "other"

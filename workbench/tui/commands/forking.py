@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class ForkingCommands:
-    """The method of `run.fork`. What was chosen and typed for a fork that was not started stands there the next time."""
+    """The method of `run.fork`. What was chosen and typed for a fork that was not started stands there the next
+    time."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app

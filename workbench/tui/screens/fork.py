@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from workbench.tui.workbench import Workbench
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
-_LABELS: dict[TextName, str] = {"system": "system", "result": "result"}
+_LONGEST_SHOWN = 200
+"""Characters of a text in its row."""
+
 _LEAST_ROWS = 2
 _AROUND = 6
 """Rows of the frame, the title and the keys, and of the screen above and below."""
@@ -81,13 +83,13 @@ class ForkScreen(Dialog[bool]):
         detail, short = (
             f" {GLYPHS.dot} ".join(filter(None, (own, text))) + of for text in (choice.detail, choice.short)
         )
-        texts = [Option(f"{_LABELS[name]}  {self._shown(name)}") for name in self._texts]
+        texts = [Option(f"{name}  {self._shown(name)}") for name in self._texts]
         return [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short), *texts]
 
     def _shown(self, name: TextName) -> str:
         text, edited = self._draft.text(name), self._draft.is_edited(name)
         mark = f"{GLYPHS.by_hand} " if edited else ""
-        return mark + (one_line(text) if text else "none" if name == "system" else "(empty)")
+        return mark + (one_line(text[:_LONGEST_SHOWN]) if text else "none" if name == "system" else "(empty)")
 
     def _say(self) -> None:
         self._choices.options = self._options()

@@ -18,7 +18,6 @@ from workbench.tui.state.model_choices import ModelChoice
 from workbench.tui.state.run_place import RunPlace
 from workbench.tui.state.run_record import RunRecord
 
-
 TextName = Literal["system", "result"]
 
 ForkKey = tuple[Path, str, bool, ForkPoint]

@@ -1,0 +1,53 @@
+"""The pages of `docs/` and the README lead nowhere that is not there, and show every picture that is drawn."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def links_of(page: Path) -> list[str]:
+    """Where a page leads, but for addresses on the web."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return [link for link in LINK.findall(text) if "://" not in link]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in links_of(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors_of(target), link
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    named = set(links_of(ROOT / "README.md"))
+    unnamed = [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name}" not in named]
+    assert unnamed == []
+
+
+def test_every_picture_is_drawn_and_shown() -> None:
+    drawn = {
+        f"{picture.name}.svg" for picture in runpy.run_path(str(ROOT / "docs" / "make_pictures.py"))["ALL_PICTURES"]
+    }
+    kept = {file.name for file in (ROOT / "docs" / "pictures").iterdir()}
+    shown = {Path(link).name for page in PAGES for link in links_of(page) if link.endswith(".svg")}
+    assert drawn == kept
+    assert shown <= drawn
