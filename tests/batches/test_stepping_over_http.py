@@ -27,24 +27,24 @@ from workbench.engine.checkpoint import (
 )
 from workbench.engine.holding import SKIPPED
 from workbench.providers.wire.messages_api import NO_TEXT
-from workbench.suite.loading import parse_suite
+from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.trajectory.events import Paused, Resumed
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
 
 OSLO = Call("get_weather", {"city": "Oslo"}, "call_1")
 ROME = Call("get_weather", {"city": "Rome"}, "call_2")
-FILE = parse_suite(
-    """
+SUITE = """
     format = 1
     name = "Weather"
     system = "Be brief."
     tools = [{ name = "get_weather" }]
     mocks = [{ tool = "get_weather", result = "rain in {city}" }]
-    cases = [{ name = "Oslo", user = "Weather in Oslo?" }]
-    """,
-    Path("weather.toml"),
-)
+    cases = [{ name = "Oslo", %s }]
+    """
+FILE = parse_suite(SUITE % 'user = "Weather in Oslo?"', Path("weather.toml"))
+STEPS = '{ user = "Weather in Oslo?", tool = "get_weather" }, { user = "Tomorrow?" }'
+CHAIN = parse_suite(SUITE % f"steps = [{STEPS}]", Path("chain.toml"))
 
 AWKWARD = (
     "line\nline\r\nline\rline\u2028end",
@@ -132,12 +132,16 @@ class Endpoint:
         self.person = Person(program_of(folder))
         self.server = Server(lambda request: answer_to(api, request))
 
-    def run(self, **does: list[Command]) -> tuple[list[list[Said]], Stepped]:
+    @property
+    def model(self) -> str:
+        """The model behind it."""
+        return f"{self.api}:test-model@{base_url_of(self.server, self.api)}"
+
+    def run(self, file: SuiteFile = FILE, **does: list[Command]) -> tuple[list[list[Said]], Stepped]:
         """A run with what is done at its places, such as `call_1`: what its requests said, and what it was."""
         before = len(self.server.requests)
-        model = f"{self.api}:test-model@{base_url_of(self.server, self.api)}"
         places = {place.replace("_", " "): commands for place, commands in does.items()}
-        stepped = self.person.run(FILE, model, places)
+        stepped = self.person.run(file, self.model, places)
         assert stepped.result.error is None
         return [conversation(self.api, request.json) for request in self.server.requests[before:]], stepped
 
@@ -164,8 +168,7 @@ def test_a_run_stepped_through_without_edits_says_what_an_unstepped_one_says(end
     requests, stepped = endpoint.run()
     assert requests == [[ASKED], [ASKED, *CALLS, *RESULTS]]
     assert stepped.held == ["request 1", "call 1", "result 1", "call 1", "result 1", "request 2"]
-    model = f"{endpoint.api}:test-model@{base_url_of(endpoint.server, endpoint.api)}"
-    plain = endpoint.person.run(FILE, model, until="end")
+    plain = endpoint.person.run(FILE, endpoint.model, until="end")
     assert plain.held == []
     assert [request.json for request in endpoint.server.requests[-4:-2]] == [
         request.json for request in endpoint.server.requests[-2:]
@@ -174,6 +177,18 @@ def test_a_run_stepped_through_without_edits_says_what_an_unstepped_one_says(end
     kinds = [type(event.what) for event in stepped.events if not isinstance(event.what, Paused | Resumed)]
     assert kinds == [type(event.what) for event in plain.events]
     assert fold(stepped.events) == stepped.result.trajectory
+
+
+def test_a_chain_stepped_through_says_what_an_unstepped_one_says_and_what_was_added_behind_its_own_message(
+    endpoint: Endpoint,
+) -> None:
+    requests, stepped = endpoint.run(CHAIN)
+    asked = [ASKED, *CALLS, *RESULTS, Said("user", "Tomorrow?")]
+    assert requests == [[ASKED], asked]
+    plain = endpoint.person.run(CHAIN, endpoint.model, until="end")
+    assert without_times(stepped.result.trajectory) == without_times(plain.result.trajectory)
+    (_, second), _ = endpoint.run(CHAIN, result_1=[AddMessage("In Celsius!")])
+    assert second == [*asked, Said("user", "In Celsius!")]
 
 
 def without_times(trajectory: Trajectory) -> Trajectory:

@@ -30,7 +30,9 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
 def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
     calls = [((*place, *at), call) for at, call in case.placed_expected_calls()]
     calls += [
-        ((*place, "steps", number), call) for number, step in enumerate(case.steps) if (call := step.expected_call)
+        ((*place, "steps", number), expected)
+        for number, step in enumerate(case.steps)
+        if (expected := step.expected_call) is not None
     ]
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
