@@ -14,7 +14,8 @@ from copy import deepcopy
 from functools import partial
 
 from workbench.checks.evaluate import NOTHING_OUTSIDE
-from workbench.grading.run import GRADERS, grade_run
+from workbench.grading.graders import GRADERS
+from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import RunFinished

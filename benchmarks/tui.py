@@ -195,10 +195,10 @@ class EndlessSession:
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
 
-    def go_on(self, run_id: str, until: Until) -> Future[str | None]:
+    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
         raise AssertionError("nothing is held here")
 
-    def do(self, run_id: str, command: Command) -> Future[str | None]:
+    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
         raise AssertionError("nothing is held here")
 
     @property

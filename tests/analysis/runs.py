@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import RunResult
-from workbench.grading.steps import grade_run_and_steps
+from workbench.grading.run import grade_run_and_steps
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.trajectory import Trajectory
 

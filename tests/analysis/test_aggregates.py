@@ -14,7 +14,8 @@ from tests.trajectories import trajectory_of
 from workbench.analysis.aggregates import AggregateResult, aggregates_of, statistic
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, RunResult, Status, Verdict
-from workbench.grading.run import GRADERS, grade_run
+from workbench.grading.graders import GRADERS
+from workbench.grading.run import grade_run
 from workbench.suite.aggregates import MEASURES, NUMBERS, STATISTICS
 from workbench.suite.model import Gate, GraderName, Statistic, Suite
 

@@ -15,7 +15,7 @@ from workbench.analysis.audit.audit import audit_suite
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
 from workbench.checks.evaluate import evaluate
-from workbench.grading.run import GRADERS
+from workbench.grading.graders import GRADERS
 from workbench.suite.checks import Check
 from workbench.suite.model import Suite
 from workbench.suite.places import written

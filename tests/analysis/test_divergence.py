@@ -93,7 +93,7 @@ LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
             run(asked(1, "Hi.")),
             run(asked(1, "Hi.", told=("Be kind.",))),
             (1, "message", None),
-            'round 1: is told "Be kind.", where nothing was said',
+            'round 1: "Be kind." was said by hand; the model does the same',
         ),
         (
             run(asked(1, "", LIGHTS), reason="stopped"),
@@ -135,6 +135,56 @@ def test_arguments_that_a_person_changed_and_those_that_are_no_object_differ_too
     assert no_object.sentence == 'round 1: calls set_lights with "{" (no JSON object) instead of an object of arguments'
 
 
+def edited(record: CallRecord, content: str) -> CallRecord:
+    assert record.result is not None
+    return replace(record, result=replace(record.result, content=content), unedited=record.result)
+
+
+SKIPPED = replace(LIGHTS, result=ResultReceived("c", "This call was not made.", True, "skipped", 0.0))
+BY_HAND = replace(LIGHTS, result=ResultReceived("c", "Sure.", False, "edited", 0.0))
+OTHER_ARGUMENTS = replace(LIGHTS, edited={"room": "bath"}, result=ResultReceived("c", "Bath.", False, "default", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (edited(LIGHTS, "BROKEN"), "the result of set_lights was changed"),
+        (SKIPPED, "set_lights was skipped"),
+        (BY_HAND, "set_lights was answered by hand"),
+        (edited(BY_HAND, "Well."), "the result of set_lights was changed"),
+        (OTHER_ARGUMENTS, "the arguments of set_lights were changed"),
+    ],
+)
+def test_what_a_person_changed_is_named_behind_what_the_model_then_did(changed: CallRecord, said: str) -> None:
+    as_made = run(asked(1, "", LIGHTS), asked(2, "", TV), asked(3, "Done."))
+    in_words = run(asked(1, "", changed), asked(2, "No."))
+    instead = 'round 2: answers in words instead of calling set_tv(power="off"), after '
+    assert sentence(as_made, in_words) == f"{instead}{said}"
+    calls = 'round 2: calls set_tv(power="off") instead of answering, after '
+    assert sentence(in_words, as_made) == f"{calls}{said} in the other run"
+    same = replace(as_made, rounds=(asked(1, "", changed), *as_made.rounds[1:]))
+    assert sentence(as_made, same) == f"round 1: {said}; the model does the same"
+    assert sentence(same, as_made) == f"round 1: {said} in the other run; the model does the same"
+
+
+def test_a_message_that_a_person_added_is_named_behind_what_the_model_then_did() -> None:
+    found = sentence(run(asked(1, "", TV)), run(asked(1, "Hm.", told=("Wait.",))))
+    assert found == 'round 1: answers in words instead of calling set_tv(power="off"), after "Wait." was said by hand'
+
+
+def test_results_that_differ_after_the_same_change_by_hand_differ_of_themselves() -> None:
+    other = replace(OTHER_ARGUMENTS, result=ResultReceived("c", "No.", False, "server", 1.0))
+    found = first_difference(run(asked(1, "", OTHER_ARGUMENTS)), run(asked(1, "", other)))
+    assert found is not None
+    assert (found.what, found.by_hand) == ("result", False)
+
+
+def sentence(origin: Trajectory, fork: Trajectory) -> str:
+    found = first_difference(origin, fork)
+    assert found is not None
+    return found.sentence
+
+
 def test_times_ids_sources_and_how_a_number_is_written_are_no_difference() -> None:
     one = CallRecord(ToolCall("a", "t", {"x": 1}), 1, result=ResultReceived("a", "ok", False, "server", 5.0))
     other = CallRecord(ToolCall("b", "t", {"x": 1.0}), 1, result=ResultReceived("b", "ok", False, "replayed", 1.0))
@@ -143,14 +193,16 @@ def test_times_ids_sources_and_how_a_number_is_written_are_no_difference() -> No
 
 
 texts = st.sampled_from(["", "a", "b c", "b d"])
-results = st.none() | st.builds(ResultReceived, texts, texts, st.booleans(), st.just("default"), st.floats(0, 9))
+sources = st.sampled_from(["default", "edited", "skipped"])
+results = st.none() | st.builds(ResultReceived, texts, texts, st.booleans(), sources, st.floats(0, 9))
 objects = st.dictionaries(st.sampled_from("xyz"), json_values, max_size=2)
 calls = st.builds(
     CallRecord,
     st.builds(ToolCall, texts, st.sampled_from(["t", "u"]), objects, st.none() | texts, st.none() | texts),
     st.just(1),
     result=results,
-    edited=st.none() | objects,
+    edited=st.none() | objects.map(lambda given: {**given, "by hand": True}),
+    unedited=results,
 )
 
 
@@ -184,6 +236,34 @@ def test_a_trajectory_differs_from_itself_in_nothing(trajectory: Trajectory) -> 
 @given(trajectories, trajectories)
 def test_the_place_is_the_same_from_both_sides(one: Trajectory, other: Trajectory) -> None:
     assert place(first_difference(one, other)) == place(first_difference(other, one))
+
+
+@given(trajectories)
+def test_no_change_by_hand_hides_what_a_model_did_otherwise(changed: Trajectory) -> None:
+    if not changed.rounds:
+        return
+    *before, last = untouched(changed)
+    other = replace(changed, rounds=(*before, replace(last, text=last.text + "!")))
+    for found in (first_difference(changed, other), first_difference(other, changed)):
+        assert place(found) == (len(changed.rounds), "text", None, None)
+        assert found is not None
+        assert not found.by_hand
+
+
+def untouched(trajectory: Trajectory) -> list[Round]:
+    """The rounds as they might have been without a person."""
+    plain = ResultReceived("c", "plain", False, "default", 1.0)
+    return [
+        replace(
+            round_,
+            added=(),
+            calls=tuple(
+                replace(call, result=plain, edited=None, unedited=None) if call.touched else call
+                for call in round_.calls
+            ),
+        )
+        for round_ in trajectory.rounds
+    ]
 
 
 def place(found: Difference | None) -> tuple[object, ...] | None:

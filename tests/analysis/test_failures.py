@@ -15,7 +15,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Subject
 from workbench.analysis.failures import Failures, failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
-from workbench.grading.run import GRADERS
+from workbench.grading.graders import GRADERS
 from workbench.suite.model import Case
 from workbench.trajectory.events import FinishReason, RunFinished
 from workbench.trajectory.messages import ToolCall
@@ -80,6 +80,14 @@ def test_a_chain_whose_first_step_calls_nothing_gave_up_at_that_step() -> None:
     (run,) = failures_of([chain_run([], reason="step failed", text="Which city?")]).runs
     assert (run.main, run.symptoms[0].why) == ("gave up", "answered without calling anything")
     assert {str(symptom.subject) for symptom in run.symptoms} == {"weather"}
+
+
+def test_a_chain_that_fails_by_its_steps_alone_has_their_causes() -> None:
+    swapped = chain_run([("warn", {})], [("weather", {"city": "Oslo"})], [("rest", {})], reason="steps done")
+    assert swapped[0].score == 1
+    assert subjects_of(failures_of([swapped])) == {
+        "wrong tool": [("warn, but weather was called", 1), ("weather, but warn was called", 1)]
+    }
 
 
 def test_a_chain_that_goes_on_misses_the_calls_of_all_its_steps() -> None:

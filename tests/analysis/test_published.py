@@ -9,7 +9,7 @@ from typing import Any
 from tests.results import result
 from workbench.analysis.published.summary import SYSTEMS, PublishedReport, published_reports
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, Status
-from workbench.grading.run import GRADERS
+from workbench.grading.graders import GRADERS
 from workbench.suite.settings import Grading
 from workbench.trajectory.trajectory import Trajectory
 

@@ -12,7 +12,7 @@ from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import Recordings
 from workbench.batches.session import Session
 from workbench.config.program import Program
-from workbench.engine.checkpoint import Command
+from workbench.engine.checkpoint import AnswerCall, AskAgain, Command, SkipCall
 from workbench.engine.stepping import Until
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
@@ -41,6 +41,7 @@ class Person:
     def __init__(self, program: Program) -> None:
         self.said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         self.session = Session(self.said.put, program, asks=True)
+        self.held_at: int | None = None
 
     def run(
         self,
@@ -64,23 +65,26 @@ class Person:
                 if isinstance(said.event.what, Paused):
                     place = f"{said.event.what.at} {said.event.what.round}"
                     stepped.held.append(place)
-                    self._act(said.event.run_id, waiting.pop(place, []))
+                    self._act(said.event, waiting.pop(place, []))
         assert not waiting, f"never held at {[*waiting]}"
         return stepped
 
     def hold(self, file: SuiteFile, model: str, at: str, record: Recordings | None = None) -> str:
-        """Start a run of the first case and step to a place, where it stays held; gives the run's id."""
+        """Start a run of the first case and step to a place, where it stays held; gives the run's id. `held_at` is that
+        hold."""
         run, *_ = plan_runs([file], models=[model])
         self.session.start([run], trusted=lambda _path: True, until="stop", record=record)
         while True:
             said = self.said.get(timeout=30)
             if isinstance(said, RunEvent) and isinstance(said.event.what, Paused):
                 if f"{said.event.what.at} {said.event.what.round}" == at:
+                    self.held_at = said.event.sequence
                     return run.run_id
-                self._act(run.run_id, [])
+                self._act(said.event, [])
 
-    def _act(self, run_id: str, commands: Sequence[Command]) -> None:
+    def _act(self, held: Event, commands: Sequence[Command]) -> None:
         """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
-        refusals = [self.session.do(run_id, command) for command in commands]
-        refusals.append(self.session.go_on(run_id, "stop"))
+        refusals = [self.session.do(held.run_id, command, held.sequence) for command in commands]
+        if not commands or not isinstance(commands[-1], AnswerCall | SkipCall | AskAgain):
+            refusals.append(self.session.go_on(held.run_id, "stop", held.sequence))
         assert [why for refusal in refusals if (why := refusal.result(10)) is not None] == []

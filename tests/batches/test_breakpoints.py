@@ -98,15 +98,16 @@ async def held(
         if isinstance(event, RunEvent) and isinstance(event.event.what, Paused):
             found.why.append(event.event.what.why)
             found.at.append(f"{event.event.what.at} {event.event.what.round}")
-            asyncio.get_running_loop().call_soon(steppers.go_on, planned.run_id, "end")
+            asyncio.get_running_loop().call_soon(steppers.go_on, planned.run_id, "end", event.event.sequence)
 
+    steppers.expect([planned], "end")
     surroundings = Surroundings(
         listen,
         ServerPool(program_of(folder)),
         lambda _planned: ScriptedModel([*(Say(calls=each) for each in calls), Say("Done.")]),
         lambda _path: trusted,
         judge_of=lambda _planned: found.judge if judge_says is not None else None,
-        checkpoint_of=steppers.begin("end"),
+        checkpoint_of=steppers.begin,
     )
     await make_run(planned, surroundings)
     return found
@@ -269,7 +270,8 @@ async def test_without_an_enabled_breakpoint_the_run_so_far_is_not_looked_at(tmp
     steppers = Steppers()
     steppers.breakpoints = (Breakpoint("failed-check", enabled=False), Breakpoint("failed-check", "send_email"))
     (planned,) = plan_runs([parse_suite(HOME + EVENING, tmp_path / "home.toml")])
-    stepper = steppers.begin("end")(planned, Untouchable(planned, lambda *_: None, None))
+    steppers.expect([planned], "end")
+    stepper = steppers.begin(planned, Untouchable(planned, lambda *_: None, None))
 
     def so_far() -> Trajectory:
         raise AssertionError("looked at")

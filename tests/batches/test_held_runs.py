@@ -16,14 +16,18 @@ from tests.batches.stepped import Does, Person
 from tests.programs import program_of
 from tests.providers.server import APIS, Api, Call, Server, base_url_of, said, serve
 from tests.tools.processes import servers_of
-from workbench.batches.events import BatchDone, RunDone
+from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import RecordingLines, Recordings
+from workbench.batches.stepping import Steppers
 from workbench.config.program import Program
 from workbench.config.resources import bundled
-from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
+from workbench.engine.breakpoint_text import breakpoint_of
+from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, SkipCall
 from workbench.grading.grade import RunResult
 from workbench.providers.replay import ReplayModel
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
+from workbench.trajectory.events import Event, Paused, RunFinished
 from workbench.trajectory.recording import read_recording
 
 OSLO = Call("get_weather", {"city": "Oslo"}, "call_1")
@@ -70,7 +74,7 @@ def test_time_in_which_a_run_is_held_counts_nowhere(person: Person) -> None:
         model = f"openai:test-model@{base_url_of(server, 'openai')}"
         run_id = person.hold(weather(f"limits = {{ timeout_s = {limit_s} }}"), model, "call 1")
         threading.Event().wait(held_s)
-        person.session.go_on(run_id, "end").result(10)
+        person.session.go_on(run_id, "end", person.held_at).result(10)
         result = the_end(person)
     assert result.error is None
     trajectory = result.trajectory
@@ -86,7 +90,7 @@ def test_an_endpoint_that_hung_up_while_the_run_was_held_is_asked_anew(person: P
     with serve(said(api, calls=[OSLO])) as server:
         run_id = person.hold(weather(), f"{api}:test-model@{base_url_of(server, api)}", "call 1")
     with Server([said(api, "Rain.")], port=server.port):
-        person.session.go_on(run_id, "end").result(10)
+        person.session.go_on(run_id, "end", person.held_at).result(10)
         result = the_end(person)
     assert (result.error, result.trajectory.final_answer) == (None, "Rain.")
 
@@ -154,6 +158,45 @@ def test_a_secret_in_a_person_s_answer_reaches_neither_too(person: Person, progr
         assert SECRET.encode() not in server.requests[-1].body
     (file,) = (tmp_path / "out").iterdir()
     assert SECRET not in file.read_text()
+
+
+def test_a_run_that_waits_for_its_turn_is_held_once_it_has_begun(person: Person) -> None:
+    calls, answer = said("openai", calls=[OSLO]), said("openai", "Rain.")
+    with serve(calls, answer, calls, answer) as server:
+        model = f"openai:test-model@{base_url_of(server, 'openai')}"
+        first, second = plan_runs([weather()], models=[model], repeats=2)
+        person.session.hold_at([breakpoint_of("tool get_weather")])
+        person.session.start([first, second], trusted=lambda _path: True, concurrency=1)
+        held = next_hold(person)
+        assert held.run_id == first.run_id
+        assert person.session.go_on(second.run_id, "stop", None).result(10) is None
+        person.session.go_on(first.run_id, "end", held.sequence).result(10)
+        held = next_hold(person)
+        assert (held.run_id, held.what) == (second.run_id, Paused("step by step", None, "request", 1))
+        assert person.session.go_on(first.run_id, "stop", None).result(10) == "the run is over"
+        assert person.session.do(first.run_id, SkipCall(), held.sequence).result(10) == "the run is over"
+        person.session.stop_all()
+
+
+def test_a_run_that_is_only_graded_any_more_is_over() -> None:
+    told: list[BatchEvent] = []
+    steppers = Steppers()
+    (run,) = plan_runs([weather()], models=["offline"])
+    steppers.expect([run], "end")
+    listener = steppers.before(told.append)
+    assert steppers.go_on(run.run_id, "stop", None) is None
+    finished = RunEvent(Event(run.run_id, 0, 0.0, RunFinished("answered")))
+    listener(finished)
+    assert steppers.go_on(run.run_id, "stop", None) == "the run is over"
+    assert told == [finished]
+
+
+def next_hold(person: Person) -> Event:
+    """Wait until a run is held."""
+    while True:
+        event = person.said.get(timeout=30)
+        if isinstance(event, RunEvent) and isinstance(event.event.what, Paused):
+            return event.event
 
 
 def the_end(person: Person) -> RunResult:

@@ -20,7 +20,8 @@ from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import RunJudge
 from workbench.batches.plan import plan_runs
-from workbench.batches.recordings import RecordingLines, Recordings, result_of_recording, suite_of_recording
+from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.regrading import ToRegrade, case_in, regrade
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.session import Session

@@ -14,13 +14,8 @@ from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from tests.programs import program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.recordings import (
-    RecordingLines,
-    Recordings,
-    result_of_recording,
-    save_recording,
-    suite_of_recording,
-)
+from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recordings import RecordingLines, Recordings, save_recording
 from workbench.batches.session import Session
 from workbench.batches.single import result_of
 from workbench.config.secrets import NO_SECRETS, Secrets

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from workbench.batches.plan import plan_runs
-from workbench.batches.recordings import result_of_recording, save_recording, suite_of_recording
+from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recordings import save_recording
 from workbench.batches.regrading import case_in
 from workbench.batches.single import graded
 from workbench.config.secrets import NO_SECRETS

@@ -23,7 +23,7 @@ def test_every_step_is_shown_as_it_is_judged_and_in_the_report(program: Program)
     assert "Chain  ✓ step 1  1.00  1 of 1 argument right" in lines
     assert "    ✓ step 1  1.00  1 of 1 argument right" in lines
     at = lines.index("    ✗ step 2  0.50  0 of 1 argument right")
-    assert lines[at + 1].startswith('    wrong argument: call 2 get_weather.city: expected "Rome", got "Bergen"')
+    assert lines[at + 1].startswith('      wrong argument: call 2 get_weather.city: expected "Rome", got "Bergen"')
 
 
 def test_the_json_report_has_the_steps_of_each_run_and_another_grader_may_judge_them(program: Program) -> None:

@@ -194,6 +194,26 @@ async def test_edits_in_the_prefix_stay_beside_what_they_replaced() -> None:
     assert made.trajectory.touched
 
 
+@pytest.mark.parametrize(("answered", "cities"), [(0, "Bergen rain in Bergen"), (1, "Bergen hail")])
+async def test_the_call_at_the_point_keeps_the_arguments_that_a_person_gave_it(answered: int, cities: str) -> None:
+    person = Scripted(call_1=[EditArguments({"city": "Bergen"}), GoOn(), GoOn()], result_1=[EditResult("hail"), GoOn()])
+    before = await make(ScriptedModel([Say(calls=[CALL, SEND]), Say("Rain.")]), checkpoint=person)
+    made = await make(ScriptedModel([Say("Sun.")]), fork=Fork(before.trajectory, ForkPoint(1, answered)))
+    call, later = made.trajectory.calls
+    assert call.result is not None
+    assert f"{call.sent.arguments['city']} {call.result.content}" == cities
+    assert later.edited is None
+
+
+async def test_a_call_that_was_edited_and_asked_for_again_is_told_as_it_was() -> None:
+    person = Scripted(call_1=[EditArguments({"city": "Bergen"}), AskAgain()])
+    before = await make(ScriptedModel([Say(calls=[CALL]), Say(calls=[SEND]), Say("Rain.")]), checkpoint=person)
+    made = await make(ScriptedModel([Say("Sun.")]), fork=Fork(before.trajectory, ForkPoint(2)))
+    (aside,) = made.trajectory.rounds[0].set_aside
+    assert aside.calls == before.trajectory.rounds[0].set_aside[0].calls
+    assert aside.calls[0].edited == {"city": "Bergen"}
+
+
 async def test_answers_that_were_set_aside_are_told_again_and_cost_nothing() -> None:
     person = Scripted(result_1=[AddMessage("Try again."), AskAgain()])
     model = ScriptedModel([Say(calls=[SEND]), Say(calls=[CALL]), Say("Rain.")])

@@ -19,9 +19,12 @@ from workbench.engine.checkpoint import (
     SkipCall,
 )
 from workbench.engine.holding import SKIPPED
-from workbench.engine.stepping import Stepper
-from workbench.trajectory.events import Paused, Resumed
+from workbench.engine.stepping import Stepper, Until
+from workbench.reports.by_hand import unread_text
+from workbench.trajectory.events import Paused, Resumed, RunFinished
 from workbench.trajectory.fold import fold
+
+UNTIL: tuple[Until, ...] = ("stop", "round", "end")
 
 
 class Scripted:
@@ -143,31 +146,36 @@ class Watched(Stepper):
             self.holds.put_nowait(f"{point.at} {point.round}")
         return why
 
-    async def held_at(self, place: str) -> None:
+    async def held_at(self, place: str) -> int:
+        """Wait for the run to be held there; which hold that is."""
         assert await self.holds.get() == place
         while self.held is None:  # noqa: ASYNC110 (it is, the next moment)
             await asyncio.sleep(0)
+        assert self.held.hold is not None
+        return self.held.hold
 
 
 async def test_a_stepper_holds_until_it_is_let_go() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), checkpoint=stepper))
-    await stepper.held_at("request 1")
-    stepper.go_on("round")
-    await stepper.held_at("request 2")
-    assert stepper.do(SkipCall()) == "the run is held before a request: a call can be skipped before it is made"
-    stepper.go_on("end")
-    await running
+    first = await stepper.held_at("request 1")
+    stepper.go_on("round", first)
+    second = await stepper.held_at("request 2")
+    refused = stepper.do(SkipCall(), second)
+    assert refused == "the run is held before a request: a call can be skipped before it is made"
+    stepper.go_on("end", second)
+    made = await running
     assert stepper.holds.empty()
-    assert stepper.do(GoOn()) == "the run is not held"
+    assert stepper.do(GoOn(), second) == "the run has gone on"
+    assert [event.sequence for event in made.events if isinstance(event.what, Paused)] == [first, second]
 
 
 async def test_going_on_right_behind_an_edit_is_meant_for_the_run_and_not_for_its_next_stop() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), checkpoint=stepper))
-    await stepper.held_at("request 1")
-    assert stepper.do(AddMessage("Now!")) is None
-    stepper.go_on("end")
+    hold = await stepper.held_at("request 1")
+    assert stepper.do(AddMessage("Now!"), hold) is None
+    stepper.go_on("end", hold)
     assert (await running).trajectory.rounds[0].added == ("Now!",)
     assert stepper.holds.empty()
 
@@ -176,23 +184,86 @@ async def test_what_lets_a_run_go_on_does_so_once_however_often_it_is_said() -> 
     model = ScriptedModel([Say(calls=[CALL]), Say("Rain."), Say("Snow.")])
     stepper = Watched()
     running = asyncio.create_task(make(model, checkpoint=stepper))
-    await stepper.held_at("request 1")
-    stepper.go_on("stop")
-    await stepper.held_at("call 1")
-    assert [stepper.do(AskAgain()), stepper.do(AskAgain())] == [None, "the run is not held"]
+    hold = await stepper.held_at("request 1")
+    assert [stepper.go_on("stop", hold), stepper.go_on("end", hold)] == [None, "the run has gone on"]
+    hold = await stepper.held_at("call 1")
+    assert [stepper.do(AskAgain(), hold), stepper.do(AskAgain(), hold)] == [None, "the run has gone on"]
     made = await running
     assert finish_of(made).reason == "answered"
     assert made.trajectory.final_answer == "Rain."
 
 
+async def test_what_is_meant_for_one_stop_is_not_done_at_another() -> None:
+    """The person's picture of a run is a moment old."""
+    stepper = Watched()
+    model = ScriptedModel([Say(calls=[CALL, ("send", {})]), Say("Rain.")])
+    running = asyncio.create_task(make(model, checkpoint=stepper))
+    seen = await stepper.held_at("request 1")
+    stepper.go_on("stop", seen)
+    seen = await stepper.held_at("call 1")
+    stepper.do(AnswerCall("sun"), seen)
+    at_result = await stepper.held_at("result 1")
+    stepper.go_on("stop", at_result)
+    now = await stepper.held_at("call 1")
+    elsewhere = "the run has gone on to another stop"
+    assert stepper.do(EditArguments({"city": "Rome"}), seen) == elsewhere
+    assert [stepper.go_on(until, seen) for until in UNTIL] == [elsewhere] * 3
+    assert stepper.held is not None and stepper.held.hold == now
+    stepper.go_on("end", now)
+    made = await running
+    assert [call.sent.arguments for call in made.trajectory.calls] == [{"city": "Oslo"}, {}]
+
+
+async def test_a_run_that_was_held_before_that_was_seen_is_not_let_go() -> None:
+    stepper = Watched()
+    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    hold = await stepper.held_at("request 1")
+    assert stepper.go_on("stop", None) is None, "it is held, as was wanted"
+    assert stepper.go_on("end", None) == "the run has gone on to another stop"
+    assert stepper.held is not None and stepper.held.hold == hold
+    stepper.go_on("end", hold)
+    await running
+
+
+async def test_a_run_that_is_not_held_is_held_at_its_next_stop() -> None:
+    stepper = Watched()
+    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    stepper.go_on("end", await stepper.held_at("request 1"))
+    assert stepper.go_on("stop", None) is None
+    stepper.go_on("end", await stepper.held_at("call 1"))
+    await running
+
+
+async def test_a_run_that_is_stopped_while_it_is_held_ends_the_hold_and_counts_no_time_of_it() -> None:
+    clock, stepper = Clock(step=0), Watched()
+    running = asyncio.create_task(make(weather(), clock=clock, checkpoint=stepper))
+    await stepper.held_at("request 1")
+    clock.now += 7
+    running.cancel()
+    made = await running
+    assert [type(event.what) for event in made.events[-2:]] == [Resumed, RunFinished]
+    assert finish_of(made).reason == "stopped"
+    assert (made.trajectory.held_ms, made.trajectory.duration_ms) == (7000.0, 0.0)
+
+
 async def test_what_no_model_could_be_sent_is_refused() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), checkpoint=stepper))
-    await stepper.held_at("request 1")
-    assert stepper.do(AddMessage(" \n")) == "a message to the model needs a text"
-    stepper.go_on("stop")
-    await stepper.held_at("call 1")
+    hold = await stepper.held_at("request 1")
+    assert stepper.do(AddMessage(" \n"), hold) == "a message to the model needs a text"
+    stepper.go_on("stop", hold)
+    hold = await stepper.held_at("call 1")
     not_a_number = EditArguments({"city": [float("nan")]})
-    assert stepper.do(not_a_number) == "these arguments cannot be sent: a number that is not finite"
-    stepper.go_on("end")
+    assert stepper.do(not_a_number, hold) == "these arguments cannot be sent: a number that is not finite"
+    stepper.go_on("end", hold)
     assert not (await running).trajectory.touched
+
+
+async def test_what_is_said_to_a_model_that_is_asked_nothing_more_is_known_to_be_unread() -> None:
+    steps = [{"user": "Weather?", "tool": "get_weather"}]
+    person = Scripted(result_1=[AddMessage("In Celsius."), GoOn()])
+    made = await make(ScriptedModel([Say(calls=[CALL])]), checkpoint=person, steps=steps, name="Chain")
+    assert (finish_of(made).reason, made.trajectory.touched) == ("steps done", False)
+    assert unread_text(made.trajectory).startswith("what a person said to the model last was never read")
+    read, _ = await stepped(weather(), result_1=[AddMessage("In Celsius."), GoOn()])
+    assert unread_text(read.trajectory) == ""

@@ -7,8 +7,8 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.evaluate import Outside
+from workbench.grading.graders import GRADERS
 from workbench.grading.matching import paired_in_turn
-from workbench.grading.run import GRADERS
 from workbench.suite.model import GraderName, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.messages import JsonValue

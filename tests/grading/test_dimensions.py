@@ -126,6 +126,6 @@ def test_the_reason_names_the_dimensions_and_what_is_missing() -> None:
 
 def test_a_case_that_expects_nothing_lives_by_its_keywords() -> None:
     case = case_of(response_contains=["Oslo"], disallowed=[call("delete")])
-    assert graded(case, ("find", {}), answer="In Oslo.").reason == "the case asks for no calls, 1 of 1 keywords found"
+    assert graded(case, ("find", {}), answer="In Oslo.").reason == "no call is expected, 1 of 1 keywords found"
     grade = graded(case, ("delete", {}), answer="In Oslo.")
     assert (grade.score, grade.status) == (1.0, "failed")

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories import trajectory_of
-from workbench.grading.run import GRADERS, grade_run
+from workbench.grading.graders import GRADERS
+from workbench.grading.run import grade_run
 from workbench.suite.model import Suite
 
 PAGES = Path(__file__).parents[2] / "docs" / "graders"

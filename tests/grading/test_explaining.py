@@ -30,7 +30,8 @@ from workbench.grading.formulas import (
     in_words,
 )
 from workbench.grading.grade import Grade
-from workbench.grading.run import GRADERS, grade_run
+from workbench.grading.graders import GRADERS
+from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.trajectory import Trajectory
@@ -219,7 +220,7 @@ ONE = {"ordered": [call("a", {"x": 1})]}
             {"response_contains": ["sorry"]},
             [],
             {},
-            "the case asks for no calls, and a keyword is missing: 0.5",
+            "no call is expected, and a keyword is missing: 0.5",
         ),
     ],
 )

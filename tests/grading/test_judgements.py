@@ -10,8 +10,9 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import trajectory_of
 from workbench.checks.evaluate import CheckVerdict, Outside
 from workbench.grading.errors import JudgementNeededError
+from workbench.grading.graders import GRADERS
 from workbench.grading.judgements import Judgement, JudgeUse, KnownJudgements, judged_value
-from workbench.grading.run import GRADERS, grade_run
+from workbench.grading.run import grade_run
 from workbench.suite.checks import Judged
 from workbench.suite.model import Suite
 from workbench.trajectory.messages import JsonValue, Usage

@@ -10,8 +10,9 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import Issue
+from workbench.grading.graders import GRADERS
 from workbench.grading.requirements import requirement_issues
-from workbench.grading.run import GRADERS, graded_by
+from workbench.grading.run import graded_by
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, Limits, settings_of
 from workbench.trajectory.messages import ToolCall

@@ -13,11 +13,14 @@ from tests.grading.cases import QUANTITY_FREE, call
 from tests.strategies import checks, json_values
 from tests.trajectories import CallSpec
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
 from workbench.grading.errors import JudgementNeededError
+from workbench.grading.explaining import reason_of
 from workbench.grading.grade import StepGrade
-from workbench.grading.run import GRADERS, graded_by
-from workbench.grading.steps import grade_run_and_steps, grade_step, grade_steps
+from workbench.grading.graders import GRADERS, graded_whole
+from workbench.grading.run import grade_run_and_steps, graded_by
+from workbench.grading.steps import grade_step
+from workbench.grading.steps import grade_steps as grade_steps_by
 from workbench.suite.checks import Judged
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import settings_of
@@ -52,6 +55,12 @@ def run_of(*rounds: list[CallSpec], reason: FinishReason = "steps done", old: bo
         for number, calls in enumerate(rounds, 1)
     )
     return Trajectory("run", RunStarted("", "", "", "", None, (), ()), made, RunFinished(reason))
+
+
+def grade_steps(suite: Suite, case: Case, run: Trajectory, outside: Outside = NOTHING_OUTSIDE) -> tuple[StepGrade, ...]:
+    """Those of the grader that decides."""
+    settings = settings_of(suite, case)
+    return grade_steps_by(settings.grading.by, case, settings, run, outside)
 
 
 def statuses(steps: tuple[StepGrade, ...]) -> list[str | None]:
@@ -91,6 +100,59 @@ def test_a_call_where_a_step_expects_none_fails_the_chain_too(by: GraderName) ->
     extra = [issue for issue in grade.issues if issue.kind == "extra call"]
     assert [(issue.call, issue.why, issue.decides) for issue in extra] == [(1, "the step expects no call", True)]
     assert grade.status == "failed"
+
+
+@EVERY_GRADER
+def test_a_step_that_fails_fails_the_chain_whatever_the_score(by: GraderName) -> None:
+    suite, case = chain(A, B, by=by, grading={"fail_threshold": 0.0, "warn_threshold": 0.0})
+    run = run_of([MADE_B], [MADE_A])
+    (grade, *_), status, steps = grade_run_and_steps(suite, case, run)
+    whole = graded_whole(by, case, settings_of(suite, case), run, Outside())
+    failed = [issue for issue in grade.issues if issue.kind == "failed step"]
+    assert [(issue.call, issue.expected_call, issue.decides) for issue in failed] == [
+        (step.call, step.expected_call, True) for step in steps if step.status == "failed"
+    ]
+    assert [issue.why for issue in failed] == [
+        f"step {step.step}: {step.why}" for step in steps if step.status == "failed"
+    ]
+    assert (grade.score, grade.verdict) == (whole.score, whole.verdict)
+    assert status == ("failed" if failed else whole.status)
+    assert failed or by in ("decision", "accuracy")  # under which the thresholds let the steps pass
+
+
+def test_each_grader_judges_the_steps_by_itself() -> None:
+    suite, case = chain(A, B, grading={"critics": QUANTITY_FREE})
+    run = run_of([MADE_A, MADE_B], [MADE_B])
+    grades, status, steps = grade_run_and_steps(suite, case, run)
+    assert (status, statuses(steps)) == ("passed", ["passed", "passed"])
+    failing = {grade.grader for grade in grades if "failed step" in {issue.kind for issue in grade.issues}}
+    assert failing == {"accuracy"}
+    assert all(grade.status == "failed" for grade in grades if grade.grader in failing)
+
+
+def test_the_reason_of_a_chain_that_would_pass_names_the_step_that_failed() -> None:
+    (grade, *_), _, _ = grade_run_and_steps(*chain(A, B), run_of([MADE_B], [MADE_A]))
+    assert grade.verdict == "passed"
+    assert reason_of(grade) == "failed step: step 1: selection: 'b' called where 'a' was expected and 1 more"
+
+
+def test_an_answer_for_which_nobody_asked_is_said_to_be_missing_for_that() -> None:
+    suite, case = chain(A, B, response_contains=["x"], stop_on_failure=True)
+    (grade, *_), status, _ = grade_run_and_steps(suite, case, run_of([MADE_B], reason="step failed"))
+    first, *_, last = [issue for issue in grade.issues if issue.decides]
+    assert (status, first.kind, last.kind) == ("failed", "failed step", "response")
+    assert last.why == "none was asked for: the chain stopped at a step that failed"
+
+
+@EVERY_GRADER
+def test_an_error_says_in_which_step_it_is(by: str) -> None:
+    def function(_reference: str, value: JsonValue) -> bool:
+        raise KeyError(str(value))
+
+    suite, case = chain(A, call("b", {"y": {"python": "m:f"}}), by=by)
+    run = run_of([MADE_A], [MADE_B])
+    with pytest.raises(CheckError, match=r"^step 2 cannot be judged: b\.y: "):
+        grade_run_and_steps(suite, case, run, outside=Outside(function))
 
 
 @EVERY_GRADER

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
+from tests.reports.test_steps import BY_HAND
 from tests.results import result
+from tests.trajectory.scripts import stamped
 from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult
 from workbench.reports.json_report import Report, report_of
 from workbench.reports.moves import RegradeReport
 from workbench.suite.model import Gate
+from workbench.trajectory.fold import fold
 from workbench.trajectory.json_text import json_text
 
 CASE = case_of(call("t", {"city": "Oslo"}))
@@ -84,6 +88,13 @@ def test_a_report_fits_its_schema_and_says_what_happened() -> None:
     assert failed["rounds"][0]["calls"][0]["result"] == "ok"
     assert failed["grades"][0]["issues"][0]["argument"] == "city"
     assert (broken["status"], broken["error"], broken["rounds"]) == ("error", "no route", [])
+
+
+def test_a_result_that_a_person_changed_stands_beside_what_it_was() -> None:
+    report = written([replace(result("passed", 1.0), trajectory=fold(stamped(BY_HAND)))])
+    (call,) = report["runs"][0]["rounds"][0]["calls"]
+    assert (call["result"], call["is_error"]) == ("broken", True)
+    assert (call["unedited"], call["unedited_is_error"]) == ("ok", False)
 
 
 @given(st.text(st.characters()))

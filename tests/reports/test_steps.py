@@ -176,11 +176,47 @@ def test_steps_and_forks_say_where_they_begin() -> None:
     run: list[Happening] = [StepStarted(1), Forked("run-7", "m", 2, 1), StepStarted(2, "Be kind.", "Now\ndim.")]
     assert lines(run) == [
         "step 1",
-        "↳ forked from run run-7 after result 1 of round 2; from here on live",
+        "↳ forked from the run on m after result 1 of round 2; from here on live",
         "step 2  » Now⏎dim.",
     ]
+
+
+def test_an_empty_message_and_an_answer_without_words_or_calls_leave_a_line() -> None:
+    said_nothing = ResponseFinished(1, "answered", None, None, 12.0)
+    run: list[Happening] = [StepStarted(1, user=" "), RequestStarted(1), said_nothing]
+    assert lines(run) == ["step 1  » (empty)", "« (empty)"]
+    called: list[Happening] = [RequestStarted(1), CallStarted(1, "a", "dim"), CallFinished("a", {}), said_nothing]
+    assert lines(called) == ["→ dim()"]
 
 
 def test_everything_that_a_person_changed_is_counted() -> None:
     added, set_aside, call, result = 1, 1, 1, 1
     assert changes_by_hand(fold(stamped(BY_HAND))) == added + set_aside + call + result
+
+
+ANSWER: list[Happening] = [RequestStarted(2), TextDelta(2, "Snow."), ResponseFinished(2, "answered", None, 1.0, 12.0)]
+
+
+@pytest.mark.parametrize(
+    ("suites", "steps", "line"),
+    [
+        ("Be brief.", "Be brief.", "answer"),
+        ("Be brief.", "Be kind.", "answer  system: Be brief."),
+        (None, "Be kind.", "answer  no system prompt"),
+    ],
+)
+def test_the_request_for_the_final_answer_of_a_chain_is_told_as_no_steps(
+    suites: str | None, steps: str, line: str
+) -> None:
+    step: list[Happening] = [
+        RunStarted("h", "c", "C", "m", suites, (), ()),
+        StepStarted(1, steps),
+        RequestStarted(1),
+        RequestFailed(1, "busy"),
+        RetryScheduled(1, 2, 1.0, "busy"),
+        RequestStarted(1),
+        ResponseFinished(1, "tool calls", None, 1.0, 12.0),
+    ]
+    assert lines([*step, *ANSWER])[-2:] == [line, "« Snow."]
+    assert sum(said.startswith("answer") for said in lines([*step, *ANSWER, AskedAgain(2), *ANSWER])) == 1
+    assert lines([*step[:1], *ANSWER]) == ["« Snow."]

@@ -57,9 +57,9 @@ def of_a_chain(status: Status, *issues: Issue) -> RunResult:
     """A run of three steps: one passed, one failed, and one was never reached."""
     wrong = Issue("wrong argument", "differs", "get_weather", 1, 1, "city", '"Oslo"', '"Rome"')
     steps = (
-        StepGrade(1, "passed", 1.0, "right", 0),
-        StepGrade(2, "failed", 0.5, "one\x1b\nargument is wrong", 1, (wrong,)),
-        StepGrade(3, None, None, "never reached"),
+        StepGrade(1, "passed", 1.0, "right", 0, (), 0),
+        StepGrade(2, "failed", 0.5, "one\x1b\nargument is wrong", 1, (wrong,), 1),
+        StepGrade(3, None, None, "never reached", None, (), 2),
     )
     return replace(result(status, 0.5, grade=Grade("critics", 0.5, status, "", (), issues)), steps=steps)  # type: ignore[arg-type]
 
@@ -74,11 +74,28 @@ def test_the_steps_of_a_chain_stand_under_its_run_with_what_is_wrong_in_them() -
     ]
 
 
-def test_what_is_told_of_the_whole_run_is_not_told_of_the_step_again() -> None:
-    wrong = of_a_chain("failed").steps[1].issues[0]
-    said = 'wrong argument: call 2 get_weather.city: expected "Oslo", got "Rome" (differs)'
-    assert [line.strip() for line in lines_of([of_a_chain("failed", wrong)])].count(said) == 1
-    assert [line.strip() for line in lines_of([of_a_chain("passed", wrong)])].count(said) == 1
+def test_steps_that_all_passed_are_told_only_when_much_is_asked_for() -> None:
+    passed = replace(result("passed", 1.0), steps=(StepGrade(1, "passed", 1.0, "right", 0),))
+    assert not any("step 1" in line for line in lines_of([passed]))
+    assert "    ✓ step 1  1.00  right" in lines_of([passed], amount="much")
+
+
+def test_what_is_told_of_a_step_is_not_told_of_the_whole_run_again() -> None:
+    (wrong,) = of_a_chain("failed").steps[1].issues
+    said = '      wrong argument: call 2 get_weather.city: expected "Oslo", got "Rome" (differs)'
+    other = Issue("extra call", "nobody expects it", "set_tv", 2)
+    for amount in ("normal", "much"):
+        lines = lines_of([of_a_chain("failed", wrong._replace(why="put otherwise"), other)], amount=amount)
+        assert [line for line in lines if "wrong argument" in line] == [said]
+        assert "    extra call: call 3 set_tv (nobody expects it)" in lines
+
+
+def test_the_lines_of_steps_say_which_failed_and_which_were_never_reached() -> None:
+    missing = Issue("missing call", "no call was made for it", "set_tv", None, 2)
+    failed_step = Issue("failed step", "step 2: one argument is wrong", "get_weather", 1, 1, decides=True)
+    lines = lines_of([of_a_chain("failed", failed_step, missing)])
+    assert not [line for line in lines if "missing call" in line or "failed step" in line]
+    assert [line[:12] for line in lines[2:5]] == ["    ✓ step 1", "    ✗ step 2", "      wrong "]
 
 
 def test_a_run_in_which_a_person_had_a_hand_says_so() -> None:
@@ -87,6 +104,14 @@ def test_a_run_in_which_a_person_had_a_hand_says_so() -> None:
     touched = replace(run.trajectory, rounds=(replace(first, added=("Hurry.",)), *others))
     said = "    not the model's alone: a person had a hand in this run"
     assert said in lines_of([replace(run, trajectory=touched)])
+    assert said not in lines_of([run])
+
+
+def test_what_the_model_never_read_is_said() -> None:
+    run = result("passed", 1.0)
+    unread = replace(run, trajectory=replace(run.trajectory, finish=RunFinished("steps done"), added=("Hurry.",)))
+    said = "    what a person said to the model last was never read: no request came after it"
+    assert said in lines_of([unread])
     assert said not in lines_of([run])
 
 

@@ -91,6 +91,13 @@ def test_what_does_nothing_for_a_chain_is_said() -> None:
     assert advised_on_a_chain("response = 'Done.'\n", head="limits.max_rounds = 1\n") == []
 
 
+def test_a_blank_message_to_the_model_is_warned_of() -> None:
+    assert_only_problem(HEAD + TOOL + "[[cases]]\nname = 'a'\nuser = ' ' #!", "cases[0].user", "blank", "", "warning")
+    steps = "steps = [{ user = 'u' }, { user = '' }, {}]"
+    where = [problem.where for problem in parsed(f"{HEAD}{TOOL}[[cases]]\nname = 'a'\n{steps}").problems]
+    assert where == ["cases[0].steps[1].user"]
+
+
 def test_the_calls_of_steps_may_contradict_other_settings_too() -> None:
     assert advised_on_a_chain("offer = []\n") == ["cases[0].steps[0].tool", "cases[0].steps[1].tool"]
     both = "tool = 'set_lights', args = { x = 1 }, forbidden_args = ['x']"

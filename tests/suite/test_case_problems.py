@@ -19,6 +19,7 @@ from tests.suite.problems import CALL, assert_only_problem
         (CASE + "expect_no_calls = true\nunordered = [{ tool = 't' }] #!", "cases[0].unordered",
          "expects calls", "`disallowed`"),
         ("[[cases]]\nname = 'x'\nsteps = [] #!", "cases[0].steps", "must not be empty", ""),
+        ("[[cases]]\nname = 'x'\nsteps = 'a' #!", "cases[0].steps", "must be a list", "write `[[cases.steps]]`"),
         ("[[cases]]\nname = 'x'\nsteps = [{ tool = 't' }] #!", "cases[0].steps[0]", "the first step needs `user`", ""),
         ("[[cases]]\nname = 'x'\nsteps = [{ user = 'u', args = {} }] #!", "cases[0].steps[0].args", "needs `tool`", ""),
         ("[[cases]]\nname = 'x'\nextra_calls = 'allow' #!\nsteps = [{ user = 'u' }]", "cases[0].extra_calls",

@@ -133,19 +133,21 @@ async def test_a_call_to_a_tool_that_is_not_on_offer_is_a_tool_error_whatever_is
     assert await planned.run() == ToolAnswer("There is no tool named unlock.", is_error=True)
 
 
-async def test_broken_arguments_are_a_tool_error_that_says_why(pool: ServerPool) -> None:
+@pytest.mark.parametrize("step_mock", [None, "locked"], ids=["mock", "mock of the step"])
+async def test_broken_arguments_are_a_tool_error_that_says_why_whatever_is_mocked(
+    pool: ServerPool, step_mock: JsonValue
+) -> None:
     suite = a_suite(tools=[{"name": "lock"}], mocks=[{"tool": "lock", "result": "locked"}])
     toolbox = await open_(pool, suite)
     call = ToolCall("c1", "lock", {}, raw='{"door": ', problem="it ends in the middle")
-    assert await (await toolbox.plan(call)).run() == ToolAnswer(
+    assert await (await toolbox.plan(call, step_mock)).run() == ToolAnswer(
         "The arguments are not a JSON object: it ends in the middle", is_error=True
     )
 
 
-async def test_the_mock_of_a_step_answers_whatever_was_called(pool: ServerPool) -> None:
+async def test_the_mock_of_a_step_answers_whatever_tool_was_called(pool: ServerPool) -> None:
     toolbox = await open_(pool, a_suite())
-    broken = ToolCall("c1", "anything", {}, raw="{", problem="it ends in the middle")
-    planned = await toolbox.plan(broken, step_mock={"value": 345})
+    planned = await toolbox.plan(a_call("anything"), step_mock={"value": 345})
     assert (planned.source, await planned.run()) == ("step mock", ToolAnswer('{"value":345}'))
 
 

@@ -26,7 +26,7 @@ from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.grading.grade import RunResult
-from workbench.grading.steps import grade_run_and_steps
+from workbench.grading.run import grade_run_and_steps
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import (
     CallFinished,
@@ -37,6 +37,7 @@ from workbench.trajectory.events import (
     RequestStarted,
     ResponseFinished,
     ResultReceived,
+    Resumed,
     RunFinished,
     RunStarted,
     TextDelta,
@@ -138,6 +139,11 @@ class ScriptedSession:
         self.done: list[tuple[str, Command]] = []
         self.refused: str | None = None
         """Why whatever is to be done to a run cannot be done."""
+        self.held: dict[str, int] = {}
+        """By run, the hold where the engine has it: as it was said, unless a test knows better."""
+        self.slow = False
+        """Whether commands are answered by the test alone, through `answers`."""
+        self.answers: list[Future[str | None]] = []
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self.closed = False
         self._batches = 0
@@ -169,17 +175,25 @@ class ScriptedSession:
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None:
         self.allowed.append((run_id, call_id, allowed))
 
-    def go_on(self, run_id: str, until: Until) -> Future[str | None]:
-        self.gone_on.append((run_id, until))
-        return self._answered()
+    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
+        if (elsewhere := self._elsewhere(run_id, hold)) is None:
+            self.gone_on.append((run_id, until))
+        return self._answered(elsewhere)
 
-    def do(self, run_id: str, command: Command) -> Future[str | None]:
-        self.done.append((run_id, command))
-        return self._answered()
+    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
+        if (elsewhere := self._elsewhere(run_id, hold)) is None:
+            self.done.append((run_id, command))
+        return self._answered(elsewhere)
 
-    def _answered(self) -> Future[str | None]:
+    def _elsewhere(self, run_id: str, hold: int | None) -> str | None:
+        return None if self.held.get(run_id) == hold else "the run has gone on to another stop"
+
+    def _answered(self, why_not: str | None) -> Future[str | None]:
         answered: Future[str | None] = Future()
-        answered.set_result(self.refused)
+        if self.slow:
+            self.answers.append(answered)
+        else:
+            answered.set_result(why_not or self.refused)
         return answered
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
@@ -202,6 +216,10 @@ class ScriptedSession:
     def say(self, planned: PlannedRun, *happenings: Happening, first: int = 0) -> None:
         """Let things happen in a run, as its events from number `first` on."""
         for number, what in enumerate(happenings, first):
+            if isinstance(what, Paused) and what.at != "permission":
+                self.held[planned.run_id] = number
+            elif isinstance(what, Resumed | RunFinished):
+                self.held.pop(planned.run_id, None)
             self.listener(RunEvent(Event(planned.run_id, number, float(number), what)))
 
     def ask(self, planned: PlannedRun, tool: ToolDefinition, arguments: Mapping[str, JsonValue] = {}) -> None:

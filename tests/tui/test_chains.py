@@ -68,7 +68,7 @@ def step_in_form(app: Opened) -> object:
 
 def step_in_run(app: Opened) -> object:
     shown = app.app.main.query_one("#run", RunList)
-    assert shown.cursor == shown.top or shown.top == shown.last_top
+    assert shown.cursor == shown.top + 1 or shown.top == shown.last_top
     return shown.item.step if isinstance(shown.item, StepItem) else shown.item
 
 

@@ -52,15 +52,26 @@ async def test_a_run_is_forked_after_a_result_on_another_model_with_other_texts(
         await app.press("right", "down", "down", "enter", "f7", "n", "o", "enter", "w", "escape")
         await app.press("down", "enter", "f7")
         app.app.post_message(Paste("broken"))
-        await app.press("escape", "up", "up", "up")
-        assert "local" in app.screen and "✎ broken" in app.screen
+        await app.press("f3", "escape")
+        assert "local" in app.screen and "✎ broken" in app.screen and "[✓] tool error" in app.screen
+        await app.press("down", "enter")
+        assert "[ ] tool error" in app.screen
+        await app.press("f3", "up", "up", "up", "up")
         (fork,) = await app.run("enter")
         assert fork.fork is not None
         assert (fork.model, fork.fork.at, fork.fork.system) == ("local", ForkPoint(1, 1), "no\nw")
-        assert fork.fork.result == EditResult("broken")
+        assert fork.fork.result == EditResult("broken", is_error=True)
         assert fork.fork.origin.run_id == origin.run_id != fork.run_id
         assert "Forked after the result of set_lights" in app.screen
         assert "↳ fork 1" in app.screen
+
+
+async def test_on_the_smallest_screen_all_that_can_be_changed_is_there_and_the_keys(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(40, 10), trust=True) as app:
+        await made(app)
+        await go_to(app, ResultItem)
+        await app.press("k")
+        assert all(shown in app.screen for shown in ("Fork", "model", "system", "result", "[ ] tool error", "Enter"))
 
 
 @pytest.mark.parametrize("size", [(120, 36), (40, 10)])

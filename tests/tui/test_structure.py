@@ -169,10 +169,10 @@ async def test_where_keys_do_nothing_they_say_why(tmp_path: Path) -> None:
             await app.press(key)
             assert "Put the cursor on a suite or a case" in app.screen, key
         await app.press("end")
-        for key in ("d", "delete"):
-            await app.press(key)
+        for key in ("d", "delete", "J", "K", "M"):
+            await app.press("2", "1", key)
             assert "Put the cursor on the case; its steps are changed in the form" in app.screen, key
-        await app.press("M")
+        await app.press("left", "M")
         assert "There is no other suite that it could go to; N makes one" in app.screen
 
 

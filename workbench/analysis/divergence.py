@@ -1,9 +1,10 @@
-"""Where two trajectories begin to differ: the first place at which one run goes another way than the other."""
+"""Where two trajectories begin to differ: the first place at which one run goes another way than the other, of itself
+or because a person changed something by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
 
@@ -23,13 +24,15 @@ _LONGEST_QUOTE = 40
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The first difference of a run to another one, and a sentence for people about what it does otherwise. `round`
-    counts from 1; `call` is a call's place in its round, from 0, and `argument` the name of one of its arguments."""
+    counts from 1; `call` is a call's place in its round, from 0, and `argument` the name of one of its arguments.
+    `by_hand` is one that a person made."""
 
     round: int
     what: What
     sentence: str
     call: int | None = None
     argument: str | None = None
+    by_hand: bool = False
 
 
 def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
@@ -37,66 +40,124 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
     The place is the same whichever of them comes first. Within a round, what was said to the model counts before its
     calls, these before its text, and that before what answers the calls. Ids, times, tokens and who answered a call do
-    not count, nor does the system prompt.
+    not count, nor does the system prompt. What a person changed by hand is the difference only where there is no other
+    one; else the sentence ends with it.
     """
-    number = 0
+    changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
-        if new is None:
-            return Difference(number, "end", f"round {number}: {_end(fork)}, where the other run goes on")
-        if old is None:
-            return Difference(number, "end", f"round {number}: goes on, where the other run {_end(origin)}")
-        found = _in_round(old, new)
+        if old is not None and new is not None:
+            changed = changed or _message_by_hand(old, new)
+        found = _in_round(number, old, new, origin, fork)
         if found is not None:
-            return found
+            return _after(changed, found)
+        if old is not None and new is not None:
+            changed = changed or _call_by_hand(old, new)
     if _end(origin) != _end(fork):
-        number = max(number, 1)
-        return Difference(number, "end", f"round {number}: {_end(fork)}, where the other run {_end(origin)}")
-    return None
+        number = max(len(fork.rounds), 1)
+        ends = f"round {number}: {_end(fork)}, where the other run {_end(origin)}"
+        return _after(changed, Difference(number, "end", ends))
+    if changed is None:
+        return None
+    said = f"round {changed.round}: {changed.sentence}; the model does the same"
+    return replace(changed, sentence=said)
+
+
+def _after(changed: Difference | None, found: Difference) -> Difference:
+    return found if changed is None else replace(found, sentence=f"{found.sentence}, after {changed.sentence}")
 
 
 def _end(run: Trajectory) -> str:
     return f"ends ({run.finish.reason})" if run.finish is not None else "is not over"
 
 
-def _in_round(old: Round, new: Round) -> Difference | None:
-    at = f"round {new.number}"
-    if _told(old) != _told(new):
-        said = _instead(f"is told {_quoted(_told(new), _told(old))}", _told(new), _told(old), "is told nothing")
-        return Difference(new.number, "message", f"{at}: {said}")
+def _in_round(
+    number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
+) -> Difference | None:
+    """The first difference that no person made; where a run has no such round, that is one."""
+    at = f"round {number}"
+    if new is None or old is None:
+        ends = f"{_end(fork)}, where the other run goes on"
+        goes_on = f"goes on, where the other run {_end(origin)}"
+        return Difference(number, "end", f"{at}: {ends if new is None else goes_on}")
+    told, is_told = _asked(old), _asked(new)
+    if told != is_told:
+        said = _instead(f"is told {_quoted(is_told, told)}", is_told, told, "is told nothing")
+        return Difference(number, "message", f"{at}: {said}")
     several = max(len(old.calls), len(new.calls)) > 1
     for place, (before, now) in enumerate(zip_longest(old.calls, new.calls)):
         where = f"{at}, call {place + 1}" if several else at
         if before is None or now is None or before.tool != now.tool:
             said = _other_tool(old, before, new, now)
-            return Difference(new.number, "tool", f"{where}: {said}", place)
-        found = _in_call(before.call, now.call) or _in_call(before.sent, now.sent)
+            return Difference(number, "tool", f"{where}: {said}", place)
+        found = _in_call(before.call, now.call)
         if found is not None:
             argument, said = found
-            return Difference(new.number, "argument", f"{where}: calls {now.tool} {said}", place, argument)
+            return Difference(number, "argument", f"{where}: calls {now.tool} {said}", place, argument)
     if old.text != new.text:
         said = _instead(f"says {_quoted(new.text, old.text)}", new.text, old.text, "says nothing")
-        return Difference(new.number, "text", f"{at}: {said}")
+        return Difference(number, "text", f"{at}: {said}")
     for place, (answered, call) in enumerate(zip(old.calls, new.calls, strict=True)):
         before_result, result = _answer(answered.result), _answer(call.result)
-        if before_result != result:
+        if before_result != result and not _changed(answered, call):
             is_answered = f"answered {_answered(result, before_result)}" if result is not None else "not answered"
             said = f"{call.tool} is {is_answered} instead of {_answered(before_result, result)}"
             where = f"{at}, call {place + 1}" if several else at
-            return Difference(new.number, "result", f"{where}: {said}", place)
+            return Difference(number, "result", f"{where}: {said}", place)
     return None
 
 
-def _told(of: Round) -> str:
-    """What is said to the model before its request."""
-    user = of.step.user if of.step is not None else None
-    return "\n".join((user, *of.added) if user is not None else of.added)
+def _message_by_hand(old: Round, new: Round) -> Difference | None:
+    if old.added == new.added:
+        return None
+    said = "\n".join(new.added or old.added)
+    return _by_hand(new.number, "message", f"{_quoted(said, '')} was said by hand", here=bool(new.added))
+
+
+def _call_by_hand(old: Round, new: Round) -> Difference | None:
+    """What a person did otherwise with the same calls. Of several things with one call the first one is named."""
+    for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
+        found = _in_call(before.sent, now.sent)
+        if found is not None:
+            said = f"the arguments of {now.tool} were changed"
+            return _by_hand(new.number, "argument", said, place, found[0], here=now.edited is not None)
+        if _answer(before.result) != _answer(now.result):
+            here = _hand_at_result(now)
+            said = here or _hand_at_result(before)
+            return _by_hand(new.number, "result", said, place, here=bool(here))
+    return None
+
+
+def _changed(one: CallRecord, other: CallRecord) -> bool:
+    """Whether two calls are answered otherwise because a person changed something."""
+    return bool(_hand_at_result(one) or _hand_at_result(other) or _in_call(one.sent, other.sent))
+
+
+def _hand_at_result(call: CallRecord) -> str:
+    """What a person did with a call's result; empty if nothing."""
+    if call.unedited is not None:
+        return f"the result of {call.tool} was changed"
+    source = call.result.source if call.result is not None else None
+    said = {"skipped": f"{call.tool} was skipped", "edited": f"{call.tool} was answered by hand"}
+    return said.get(source or "", "")
+
+
+def _by_hand(
+    number: int, what: What, said: str, call: int | None = None, argument: str | None = None, *, here: bool
+) -> Difference:
+    """`here` is whether the person did it in the second run."""
+    return Difference(number, what, said if here else f"{said} in the other run", call, argument, by_hand=True)
+
+
+def _asked(of: Round) -> str:
+    """What the case says to the model before the request."""
+    return (of.step.user or "") if of.step is not None else ""
 
 
 def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallRecord | None) -> str:
     if now is None:
         assert before is not None
-        answers = not new.calls and new.stop_reason is not None
-        return f"answers instead of calling {_call(before)}" if answers else f"does not call {_call(before)}"
+        answers = not new.calls and new.text
+        return f"answers in words instead of calling {_call(before)}" if answers else f"does not call {_call(before)}"
     if before is None:
         answered = not old.calls and old.stop_reason is not None
         return f"calls {_call(now)} {'instead of answering' if answered else 'as well'}"

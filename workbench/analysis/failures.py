@@ -10,7 +10,8 @@ from functools import cached_property
 from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
 from workbench.analysis.confusion import Confusion, confusion_of
 from workbench.checks.describe import describe_value
-from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult
+from workbench.grading.explaining import reason_of
+from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.trajectory import Trajectory
@@ -135,7 +136,7 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "partial credit": "low score",
 }
 """What issues are about. A quantity, which older grades have, counts what others name; used up rounds are seen in how
-the run ended."""
+the run ended, and steps that failed have issues of their own."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
@@ -159,6 +160,8 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     if _stopped_at_a_step(result):
         # The whole chain also lacks what it never came to.
         issues = tuple(issue for step in result.steps for issue in step.issues)
+    elif result.steps:
+        issues = _issues_of_chain(issues, result.steps)
     if result.grade is not None and result.grade.grader == "critics":
         # Where it costs nothing, it is no reason why the run failed.
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
@@ -168,8 +171,23 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
         found = [symptom for symptom in found if symptom.cause != "low score"]
     elif all(symptom.cause in NEVER_ALONE for symptom in found):
-        found.append(Symptom("low score", result.grade.reason if result.grade is not None else "not graded"))
+        found.append(Symptom("low score", reason_of(result.grade) if result.grade is not None else "not graded"))
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
+
+
+def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
+    """The issues of the steps that failed, and those of the whole chain that are about none of their calls."""
+    failed = [step for step in steps if step.status == "failed" and step.issues]
+    own = tuple(issue for step in failed for issue in step.issues)
+    calls = {issue.call for issue in own} | {step.call for step in failed}
+    expected = {step.expected_call for step in failed}
+    rest = (
+        issue
+        for issue in whole
+        if (issue.call is None or issue.call not in calls)
+        and (issue.expected_call is None or issue.expected_call not in expected)
+    )
+    return (*own, *rest)
 
 
 def _symptom(issue: Issue, expected: Sequence[ExpectedCall]) -> Symptom:

@@ -57,6 +57,12 @@ class Totals:
         return self.passed + self.warned + self.failed
 
 
+def that_count(results: Iterable[RunResult]) -> tuple[RunResult, ...]:
+    """The runs that numbers are made of. A fork is an experiment: it speaks for its case only where all are forks."""
+    results = tuple(results)
+    return tuple(result for result in results if result.trajectory.fork is None) or results
+
+
 def totals_of(results: Iterable[RunResult]) -> Totals:
     """Add up runs."""
     results = tuple(results)

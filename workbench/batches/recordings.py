@@ -1,6 +1,7 @@
-"""Recordings of runs: written while a batch goes on, saved when a run is over, opened again.
+"""Recordings of runs: written while a batch goes on, or saved when a run is over or held.
 
-docs/recordings.md describes the file; `workbench.trajectory.recording` reads it.
+docs/recordings.md describes the file; `workbench.trajectory.recording` reads it, `workbench.batches.recorded` says what
+a recorded run came to.
 """
 
 from __future__ import annotations
@@ -11,21 +12,17 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import get_args
 
 from workbench import __version__
 from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun, decided_by
+from workbench.batches.plan import PlannedRun
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
-from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.result_json import outcome_of, outcome_to_json
 from workbench.suite.excerpt import Excerpts
-from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.model import GraderName
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
     AskedAgain,
@@ -39,12 +36,10 @@ from workbench.trajectory.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import (
     SUFFIX,
     Header,
     RecordedSuite,
-    Recording,
     RecordingError,
     header_line,
     result_line,
@@ -225,68 +220,6 @@ def save_recording(
             raise
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise RecordingError(f"the run cannot be saved in {folder}: {_reason(error)}") from error
-
-
-def suite_of_recording(recording: Recording) -> SuiteFile:
-    """The suite in a recording, as if it stood where the recording does; its problems are in it. It has the recorded
-    case alone, except where that could not be cut out of the suite's text. The case is graded by what graded the run.
-
-    Raises RecordingError when that is no grader of this program.
-    """
-    header = recording.header
-    file = parse_suite(header.suite.text, recording.path)
-    if header.by is None or file.suite is None:
-        return file
-    graders: tuple[GraderName, ...] = get_args(GraderName)
-    by = next((name for name in graders if name == header.by), None)
-    if by is None:
-        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is none of {', '.join(graders)}")
-    cases = tuple(decided_by(case, by) if case.id == header.case else case for case in file.suite.cases)
-    return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
-
-
-def result_of_recording(recording: Recording) -> RunResult:
-    """The recorded run with the grades it was given; without a result it ended in an error that says so.
-
-    Raises RecordingError when its result is none.
-    """
-    header, start = recording.header, recording.trajectory.start
-    try:
-        outcome = outcome_from_json(recording.result or (_HELD if _is_held(recording) else _CUT))
-    except ValueError as error:
-        raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
-    return RunResult(
-        run_id=header.run,
-        suite=str(recording.path),
-        case_id=header.case,
-        case_name=start.case_name if start is not None else header.case,
-        model=header.model,
-        repeat=header.repeat,
-        status=outcome.status,
-        trajectory=recording.trajectory,
-        grades=outcome.grades,
-        error=outcome.error,
-        judgements=outcome.judgements,
-        steps=outcome.steps,
-    )
-
-
-_CUT: dict[str, JsonValue] = {
-    "status": "error",
-    "error": "the recording breaks off before the run's end",
-    "score": None,
-    "grades": [],
-}
-
-
-_HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run was held"}
-
-
-def _is_held(recording: Recording) -> bool:
-    """Whether a recording ends while its run was held."""
-    whats = (event.what for event in reversed(recording.events))
-    last = next((what for what in whats if not isinstance(what, CallEdited | ResultEdited | MessageAdded)), None)
-    return isinstance(last, Paused) and last.at != "permission"
 
 
 class _RunFile:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.recordings import result_of_recording
+from workbench.batches.recorded import result_of_recording
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.single import graded
 from workbench.checks.errors import CheckError
@@ -17,7 +17,7 @@ from workbench.checks.evaluate import Outside
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
-from workbench.grading.steps import grade_run_and_steps
+from workbench.grading.run import grade_run_and_steps
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
 from workbench.suite.trust import ModelNeed, Needs, needs_trust

@@ -107,6 +107,7 @@ class Session:
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         judge_of = self._judges(runs, specs, trusted, concurrency)
         listener = self._listener if record is None else record.before(self._listener, runs)
+        listener = self._steppers.before(listener)
         surroundings = Surroundings(
             without_secrets(listener, self._program.secrets),
             self._servers,
@@ -119,10 +120,10 @@ class Session:
             self._retries,
             specs.price_of,
             judge_of,
-            self._steppers.begin(until) if self._ask is not None else lambda _planned, _grading: None,
+            self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
         )
         batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
-        self._engine.submit(self._run(batch))
+        self._engine.submit(self._run(batch, until))
         return name
 
     def stop(self, run_id: str) -> None:
@@ -142,20 +143,21 @@ class Session:
         """Have runs held at these breakpoints and no others, those under way too. Returns at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
-    def go_on(self, run_id: str, until: Until) -> Future[str | None]:
-        """Let a run that is held go on, and one that is not go only so far; the future says why not, if it cannot."""
+    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
+        """Let a run go on from the `hold` that was seen, which is the sequence number of its `Paused`, and one that was
+        not seen to be held go only so far; the future says why not, if it cannot, as when it is held elsewhere."""
 
         async def go_on() -> str | None:
-            return self._steppers.go_on(run_id, until)
+            return self._steppers.go_on(run_id, until, hold)
 
         return self._engine.submit(go_on())
 
-    def do(self, run_id: str, command: Command) -> Future[str | None]:
-        """Have something done to a run that is held, without the secrets that may be in it; the future says why not, if
-        it cannot be done."""
+    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
+        """Have something done to a run at the `hold` that was seen, without the secrets that may be in it; the future
+        says why not, if it cannot be done."""
 
         async def do() -> str | None:
-            return self._steppers.do(run_id, self._program.secrets.redacted(command))
+            return self._steppers.do(run_id, self._program.secrets.redacted(command), hold)
 
         return self._engine.submit(do())
 
@@ -175,9 +177,10 @@ class Session:
         finally:
             self._engine.close(timeout_s=1.0)
 
-    async def _run(self, batch: Batch) -> None:
+    async def _run(self, batch: Batch, until: Until) -> None:
         task = asyncio.current_task()
         assert task is not None
+        self._steppers.expect(batch.runs, until)
         self._batches[batch] = task
         try:
             await batch.run()
@@ -186,7 +189,6 @@ class Session:
             _logger.exception("%s broke", batch.name)
         finally:
             del self._batches[batch]
-            self._steppers.end(batch.runs)
 
     async def _stop(self, run_id: str | None) -> None:
         for batch in tuple(self._batches):

@@ -28,7 +28,8 @@ from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status, StepGrade
-from workbench.grading.steps import grade_run_and_steps, grade_step
+from workbench.grading.run import grade_run_and_steps
+from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.model import Case

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
 from workbench.checks.errors import CheckError
@@ -18,7 +19,10 @@ from workbench.suite.checks import Checks, Judged
 from workbench.suite.trust import needs_trust
 from workbench.tools.errors import ToolsError
 from workbench.tools.mocks import condition_holds
+from workbench.trajectory.events import RunFinished
 from workbench.trajectory.messages import JsonValue
+
+_OVER = "the run is over"
 
 
 class Steppers:
@@ -27,39 +31,53 @@ class Steppers:
 
     def __init__(self) -> None:
         self.breakpoints: tuple[Breakpoint, ...] = ()
+        self._waiting: dict[str, Until] = {}
+        """How far runs are to go that have not begun: they wait for their turn, or for their servers."""
         self._of_runs: dict[str, Stepper] = {}
 
-    def begin(self, until: Until) -> Callable[[PlannedRun, RunGrading], Stepper]:
-        """Makes the stepper of each run that begins and goes so far at first."""
+    def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
+        """Know runs that are to begin, and how far they go at first."""
+        self._waiting.update((run.run_id, until) for run in runs)
 
-        def stepper_of(planned: PlannedRun, grading: RunGrading) -> Stepper:
-            conditions = _Conditions(planned, grading)
+    def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
+        """The stepper of a run that begins."""
+        conditions = _Conditions(planned, grading)
 
-            async def why(point: HoldPoint) -> str | None:
-                return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
+        async def why(point: HoldPoint) -> str | None:
+            return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
 
-            stepper = self._of_runs[planned.run_id] = Stepper(until, why)
-            return stepper
+        stepper = self._of_runs[planned.run_id] = Stepper(self._waiting.pop(planned.run_id), why)
+        return stepper
 
-        return stepper_of
+    def before(self, listener: BatchListener) -> BatchListener:
+        """The listener, with runs forgotten as it is told that they are over."""
 
-    def end(self, runs: Sequence[PlannedRun]) -> None:
-        """Forget runs that are over."""
-        for run in runs:
-            self._of_runs.pop(run.run_id, None)
+        def tell(event: BatchEvent) -> None:
+            if isinstance(event, RunDone):
+                self._end(event.result.run_id)
+            elif isinstance(event, RunEvent) and isinstance(event.event.what, RunFinished):
+                self._end(event.event.run_id)  # it is graded from now on, which may take its time
+            listener(event)
 
-    def go_on(self, run_id: str, until: Until) -> str | None:
-        """Let a run go on, or only so far from now on; says why not where that is impossible."""
+        return tell
+
+    def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
+        """Let a run go on from a hold, or one that is not held only so far from now on; says why not where that is
+        impossible."""
+        if run_id in self._waiting:
+            self._waiting[run_id] = until
+            return None
         stepper = self._of_runs.get(run_id)
-        if stepper is None:
-            return "the run is not under way"
-        stepper.go_on(until)
-        return None
+        return stepper.go_on(until, hold) if stepper is not None else _OVER
 
-    def do(self, run_id: str, command: Command) -> str | None:
-        """Have something done to a run that is held; says why not where that is impossible."""
+    def do(self, run_id: str, command: Command, hold: int) -> str | None:
+        """Have something done to a run at a hold; says why not where that is impossible."""
         stepper = self._of_runs.get(run_id)
-        return stepper.do(command) if stepper is not None else "the run is not under way"
+        return stepper.do(command, hold) if stepper is not None else _OVER
+
+    def _end(self, run_id: str) -> None:
+        self._waiting.pop(run_id, None)
+        self._of_runs.pop(run_id, None)
 
 
 class _Conditions:

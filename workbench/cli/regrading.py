@@ -16,8 +16,9 @@ from workbench import __version__
 from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
+from workbench.analysis.totals import that_count
 from workbench.batches.plan import decided_by
-from workbench.batches.recordings import result_of_recording, suite_of_recording
+from workbench.batches.recorded import result_of_recording, suite_of_recording
 from workbench.batches.regrading import ToRegrade, case_in, grading_needs, regrade
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.trusting import judges_asked
@@ -87,12 +88,14 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         for each, after in zip(opened, results, strict=True)
     ]
     gates = {path: suite.gate for path, suite in suites.items()}
-    # A fork is an experiment: it speaks for its case only where nothing else does.
-    counted = [result for result in results if result.trajectory.fork is None] or results
+    counted = that_count(results)
     aggregates = aggregates_of(counted, suites)
     quality = quality_of(counted, gates, options.min_score, suite_of=_recorded_suite, aggregates=aggregates)
     code = USAGE if problems else _exit_code(counted, quality)
-    failures = failures_of((result, each.case) for result, each in zip(results, opened, strict=True))
+    counts = set(map(id, counted))
+    failures = failures_of(
+        (result, each.case) for result, each in zip(results, opened, strict=True) if id(result) in counts
+    )
     if options.format == "json":
         report = report_of(
             results,

@@ -17,13 +17,15 @@ At = Literal["request", "call", "result"]
 @dataclass(frozen=True, slots=True)
 class HoldPoint:
     """A place where a run can be held. `call` is the one that it is about, `tool` what is known of its tool, if there
-    is such a tool; `so_far` gives the run as it stands, which costs something."""
+    is such a tool; `so_far` gives the run as it stands, which costs something. `hold` is which hold it is, once the run
+    is held there: the sequence number of its `Paused`."""
 
     at: At
     round: int
     so_far: Callable[[], Trajectory]
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
+    hold: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from workbench.engine.conversation import (
     result_messages,
 )
 from workbench.engine.executing import Executor
-from workbench.engine.fork import Fork, fork_refusal, replayed
+from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
 from workbench.engine.holding import Holding
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import RetryPolicy
@@ -169,17 +169,7 @@ class Conversing:
         self._last = done
 
     def _system(self, turn: Turn) -> str | None:
-        fork = self._fork
-        own = self._case.steps[turn.step - 1].system if turn.step is not None else None
-        if fork is not None and fork.system is not None:
-            system: str | None = fork.system
-        elif own is not None:
-            system = own
-        elif fork is not None and not self._case.steps and fork.origin.start is not None:
-            system = fork.origin.start.system
-        else:
-            system = self._settings.system
-        return system or None
+        return system_prompt(self._case, self._settings, turn.step, self._fork)
 
     def _step_mock(self, step: int | None) -> JsonValue:
         return self._case.steps[step - 1].mock_result if step is not None else None

@@ -9,6 +9,8 @@ from itertools import zip_longest
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.foreign import for_another_model
 from workbench.engine.turns import Turn, Turns
+from workbench.suite.model import Case
+from workbench.suite.settings import CaseSettings
 from workbench.trajectory.events import (
     AskedAgain,
     CallEdited,
@@ -59,6 +61,21 @@ class Fork:
             return ()
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
         return following[0].added if following else self.origin.added
+
+
+def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
+    """The system prompt of a request: of a step of a chain, counted from 1, or of none. That of the fork holds before
+    all others, and a case without steps keeps the one its run was begun with."""
+    own = case.steps[step - 1].system if step is not None else None
+    if fork is not None and fork.system is not None:
+        system: str | None = fork.system
+    elif own is not None:
+        system = own
+    elif fork is not None and not case.steps and fork.origin.start is not None:
+        system = fork.origin.start.system
+    else:
+        system = settings.system
+    return system or None
 
 
 _NOTHING_LEFT: dict[FinishReason, str] = {
@@ -127,15 +144,19 @@ def replayed(fork: Fork, model: str) -> Iterator[Happening]:
 
 
 def _round(of: Round, answered: int) -> Iterator[Happening]:
-    """A round with the results of so many calls of its last answer, and all of those that were set aside before."""
+    """A round with the results of so many calls of its last answer, and all of those that were set aside before. The
+    call that comes next keeps the arguments that a person gave it."""
     if of.step is not None:
         yield of.step
     answers = (*of.set_aside, of)
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):
         yield from _answer(answer)
-        for record in answer.calls[: None if following is not None else answered]:
-            if record.result is not None:
+        last = len(answer.calls) if following is not None else answered
+        for number, record in enumerate(answer.calls[: last + 1]):
+            if record.edited is not None:
+                yield CallEdited(record.call.id, record.edited, record.call.arguments)
+            if number < last and record.result is not None:
                 yield from _result(record, record.result)
         if following is not None:
             yield from map(MessageAdded, following.added[len(answer.added) :])
@@ -158,12 +179,9 @@ def _answer(of: Round) -> Iterator[Happening]:
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[Happening]:
     """What answered a call. What a person answered in place of the tool stays marked as that."""
-    call_id = record.call.id
-    if record.edited is not None:
-        yield CallEdited(call_id, record.edited, record.call.arguments)
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
-    yield ResultReceived(call_id, first.content, first.is_error, source, first.latency_ms)
+    yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms)
     if record.unedited is not None:
         yield _edit_of(first, EditResult(result.content, result.is_error))
 

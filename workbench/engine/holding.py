@@ -69,6 +69,7 @@ class Holding:
             if why is None:
                 return "go on", call
             self._recorder.emit(Paused(why, call.call.id if call is not None else None, at, round_number))
+            point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: After | None = None
             try:

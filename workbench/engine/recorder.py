@@ -43,6 +43,11 @@ class Recorder:
         return round((self.clock() - moment_s) * 1000, 3)
 
     @property
+    def last(self) -> int:
+        """The sequence number of the last event; -1 before the first."""
+        return self._sequence - 1
+
+    @property
     def trajectory(self) -> Trajectory:
         """What all events so far add up to."""
         return self._fold.trajectory

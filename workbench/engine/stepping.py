@@ -51,20 +51,31 @@ class Stepper:
         finally:
             self.held = None
 
-    def go_on(self, until: Until) -> None:
-        """Let the run go on to the next stop, round, or its end; one that is not held goes only so far from now on."""
+    def go_on(self, until: Until, hold: int | None) -> str | None:
+        """Let the run go on to the next stop, round, or its end, from the `hold` (`HoldPoint.hold`) that is meant; a
+        run of which none was seen goes only so far from now on. Says why not where that is impossible."""
+        now = self.held.hold if self.held is not None else None
+        if hold != now:
+            return None if hold is None and until == "stop" else _elsewhere(now)
         self._until = until
-        if self.held is not None:
+        if now is not None:
             self.held = None  # a second word before it has gone on must not count for the place after this one
             self._commands.put_nowait(GoOn())
+        return None
 
-    def do(self, command: Command) -> str | None:
-        """Have a command done to the run that is held. Says why not where that is impossible."""
-        if self.held is None:
-            return "the run is not held"
+    def do(self, command: Command, hold: int) -> str | None:
+        """Have a command done to the run where it is held, if that is the `hold` that is meant. Says why not where that
+        is impossible."""
+        if self.held is None or self.held.hold != hold:
+            return _elsewhere(self.held.hold if self.held is not None else None)
         why_not = refusal(command, self.held.at)
         if why_not is None:
             if not isinstance(command, EditArguments | EditResult | AddMessage):
                 self.held = None  # as above: it goes on with this
             self._commands.put_nowait(command)
         return why_not
+
+
+def _elsewhere(now: int | None) -> str:
+    """Why nothing can be done to a run that is not held where somebody thinks that it is."""
+    return "the run has gone on" if now is None else "the run has gone on to another stop"

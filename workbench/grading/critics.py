@@ -59,7 +59,7 @@ def _decide(
         if difference is not None:
             return 0.0, "failed", f"selection: {difference}", {}
     if not any(own.critics for own in critics) and (options.arcade_compatible or len(calls) >= len(expected)):
-        return 1.0, "passed", "no argument has a critic", {}
+        return 1.0, "passed", "no argument is checked", {}
     earned, possible = _sums(pairings, options)
     score = earned / possible if possible else 0.0
     if not options.arcade_compatible:

@@ -52,7 +52,7 @@ def grade_dimensions(
     if not expected:
         lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
         numbers = {"precision": 1.0, "recall": 1.0, "parameters": 1.0, "content": content, **latency}
-        reason = f"the case asks for no calls{f', {found} of {keywords} keywords found' if keywords else ''}"
+        reason = f"no call is expected{f', {found} of {keywords} keywords found' if keywords else ''}"
         complete = found == keywords
         score = 1.0 if complete else 0.5
         return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)

@@ -68,6 +68,8 @@ def reason_of(grade: Grade) -> str:
         return grade.reason
     first = deciding[0]
     about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
+    if first.kind == "failed step":
+        about = first.why
     others = f" and {len(deciding) - 1} more" if len(deciding) > 1 else ""
     what = f"{first.kind}: {about}{others}"
     return f"{what}; {grade.reason}" if grade.verdict == "not applicable" else what

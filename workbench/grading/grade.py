@@ -43,6 +43,7 @@ IssueKind = Literal[
     "latency exceeded",
     "over calling",
     "rounds exhausted",
+    "failed step",
 ]
 
 
@@ -113,7 +114,8 @@ class Grade(NamedTuple):
     """One grader's reading of one trajectory. `score` is `None` when the grader does not apply.
 
     `verdict` is the grader's own, by its rule and the score; `status` what the run comes to when this grader decides,
-    requirements beside the score included. `numbers` are the quantities in the grader's formula, by name.
+    requirements beside the score and failed steps of a chain included. `numbers` are the quantities in the grader's
+    formula, by name.
     """
 
     grader: str
@@ -130,7 +132,8 @@ class StepGrade(NamedTuple):
     """One step of a chain, judged on its own by the grader that decides. Steps count from 1.
 
     `status` is `None` for a step that was never reached. `call` is the index in `Trajectory.calls` of the first call of
-    its answer, which is the one that is judged; so are the calls that its issues name. `why` is one line.
+    its answer, which is the one that is judged; so are the calls that its issues name. `expected_call` is the index in
+    `Case.expected_calls()` of what it expects. `why` is one line.
     """
 
     step: int
@@ -139,6 +142,7 @@ class StepGrade(NamedTuple):
     why: str
     call: int | None = None
     issues: tuple[Issue, ...] = ()
+    expected_call: int | None = None
 
 
 _DEFAULTS = Grading()

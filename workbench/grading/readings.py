@@ -268,7 +268,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
         found_all = "every keyword is in the answer" if numbers["content"] == 1 else "a keyword is missing"
         shortcut = "calls were made where none may be: 0"
         if not none_allowed:
-            shortcut = f"the case asks for no calls, and {found_all}: {figure(grade.score or 0.0)}"
+            shortcut = f"no call is expected, and {found_all}: {figure(grade.score or 0.0)}"
     return Reading(
         Rounded(Sum(shares)),
         shortcut,

@@ -62,7 +62,7 @@ def requirement_issues(
     for index in calls_of_silent_steps(case, trajectory) if case.steps else ():
         issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
     if case.response_contains:
-        issues += _keyword_issues(case, trajectory.final_answer, decides="response_contains" not in scored)
+        issues += _keyword_issues(case, trajectory, decides="response_contains" not in scored)
     return (*issues, *of_any_grader)
 
 
@@ -84,7 +84,7 @@ def issues_of_any_grader(
     """The issues apart from the score that are the same under every grader. Raises CheckError."""
     return (
         *_broken_arguments(trajectory.calls),
-        *_answer_issues(case, trajectory.final_answer, outside),
+        *_answer_issues(case, trajectory, outside),
         *_limit_issues(case, limits, trajectory),
     )
 
@@ -197,16 +197,17 @@ def _broken_arguments(calls: Sequence[CallRecord]) -> Iterator[Issue]:
             )
 
 
-def _keyword_issues(case: Case, answer: str, *, decides: bool) -> Iterator[Issue]:
-    for keyword in missing_keywords(case, answer):
-        yield _answer_issue(f"containing {describe_value(keyword)}", answer, "not in the final answer", decides=decides)
+def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Iterator[Issue]:
+    for keyword in missing_keywords(case, trajectory.final_answer):
+        expected = f"containing {describe_value(keyword)}"
+        yield _answer_issue(expected, trajectory, "not in the final answer", decides=decides)
 
 
-def _answer_issues(case: Case, answer: str, outside: Outside) -> Iterator[Issue]:
+def _answer_issues(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Issue]:
     if case.response is not None:
-        verdict_note = _answer_check(case.response, answer, outside)
+        verdict_note = _answer_check(case.response, trajectory.final_answer, outside)
         if verdict_note is not None:
-            yield _answer_issue(describe(case.response), answer, verdict_note)
+            yield _answer_issue(describe(case.response), trajectory, verdict_note)
 
 
 def _answer_check(check: Check, answer: str, outside: Outside) -> str | None:
@@ -220,8 +221,11 @@ def _answer_check(check: Check, answer: str, outside: Outside) -> str | None:
     return None if verdict.holds else verdict.note
 
 
-def _answer_issue(expected: str, answer: str, why: str, *, decides: bool = True) -> Issue:
+def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: bool = True) -> Issue:
+    answer, finish = trajectory.final_answer, trajectory.finish
     got = describe_value(answer) if answer else "no final answer"
+    if not answer and finish is not None and finish.reason == "step failed":
+        why = "none was asked for: the chain stopped at a step that failed"
     return Issue("response", why, expected=expected, got=got, decides=decides)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.checks.describe import describe_value
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
 from workbench.grading.grade import ArgumentVerdict
-from workbench.grading.run import graded_by
+from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.steps import grade_step
 from workbench.suite.checks import Equals, EqualsNull, Range
@@ -23,7 +23,7 @@ def fault_of_call(
     it. Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
-    grade = graded_by(settings.grading.by, case, settings, trajectory, outside)
+    grade = graded_whole(settings.grading.by, case, settings, trajectory, outside)
     expected = case.expected_calls()
     for pairing in grade.pairings:
         # A call of another tool may stand there only until the right one comes.

@@ -1,4 +1,4 @@
-"""The steps of a chain, each judged on its own by the grader that decides, beside the chain as a whole.
+"""The steps of a chain, each judged on its own by a grader, beside the chain as a whole.
 
 A step is graded as a case of its own is: one expected call, or none, held against the answer to its request alone.
 """
@@ -8,51 +8,54 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.grading.errors import GradingError
 from workbench.grading.explaining import reason_of
 from workbench.grading.grade import Grade, Issue, Status, StepGrade
-from workbench.grading.run import grade_run, graded_by
+from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import StepRound, rounds_of_steps
 from workbench.suite.by_identity import ByIdentity
-from workbench.suite.model import Case, Step, Suite
-from workbench.suite.settings import Limits, settings_of
+from workbench.suite.model import Case, GraderName, Step, Suite
+from workbench.suite.settings import CaseSettings, Limits, settings_of
 from workbench.trajectory.events import FinishReason, RunFinished
 from workbench.trajectory.trajectory import Round, Trajectory
 
 
-def grade_run_and_steps(
-    suite: Suite, case: Case, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
-) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
-    """`grade_run`, with the steps of a chain; what was judged for the one is not judged again for the others."""
-    if case.steps and outside.said is None:
-        outside = replace(outside, said={})
-    grades, status = grade_run(suite, case, trajectory, outside=outside)
-    return grades, status, grade_steps(suite, case, trajectory, outside)
-
-
 def grade_steps(
-    suite: Suite, case: Case, trajectory: Trajectory, outside: Outside = NOTHING_OUTSIDE
+    by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, outside: Outside
 ) -> tuple[StepGrade, ...]:
-    """Grade every step of a chain; a case that is none has no steps. Raises as `grade_run` does."""
-    if not case.steps:
-        return ()
-    rounds = rounds_of_steps(case, trajectory)
+    """Grade every step of a chain by a grader; a case that is none has no steps. Raises as `grade_run` does, and says
+    of which step the error is."""
+    rounds = rounds_of_steps(case, trajectory) if case.steps else ()
     return tuple(
-        _never_reached(number, trajectory)
-        if reached is None
-        else _graded(suite, case, number, reached, trajectory, outside)
-        for number, reached in enumerate(rounds, 1)
+        _named(by, case, settings, number, reached, trajectory, outside) for number, reached in enumerate(rounds, 1)
     )
 
 
 def grade_step(
     suite: Suite, case: Case, trajectory: Trajectory, step: int, outside: Outside = NOTHING_OUTSIDE
 ) -> StepGrade:
-    """Grade one step, counted from 1, of a run that may still be under way. Raises as `grade_run` does."""
+    """Grade one step, counted from 1, by the grader that decides; the run may still be under way. Raises as `grade_run`
+    does."""
+    settings = settings_of(suite, case)
     reached = rounds_of_steps(case, trajectory)[step - 1]
-    if reached is None:
-        return _never_reached(step, trajectory)
-    return _graded(suite, case, step, reached, trajectory, outside)
+    return _graded(settings.grading.by, case, settings, step, reached, trajectory, outside)
+
+
+def _named(
+    by: GraderName,
+    case: Case,
+    settings: CaseSettings,
+    step: int,
+    reached: StepRound | None,
+    trajectory: Trajectory,
+    outside: Outside,
+) -> StepGrade:
+    try:
+        return _graded(by, case, settings, step, reached, trajectory, outside)
+    except (CheckError, GradingError) as error:
+        raise type(error)(f"step {step} cannot be judged: {error}") from error
 
 
 _WHY_NOT_REACHED: dict[FinishReason, str] = {
@@ -62,10 +65,10 @@ _WHY_NOT_REACHED: dict[FinishReason, str] = {
 }
 
 
-def _never_reached(step: int, trajectory: Trajectory) -> StepGrade:
+def _never_reached(step: int, trajectory: Trajectory, expected_call: int | None) -> StepGrade:
     finish = trajectory.finish
     why = _WHY_NOT_REACHED.get(finish.reason) if finish is not None else None
-    return StepGrade(step, None, None, why or "never reached: the run ended before it")
+    return StepGrade(step, None, None, why or "never reached: the run ended before it", None, (), expected_call)
 
 
 _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.max)
@@ -73,17 +76,26 @@ _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.ma
 
 
 def _graded(
-    suite: Suite, case: Case, step: int, reached: StepRound, trajectory: Trajectory, outside: Outside
+    by: GraderName,
+    case: Case,
+    settings: CaseSettings,
+    step: int,
+    reached: StepRound | None,
+    trajectory: Trajectory,
+    outside: Outside,
 ) -> StepGrade:
-    settings = replace(settings_of(suite, case), limits=_NO_LIMITS)
-    by = settings.grading.by
+    calls_before = sum(earlier.tool is not None for earlier in case.steps[: step - 1])
+    expected_call = calls_before if case.steps[step - 1].tool is not None else None
+    if reached is None:
+        return _never_reached(step, trajectory, expected_call)
+    limitless = replace(settings, limits=_NO_LIMITS)
     # `decision` has rules of its own for the steps of chains.
     alone = (_chains_of_one if by == "decision" else _cases_of_steps)(case)[step - 1]
 
     def grade(answer: Round) -> Grade:
         # As the only round it is that of the only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
-        return graded_by(by, alone, settings, run, outside)
+        return graded_whole(by, alone, limitless, run, outside)
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:
@@ -96,7 +108,8 @@ def _graded(
         worst.score,
         reason_of(worst),
         reached.first_call if reached.round.calls else None,
-        tuple(_in_the_run(issue, case, step, reached.first_call) for issue in worst.issues),
+        tuple(_in_the_run(issue, reached.first_call, calls_before) for issue in worst.issues),
+        expected_call,
     )
 
 
@@ -109,9 +122,8 @@ def _how_good(grade: Grade) -> tuple[int, float]:
     return _FROM_THE_WORST.index(grade.status), grade.score
 
 
-def _in_the_run(issue: Issue, case: Case, step: int, first_call: int) -> Issue:
+def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
     """An issue of a step, with the calls and expected calls that it names as they are counted in the whole run."""
-    calls_before = sum(earlier.tool is not None for earlier in case.steps[: step - 1])
     return issue._replace(
         call=None if issue.call is None else issue.call + first_call,
         expected_call=None if issue.expected_call is None else issue.expected_call + calls_before,

@@ -18,6 +18,13 @@ def changes_by_hand(trajectory: Trajectory) -> int:
     return sum(calls) + sum(len(round_.added) + len(round_.set_aside) for round_ in trajectory.rounds)
 
 
+def unread_text(trajectory: Trajectory) -> str:
+    """That what was said to the model last was never read; empty where all of it was, or the run is not over."""
+    if trajectory.finish is None or not trajectory.added:
+        return ""
+    return "what a person said to the model last was never read: no request came after it"
+
+
 def hold_text(paused: Paused, tool: str | None) -> str:
     """Where a run is held, as the end of a sentence; empty where it only asks. `tool` is that of the call there."""
     if paused.at == "request":
@@ -26,12 +33,12 @@ def hold_text(paused: Paused, tool: str | None) -> str:
     return f"{place} {tool or 'a call'}" if place is not None else ""
 
 
-def fork_text(fork: Forked) -> str:
-    """From which run, and where, a run was forked."""
+def fork_text(fork: Forked, origin: str = "") -> str:
+    """From which run, and where, a run was forked. `origin` tells that run better than its model does."""
     if fork.answered is None:
         where = f"before round {fork.round}"
     elif fork.answered:
         where = f"after result {fork.answered} of round {fork.round}"
     else:
         where = f"after the answer of round {fork.round}"
-    return f"forked from run {fork.run_id} {where}; from here on live"
+    return f"forked from {origin or f'the run on {fork.model}'} {where}; from here on live"

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 
 from workbench.analysis.failures import Failures
 from workbench.analysis.quality import Quality
-from workbench.analysis.totals import totals_of
+from workbench.analysis.totals import that_count, totals_of
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
 from workbench.reports.aggregates import AggregateReport, aggregate_report
 from workbench.reports.cases import CaseReport, case_report
@@ -106,6 +106,7 @@ class CallReport(ReportModel):
         description="the arguments that a person put in the place of the model's, where one did"
     )
     unedited: str | None = Field(description="the result as it was before a person changed it, where one did")
+    unedited_is_error: bool | None = Field(description="whether it was a tool error then")
 
 
 class RoundReport(ReportModel):
@@ -199,6 +200,7 @@ class StepReport(ReportModel):
     why: str
     call: int | None = Field(description="the call that was judged, the first of its answer")
     issues: tuple[IssueReport, ...]
+    expected_call: int | None = Field(description="index from 0 of what it expects among the case's expected calls")
 
 
 class RunReport(ReportModel):
@@ -237,6 +239,7 @@ class Report(ReportModel):
     started_at: str = Field(description="ISO 8601, UTC")
     interrupted: bool
     exit_code: int
+    forks: int = Field(description="how many runs are forks: they count in nothing else here unless all runs are forks")
     totals: TotalsReport
     gates: tuple[GateReport, ...]
     aggregates: tuple[AggregateReport, ...]
@@ -258,19 +261,21 @@ def report_of(
     interrupted: bool,
     exit_code: int,
 ) -> Report:
-    """Put the results of a batch into a report."""
+    """Put the results of a batch into a report. `quality` and `failures` are of those runs that count."""
+    counted = that_count(results)
     return Report(
         workbench=program_version,
         started_at=started_at,
         interrupted=interrupted,
         exit_code=exit_code,
-        totals=TotalsReport.model_validate(totals_of(results)),
+        forks=sum(result.trajectory.fork is not None for result in results),
+        totals=TotalsReport.model_validate(totals_of(counted)),
         gates=tuple(GateReport.model_validate(gate) for gate in quality.gates),
         aggregates=tuple(map(aggregate_report, quality.aggregates)),
         runs=tuple(_run(result) for result in results),
         cases=tuple(case_report(case) for case in quality.cases),
         failures=failures_report(failures),
-        published=published_summaries(results),
+        published=published_summaries(counted),
     )
 
 
@@ -334,4 +339,5 @@ def _call(record: CallRecord) -> CallReport:
         latency_ms=result.latency_ms if result else None,
         edited=dict(record.edited) if record.edited is not None else None,
         unedited=record.unedited.content if record.unedited is not None else None,
+        unedited_is_error=record.unedited.is_error if record.unedited is not None else None,
     )

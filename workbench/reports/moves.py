@@ -10,6 +10,7 @@ from workbench.reports.json_report import Report
 from workbench.reports.move_kinds import Move, graded_text, moves_said
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import Finite, ReportModel
+from workbench.reports.signs import FORK
 from workbench.reports.visible import one_line
 
 
@@ -38,7 +39,8 @@ def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
     moved = [each for each in regraded if each.moved]
     for each in moved:
         after = paint(graded_text(each.after), each.after.status)
-        yield f"{one_line(each.recording)}: {graded_text(each.before)} → {after}"
+        fork = f" ({FORK})" if each.after.trajectory.fork is not None else ""
+        yield f"{one_line(each.recording)}{fork}: {graded_text(each.before)} → {after}"
     yield moves_said(each.move for each in moved) or "nothing moved against the recorded grades"
 
 

@@ -1,4 +1,4 @@
-"""The signs of a status: one cell wide, different in shape, so that colour is never alone."""
+"""The signs of a status: one cell wide, different in shape, so that colour is never alone; and the mark of a fork."""
 
 from __future__ import annotations
 
@@ -12,3 +12,6 @@ STATUS_SIGNS: dict[Status, str] = {
     "skipped": "–",
     "stopped": "■",
 }
+
+FORK = "↳ fork"
+"""Stands before a run that was forked from another one."""

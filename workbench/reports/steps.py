@@ -40,6 +40,8 @@ _UNTIMED: Mapping[ResultSource, str] = {
 }
 """What answers a call in no time of its own."""
 
+_EMPTY = "(empty)"
+
 
 class StepLines:
     """Turns the events of one run into lines. `verbose` adds reasoning, latencies, the progress of executions and whole
@@ -54,6 +56,11 @@ class StepLines:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._failure = ""
+        self._silent = True
+        self._suites: str | None = None
+        self._system: str | None = None
+        self._round = 0
+        self._step_due: bool | None = None
 
     def lines(self, event: Event) -> list[str]:
         """What one more event adds, cut to the width unless verbose."""
@@ -62,17 +69,25 @@ class StepLines:
 
     def _said(self, event: Event) -> list[str]:
         match event.what:
-            case RunStarted(notices=notices):
+            case RunStarted(notices=notices, system=system):
+                self._suites = system or None
                 return [f"⚠ {one_line(notice)}" for notice in notices]
-            case RequestStarted():
+            case RequestStarted(round=number):
                 # What a failed attempt said is void.
                 self._text.clear()
                 self._reasoning.clear()
-            case StepStarted(step=step, user=user):
-                said = f"  » {one_line(user)}" if user is not None else ""
+                self._silent = True
+                # The request of no step: neither one made again, nor the first after the beginning of a step.
+                of_none = number != self._round and self._step_due is False
+                self._round, self._step_due = number, self._step_due and False
+                return [self._answer()] if of_none else []
+            case StepStarted(step=step, user=user, system=system):
+                self._step_due, self._system = True, system or None
+                said = f"  » {one_line(user).strip() or _EMPTY}" if user is not None else ""
                 return [f"step {step}{said}"]
             case CallStarted(call_id=call_id, tool=tool):
                 self._tools[call_id] = tool
+                self._silent = False
                 return self._words()
             case CallFinished(call_id=call_id, arguments=arguments, problem=None):
                 return [f"→ {call_text(self._tools[call_id], arguments)}"]
@@ -114,10 +129,17 @@ class StepLines:
                 return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished(latency_ms=latency_ms):
                 answered = self._paint(f"· model answered in {milliseconds(latency_ms)}", "quiet")
-                return [*self._words(), *([answered] if self._verbose else [])]
+                said_nothing = [f"« {_EMPTY}"] if self._silent and not "".join(self._text).strip() else []
+                return [*self._words(), *said_nothing, *([answered] if self._verbose else [])]
             case _:
                 pass
         return []
+
+    def _answer(self) -> str:
+        """The request behind the last step of a chain, with its system prompt where that is another one."""
+        if self._suites == self._system:
+            return "answer"
+        return f"answer  system: {one_line(self._suites)}" if self._suites else "answer  no system prompt"
 
     def _words(self) -> list[str]:
         """What the model has said since it was last asked for: its reasoning if verbose, and its text."""

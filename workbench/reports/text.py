@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from rich.cells import cell_len
 
 from workbench.analysis.quality import GateResult, Quality
-from workbench.analysis.totals import Totals, totals_of
-from workbench.grading.grade import Issue, RunResult, disagree
+from workbench.analysis.totals import Totals, that_count, totals_of
+from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult
 from workbench.reports.aggregates import aggregate_lines
+from workbench.reports.by_hand import unread_text
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, repeats_lines
 from workbench.reports.issues import issue_text
 from workbench.reports.judgements import judgement_text, judging_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
-from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.step_grades import step_lines
 from workbench.reports.values import cost_text, counted, milliseconds, reached_text, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
@@ -47,7 +48,8 @@ def text_report(
     paint: Paint,
     amount: Amount = "normal",
 ) -> Iterator[str]:
-    """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells.
+    """The lines of the report. `suite_names` gives each suite's name by its path; `width` is in terminal cells. Forks
+    are in the table and, unless all runs are forks, in no number.
 
     `little` leaves out what passed; `much` shows the issues of passed runs too, and what each grader says.
     """
@@ -56,18 +58,20 @@ def text_report(
         yield from _table(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
         yield ""
     yield from _notice_lines(results, paint)
+    yield from _fork_lines(results, paint)
     yield from (_gate_line(gate, suite_names, paint) for gate in quality.gates)
     yield from aggregate_lines(quality.aggregates, suite_names, paint)
-    models = dict.fromkeys(result.model for result in results)
+    counting = that_count(results)
+    models = dict.fromkeys(result.model for result in counting)
     if len(models) > 1:
         for model in models:
-            mine = totals_of(result for result in results if result.model == model)
+            mine = totals_of(result for result in counting if result.model == model)
             yield from totals_lines(mine, paint, title=one_line(model))
-    yield from totals_lines(totals_of(results), paint, title="all" if len(models) > 1 else "")
-    if any(result.grades for result in results):
-        yield deciders_line(results, paint)
-    yield from published_lines(results, suite_names, paint, with_details=amount == "much")
-    if any(result.model == BASELINE and result.grades for result in results):
+    yield from totals_lines(totals_of(counting), paint, title="all" if len(models) > 1 else "")
+    if any(result.grades for result in counting):
+        yield deciders_line(counting, paint)
+    yield from published_lines(counting, suite_names, paint, with_details=amount == "much")
+    if any(result.model == BASELINE and result.grades for result in counting):
         yield paint(f"  {BASELINE} is a baseline, no language model", "quiet")
 
 
@@ -117,10 +121,11 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Suite and case on one line, with the repeat where there are several."""
+    """Suite and case on one line, with the repeat where there are several; a fork says so first."""
     suite = suite_names.get(result.suite, Path(result.suite).stem)
     repeat = f" #{result.repeat + 1}" if result.repeat else ""
-    return one_line(f"{suite} › {result.case_name}{repeat}")
+    fork = f"{FORK} " if result.trajectory.fork is not None else ""
+    return one_line(f"{fork}{suite} › {result.case_name}{repeat}")
 
 
 def _table(
@@ -182,14 +187,35 @@ def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
     if result.trajectory.touched:
         yield paint("    not the model's alone: a person had a hand in this run", "quiet")
-    told = result.grade.issues if result.grade is not None and (in_full or result.status != "passed") else ()
-    for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
+    if unread := unread_text(result.trajectory):
+        yield paint(f"    {unread}", "quiet")
+    told: set[tuple[object, ...]] = set()
+    # Steps that all passed say nothing that their chain does not.
+    steps = result.steps if in_full or any(step.status != "passed" for step in result.steps) else ()
+    for step, line in zip(steps, step_lines(steps, paint, ISSUE_WIDTH_MAX), strict=True):
         yield f"    {line}"
         if in_full or step.status != "passed":
-            yield from (_issue_line(issue, indent=6) for issue in step.issues if issue not in told)
-    yield from (_issue_line(issue, indent=4) for issue in told)
+            yield from (_issue_line(issue, indent=6) for issue in step.issues)
+            told.update(map(_about, step.issues))
+    if result.grade is not None and (in_full or result.status != "passed"):
+        yield from (_issue_line(issue, indent=4) for issue in _of_the_whole(result, result.grade, told))
     for judgement in result.judgements if in_full else ():
         yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "quiet")
+
+
+def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
+    """The issues of a run but for those that are `told`; of a chain, not that steps failed, which their lines say, nor
+    that calls are missing of steps to which it never came."""
+    never = {("missing call", step.expected_call) for step in result.steps if step.status is None}
+    for issue in grade.issues:
+        is_of_step = issue.kind == "failed step" and result.steps
+        if not is_of_step and _about(issue) not in told and (issue.kind, issue.expected_call) not in never:
+            yield issue
+
+
+def _about(issue: Issue) -> tuple[object, ...]:
+    """What tells issues apart, however they are put. Among all calls, a wrong tool may be one in the wrong order."""
+    return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
@@ -202,6 +228,17 @@ def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
     notices = Counter(notice for result in results for notice in result.trajectory.notices)
     for notice, runs in notices.items():
         yield paint(f"⚠ {one_line(notice)} ({counted(runs, 'run')})", "warn")
+
+
+def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
+    """How many runs there are, and how many forks, which count by themselves only; nothing where there is no fork."""
+    forks = sum(result.trajectory.fork is not None for result in results)
+    if forks and forks == len(results):
+        yield paint(f"{counted(forks, 'fork')} and no other run: what follows is about forks", "warn")
+    elif forks:
+        others = "it is in none" if forks == 1 else "these are in none"
+        runs = counted(len(results) - forks, "run")
+        yield f"{runs}, {counted(forks, 'fork')}: {others} of the numbers that follow, nor in the exit code"
 
 
 def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:

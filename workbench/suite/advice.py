@@ -37,6 +37,7 @@ def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] |
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
     yield from _mock_advice(case.mocks, (*place, "mocks"), known)
+    yield from _blank_requests(case, place)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
     for index, name in enumerate(case.offer or ()):
@@ -49,6 +50,14 @@ def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] |
         yield from _check_advice(case.response, (*place, "response"))
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
+
+
+def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
+    asked = [(place, case.user), *(((*place, "steps", number), step.user) for number, step in enumerate(case.steps))]
+    for at, user in asked:
+        if user is not None and not user.strip():
+            hint = "write the request, or leave `user` out of a later step to let the model go on"
+            yield warning((*at, "user"), "the message to the model is blank, which many models refuse", hint)
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:

@@ -250,8 +250,26 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
         above = f"[[{'.'.join(keys)}]]" if keys in ARRAYS_OF_TABLES else f"[{'.'.join(keys)}]"
         hint = f"`{key}` is a key of {home}: a table header swallows what follows it, so write it above `{above}`"
     else:
-        hint = did_you_mean(key, known.model_fields) or f"known here: {code(known.model_fields)}"
+        hint = (
+            _inner_table_hint(key, keys)
+            or did_you_mean(key, known.model_fields)
+            or _limit_hint(key, keys)
+            or f"known here: {code(known.model_fields)}"
+        )
     return Finding(place, f"unknown key `{key}` in {owner}", hint)
+
+
+def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
+    """What to write for a list of tables that belongs one level further in; empty where there is none of the name."""
+    inner = [found for found in ARRAYS_OF_TABLES if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found]
+    return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
+
+
+def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
+    """Where a limit goes that is written beside the table of limits; empty for any other key."""
+    if key not in LimitsTable.model_fields:
+        return ""
+    return "write it into `limits` of the case, or of the suite" if "cases" in keys else "write it into `limits`"
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
@@ -274,7 +292,7 @@ def _not_allowed(place: Place, value: object, expected: str) -> Finding:
 
 def _list_hint(place: Place, value: object) -> str:
     keys = keys_of(place)
-    if isinstance(value, dict) and keys in ARRAYS_OF_TABLES:
+    if keys in ARRAYS_OF_TABLES:
         return f"write `[[{'.'.join(keys)}]]`, with two brackets on each side, for every one of them"
     if isinstance(value, str):
         return f'write ["{value}"]' if len(value) <= 20 and value.isprintable() and '"' not in value else "write [ … ]"

@@ -39,15 +39,15 @@ class Toolbox:
         self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
     ) -> PlannedAnswer:
         """Who will answer a call, asked once per call: the step's mock, the case's mocks, the suite's, the server, the
-        default answer, in this order. A tool that is not on offer and broken arguments are answered by a tool error.
-        `judge` is asked where a mock's condition is judged.
+        default answer, in this order. Broken arguments are always answered by a tool error, a tool that is not on offer
+        where no step's mock answers. `judge` is asked where a mock's condition is judged.
         """
+        if call.problem is not None:
+            return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         if step_mock is not None:
             return _ready("step mock", mock_answer(step_mock, call.arguments))
         if call.tool not in self._offered:
             return _ready("default", ToolAnswer(f"There is no tool named {call.tool}.", is_error=True))
-        if call.problem is not None:
-            return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         mocked = await self._mocks.plan(call, judge)
         if mocked is not None:
             return mocked

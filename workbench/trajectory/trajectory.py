@@ -95,11 +95,12 @@ class Trajectory:
     fork: Forked | None = None
     """Where it begins to be a run of its own, when it was forked from another one."""
     added: tuple[str, ...] = ()
-    """What a person said to the model since its last request."""
+    """What a person said to the model since its last request; once the run is over, it was never read."""
 
     @property
     def touched(self) -> bool:
-        """Whether a person had a hand in it: changed a call, a result or a message, or had an answer set aside."""
+        """Whether a person had a hand in it: changed a call, a result or a message, or had an answer set aside. What
+        was said and never read does not count."""
         return any(round_.touched for round_ in self.rounds)
 
     @property

@@ -70,7 +70,7 @@ def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: R
         if not unchanged:
             raise AcceptError("the case has changed since this run; r runs it again")
         return accept_missing(case, item.expected)
-    if not whole and isinstance(item, StepItem) and case.steps:
+    if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
         return accept_steps(case, table, result.trajectory, pairings, item.step)
     return accept_run(case, table, result.trajectory, pairings)
 

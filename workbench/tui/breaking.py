@@ -24,7 +24,7 @@ class Breaking:
         self._app = app
         self.given = for_this_time is not None
         """Whether they were given on the command line."""
-        self.all = Breakpoints(for_this_time or ())
+        self.all = Breakpoints(for_this_time or (), secrets=app.program.secrets)
         self.all.changed = self.tell
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
@@ -34,7 +34,7 @@ class Breaking:
         program, folder = self._app.program, opened if opened.is_dir() else opened.parent
         file = BreakpointFile(program.folders.breakpoints, project_folder(folder, program.environment.home))
         points, problem = file.read()
-        return Breakpoints(points, file), problem
+        return Breakpoints(points, file, program.secrets), problem
 
     def take(self, found: Breakpoints) -> None:
         """Hold runs at these from now on."""

@@ -17,7 +17,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from workbench.tui.pasting import Pastes
+from workbench.tui.pasting import PasteCleaned, Pastes
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -82,10 +82,14 @@ class TolerantDriver(LinuxDriver):
                     if not read:
                         self._app.call_later(self._app.run_action, "terminal_gone")
                         return
-                    text, more = _NO_INPUT.sub("", decoder.decode(read)), len(read) == READ_BYTES
+                    text, more = decoder.decode(read), len(read) == READ_BYTES
                 try:
                     for piece, pasted in pastes.split(text, more=more):
-                        self._pass_on([events.Paste(piece)] if pasted else parser.feed(piece))
+                        if pasted:
+                            self._pass_on([events.Paste(piece)])
+                            self._pass_on([PasteCleaned(pastes.left_out)] if pastes.left_out else ())
+                        elif keys := _NO_INPUT.sub("", piece):
+                            self._pass_on(parser.feed(keys))
                     self._pass_on(parser.tick())
                 except _UNREADABLE_INPUT:
                     _log.exception("input that could not be read: %r", text)

@@ -41,7 +41,7 @@ class HeldRuns:
         unseen = [run for run in fresh if run is not shown]
         if unseen:
             keys = self._app.keymap.names(BY_ID["step.held"])
-            who = f"{_where(unseen[0])}" if len(unseen) == 1 else f"{many(len(unseen), 'run')} are held"
+            who = _where(unseen[0]) if len(unseen) == 1 else f"{many(len(held), 'run')} are held"
             way = f"{keys} goes there" if keys else "'Go to the run that is held' is among all commands"
             main.announce(f"{who}; {way}", "warned", GLYPHS.held)
 

@@ -13,7 +13,8 @@ from workbench.tui.painting import Bar
 from workbench.tui.situations import situation_of
 from workbench.tui.state.selection import case_title
 from workbench.tui.state.spans import EMPTY, Line, Role, Span
-from workbench.tui.state.status import model_label, models_label, status_line
+from workbench.tui.state.status import models_label, status_line
+from workbench.tui.state.words import model_label
 from workbench.tui.widgets.bars import KeyBar, PaneTitle
 from workbench.tui.widgets.run_list import RunList
 

@@ -6,12 +6,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from textual.message import Message
+
 START, END = "\x1b[200~", "\x1b[201~"
 
 _SURE = 3
 """So many characters of a mark at the end of what was read are no key by themselves."""
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class PasteCleaned(Message, verbose=True):
+    """Follows a paste that has lost so many control characters."""
+
+    def __init__(self, left_out: int) -> None:
+        super().__init__()
+        self.left_out = left_out
 
 
 class Pastes:
@@ -22,6 +32,8 @@ class Pastes:
         self._pasting = False
         self._pasted: list[str] = []
         self._kept = ""
+        self.left_out = 0
+        """How many control characters the last paste has lost."""
 
     def split(self, text: str, *, more: bool) -> Iterator[tuple[str, bool]]:
         """Pieces of input, each with whether it is a whole pasted text. With `more` the rest is there to be read."""
@@ -37,15 +49,21 @@ class Pastes:
             elif before:
                 yield before, False
             if found and self._pasting:
-                yield harmless("".join(self._pasted)), True
+                pasted = _with_newlines("".join(self._pasted))
                 self._pasted.clear()
+                text_only, self.left_out = _CONTROLS.subn("", pasted)
+                yield text_only, True
             if found:
                 self._pasting = not self._pasting
 
 
 def harmless(text: str) -> str:
     """Pasted text with its line ends as newlines, and without control characters other than these and tabs."""
-    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROLS.sub("", _with_newlines(text))
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _begun(text: str, mark: str, least: int) -> int:

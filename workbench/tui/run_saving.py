@@ -47,5 +47,5 @@ class RunSaver:
             return
         if len(run.events) == len(events):
             run.saved_in = file
-        so_far = ", as far as it is" if result is None else ""
-        self._app.main.announce(f"Saved in {file}{so_far}", "passed", GLYPHS.passed)
+        so_far = ", as far as it is," if result is None else ""
+        self._app.main.announce(f"Saved{so_far} in {file}", "passed", GLYPHS.passed)

@@ -41,8 +41,8 @@ class RunSession(Protocol):
         until: Until = "end",
     ) -> str: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
-    def go_on(self, run_id: str, until: Until) -> Future[str | None]: ...
-    def do(self, run_id: str, command: Command) -> Future[str | None]: ...
+    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]: ...
+    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]: ...
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
     @property
     def serving(self) -> Serving: ...
@@ -137,13 +137,14 @@ class Runner:
         if self._session is not None:
             self._session.allow(run_id, call_id, allowed)
 
-    async def go_on(self, run_id: str, until: Until) -> str | None:
-        """Let a run that is held go on, or hold one that is not at its next stop; says why not, if it cannot."""
-        return await self._told(lambda session: session.go_on(run_id, until))
+    async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
+        """Let a run go on from the hold that is shown, or hold one that is not held at its next stop; says why not, if
+        it cannot."""
+        return await self._told(lambda session: session.go_on(run_id, until, hold))
 
-    async def do(self, run_id: str, command: Command) -> str | None:
-        """Have something done to a run that is held; says why not, if it cannot."""
-        return await self._told(lambda session: session.do(run_id, command))
+    async def do(self, run_id: str, command: Command, hold: int) -> str | None:
+        """Have something done to a run at the hold that is shown; says why not, if it cannot."""
+        return await self._told(lambda session: session.do(run_id, command, hold))
 
     async def _told(self, tell: Callable[[RunSession], Future[str | None]]) -> str | None:
         return await asyncio.wrap_future(tell(self._session)) if self._session is not None else "nothing runs"

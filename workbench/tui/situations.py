@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.reports.visible import one_line
 from workbench.tui.actions import Shown, Situation, Typing
 from workbench.tui.state.outcome import why_not_graded
 from workbench.tui.state.run_record import BROKEN_OFF, RunRecord
@@ -55,6 +56,7 @@ def situation_of(screen: MainScreen) -> Situation:
         view=screen.case_pane.view,
         typing=_typing(screen),
         held=shown.paused.at if shown is not None and shown.paused and shown.paused.at != "permission" else None,
+        other_call=_other_call(screen, shown),
         held_runs=len(screen.book.held_runs),
         not_mockable=_why_not_taken(screen, answered=True),
         not_expectable=_why_not_taken(screen, answered=False),
@@ -76,6 +78,20 @@ def _typing(screen: MainScreen) -> Typing | None:
     if screen.pane == "run":
         return screen.run_pane.typing
     return screen.case_pane.typing if screen.pane == "case" else None
+
+
+def _other_call(screen: MainScreen, run: RunRecord | None) -> str | None:
+    """That the run is held at another call than the one that the cursor is on; `None` where that is not so."""
+    place = screen.run_pane.run_list.place
+    if run is None or run.paused is None or place is None or place.call_id in (None, run.paused.call_id):
+        return None
+    tool, other = (run.view.tool_of(call_id) for call_id in (run.paused.call_id, place.call_id))
+    if tool is None or other is None:
+        return None
+    where = "before" if run.paused.at == "call" else "after the result of"
+    named = "this other call of it" if other == tool else one_line(other)
+    what = "is over" if run.view.is_answered(place.call_id or "") else "comes later"
+    return f"the run is held {where} {one_line(tool)}: {named} {what}; H goes to the one held"
 
 
 def _why_not_taken(screen: MainScreen, *, answered: bool) -> str | None:

@@ -18,8 +18,7 @@ from workbench.tools.listings import Listings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import CaseKey
-from workbench.tui.state.status import model_label
-from workbench.tui.state.words import many
+from workbench.tui.state.words import many, model_label
 from workbench.tui.workspace import is_stale, trouble
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ from workbench.tui.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.keymap import load_keymap
 from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
+from workbench.tui.pasting import PasteCleaned
 from workbench.tui.questions import Questions
 from workbench.tui.reading import Reader
 from workbench.tui.rescoring import Rescorer
@@ -254,6 +255,12 @@ class Workbench(PaintedApp):
         self.runner.stop_all()
         self._questions.withdraw()
         self.main.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
+
+    def on_paste_cleaned(self, event: PasteCleaned) -> None:
+        """Say what a paste has lost, and the way by which it is not lost."""
+        way = "; F4, your editor, takes them in" if self.main.run_pane.typing is not None else ""
+        said = f"Left out of what was pasted: {many(event.left_out, 'control character')}{way}"
+        self.main.announce(said, "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""

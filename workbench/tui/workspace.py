@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.recordings import UNFINISHED, result_of_recording, suite_of_recording
+from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recordings import UNFINISHED
 from workbench.batches.trusting import models_named_by
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from hypothesis import strategies as st
 
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
+from tests.tui.state.edited import EditedCase
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run
-from workbench.suite.loading import parse_suite
-from workbench.suite.model import Case, Suite
-from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -46,25 +43,11 @@ def ran(*answers: Sequence[CallSpec | ToolCall]) -> Trajectory:
     return Trajectory("run", start, tuple(rounds), RunFinished("answered"))
 
 
-class Edited:
+class Edited(EditedCase):
     """A suite of one case while runs of it are accepted."""
 
     def __init__(self, text: str) -> None:
-        self.text = SuiteText.of(HEAD + text)
-
-    @property
-    def suite(self) -> Suite:
-        file = parse_suite(self.text.checked().text, Path("s.toml"))
-        assert file.suite is not None, file.problems
-        return file.suite
-
-    @property
-    def case(self) -> Case:
-        return self.suite.cases[0]
-
-    @property
-    def table(self) -> Table:
-        return self.text.cases[0]
+        super().__init__(HEAD + text)
 
     def propose(self, run: Trajectory, call: int | None = None) -> Proposal:
         pairings = grade_critics(self.case, settings_of(self.suite, self.case).grading, run).pairings

@@ -13,7 +13,7 @@ from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from tests.tui.state.test_accept import Edited
 from workbench.grading.grade import CallPairing
-from workbench.grading.steps import grade_run_and_steps
+from workbench.grading.run import grade_run_and_steps
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.answer import ToolAnswer

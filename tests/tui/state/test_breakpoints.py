@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.project import project_folder
+from workbench.config.secrets import Secrets
 from workbench.engine.breakpoint_text import breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
 from workbench.tui.state.breakpoints import BreakpointFile, Breakpoints
@@ -35,6 +36,18 @@ def test_what_is_kept_comes_back_switched_off_ones_too(tmp_path: Path) -> None:
     text = file_in(tmp_path).path.read_text()
     assert text.splitlines()[1:] == [LINES[0], LINES[1], f"off {LINES[2]}", LINES[3]]
     assert file_in(tmp_path).path.stat().st_mode & 0o077 == 0
+
+
+def test_what_is_secret_is_kept_as_its_name_and_so_meets_what_is_recorded(tmp_path: Path) -> None:
+    secrets = Secrets()
+    secrets.add("PASS", "open-sesame")
+    secrets.add("PIN", "12345678")
+    typed = 'tool login when {{ user = {{ prefix = "an" }}, token = "{}", pin = {{ one_of = [{}] }} }}'
+    points = Breakpoints(file=file_in(tmp_path), secrets=secrets)
+    assert points.put(breakpoint_of(typed.format("open-sesame", 12345678))) == 0
+    assert said(points) == [(typed.format("$PASS", '"$PIN"'), True)]
+    assert "sesame" not in file_in(tmp_path).path.read_text()
+    assert points.switch(breakpoint_of(typed.format("open-sesame", 12345678))) == "taken away"
 
 
 def test_each_project_has_a_file_of_its_own(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from workbench.batches.regrading import graded_anew
 from workbench.batches.single import result_of
 from workbench.checks.evaluate import NOTHING_OUTSIDE
 from workbench.grading.grade import RunResult
-from workbench.grading.steps import grade_run_and_steps
+from workbench.grading.run import grade_run_and_steps
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import Event, Happening, Paused, Resumed, RunFinished

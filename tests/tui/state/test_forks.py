@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.trajectory.scripts import events_of
+from workbench.analysis import divergence
+from workbench.analysis.divergence import Difference, first_difference
 from workbench.batches.events import BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_fork, plan_runs
 from workbench.engine.checkpoint import EditResult
@@ -17,6 +19,7 @@ from workbench.grading.grade import RunResult, Status, StepGrade
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, Paused, StepStarted
 from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.asked import CaseNow
 from workbench.tui.state.branches import branch_number
 from workbench.tui.state.fork_draft import ForkDraft, fork_draft
@@ -85,6 +88,16 @@ def test_forks_follow_their_origin_and_never_take_its_place() -> None:
     assert numbers == ["1", "1.1", "2"]
 
 
+def test_a_fork_names_the_run_that_it_was_forked_from_by_what_tells_that_one_from_others() -> None:
+    made = Book()
+    run = made.end(made.run())
+    assert made.fork(run).view.origin == "the run on offline (baseline)"
+    assert made.fork(made.end(made.fork(run))).view.origin == "the fork on offline (baseline)"
+    made.book.apply(BatchStarted("twice", plan_runs([FILE], repeats=2)))
+    second = next(run for run in made.book.runs_of(ONE) if run.repeat)
+    assert made.fork(made.end(second)).view.origin == "run #2 on offline (baseline)"
+
+
 def test_forks_do_not_speak_for_their_case_but_what_they_used_counts() -> None:
     made = Book()
     run = made.end(made.run(), "failed")
@@ -133,6 +146,32 @@ def test_the_first_difference_is_told_once_a_fork_is_over() -> None:
     assert branch_said(fork) == 'before round 2 · other · round 2: says "Gone." instead of "Done."'
     assert branch_said(made.end(made.fork(run))).endswith("offline (baseline) · no difference")
     assert branch_said(run) == ""
+
+
+def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, compared = Book(), []
+
+    def counted(origin: Trajectory, fork: Trajectory) -> Difference | None:
+        compared.append(origin)
+        return first_difference(origin, fork)
+
+    events = events_of(ROUNDS)
+    run = made.run()
+    for event in events[:-3]:
+        run.add(event)
+    fork = made.fork(run)
+    monkeypatch.setattr(divergence, "first_difference", counted)
+    made.end(fork, answer="Gone.")
+    for event in events[-3:]:
+        run.add(event)
+        branch_said(fork)
+    assert len(compared) == 1
+    run.finish(result_of(run.planned, "passed", events))
+    assert branch_said(fork).endswith('round 2: says "Gone." instead of "Done."')
+    branch_said(fork)
+    assert len(compared) == 2
 
 
 # What is prepared
@@ -184,6 +223,19 @@ def test_only_what_was_changed_is_another_one() -> None:
     assert (planned.model, planned.fork, planned.repeat) == ("other", draft.fork, 0)
     draft.reset("system")
     assert draft.fork.system is None
+
+
+def test_a_result_becomes_an_error_or_none_with_or_without_another_text() -> None:
+    draft, _ = draft_at(RunPlace(1, "c1-0", 0, 1, True))
+    text = draft.text("result")
+    draft.is_error = True
+    assert draft.fork.result == EditResult(text, is_error=True)
+    before = draft
+    draft, _ = draft_at(RunPlace(1, "c1-0", 0, 1, True), before.run)
+    draft.resume(before)
+    assert draft.is_error
+    draft.reset("result")
+    assert draft.fork.result is None
 
 
 def test_what_was_typed_stands_there_the_next_time() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.tui.state.edited import EditedCase
 from workbench.grading.run import grade_run
-from workbench.suite.loading import parse_suite
-from workbench.suite.model import Case, Suite
-from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SuiteText
 from workbench.trajectory.events import ResultReceived, RunFinished, RunStarted, StepStarted
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -26,25 +22,11 @@ CHAIN = '[[cases.steps]]\nuser = "Go."\ntool = "dim"\n\n[[cases.steps]]\ntool = 
 Arguments = Mapping[str, JsonValue]
 
 
-class Edited:
+class Edited(EditedCase):
     """A suite of one case, and what is put into it."""
 
     def __init__(self, case: str) -> None:
-        self.text = SuiteText.of(HEAD + case)
-
-    @property
-    def suite(self) -> Suite:
-        file = parse_suite(self.text.checked().text, Path("s.toml"))
-        assert file.suite is not None, file.problems
-        return file.suite
-
-    @property
-    def case(self) -> Case:
-        return self.suite.cases[0]
-
-    @property
-    def table(self) -> Table:
-        return self.text.cases[0]
+        super().__init__(HEAD + case)
 
     def take(self, taken: Taken | None) -> str:
         assert taken is not None
@@ -89,10 +71,25 @@ def test_a_mock_answers_the_arguments_that_the_model_wrote_with_the_result_it_re
     assert said == "Mock of dim, for the arguments as the model wrote them"
 
 
+def test_a_call_that_was_skipped_is_mocked_by_the_result_that_was_written_for_it() -> None:
+    edited = Edited(PLAIN)
+    call = called("dim", {}, "dimmed", source="skipped")
+    edited.take(mock_of_call(edited.table, ran(replace(call, unedited=call.result)), 0))
+    assert edited.table["mocks"] == [{"tool": "dim", "result": "dimmed"}]
+
+
 def test_a_tool_error_becomes_a_mock_that_is_one() -> None:
     edited = Edited(PLAIN)
     edited.take(mock_of_call(edited.table, ran(called("dim", {}, "no power", is_error=True, source="edited")), 0))
     assert edited.table["mocks"] == [{"tool": "dim", "error": "no power"}]
+
+
+def test_braces_that_a_mock_leaves_alone_come_back_as_they_are() -> None:
+    edited = Edited(PLAIN)
+    for text, is_error in (("dimmed to {level}", False), ("cannot dim to {to}", True)):
+        edited.take(mock_of_call(edited.table, ran(called("dim", {"to": 1}, text, is_error=is_error)), 0))
+        (mock,) = edited.case.mocks
+        assert (mock.error if is_error else mock.result) == text
 
 
 def test_the_same_mock_again_changes_nothing() -> None:
@@ -110,6 +107,10 @@ def test_the_same_mock_again_changes_nothing() -> None:
         (
             replace(called("dim", {}), call=ToolCall("c1", "dim", {}, "{", "not JSON")),
             "the arguments that the model wrote for dim are broken",
+        ),
+        *(
+            (called("dim", {"to": 1}, text), "a mock fills {to} in the answer with that argument: only one with .* it")
+            for text in ("dimmed to {to}", '{"dimmed":["{to}"]}')
         ),
     ],
 )

@@ -79,7 +79,26 @@ def test_mistakes_are_shown_with_line_and_column() -> None:
         ("error", 2, "column 19: expecting property name enclosed in double quotes")
     ]
     assert said(text, "[1]") == [("error", None, "arguments are a JSON object: { and } around them")]
-    assert said(text, '{"brightness": NaN}') == [("error", None, "NaN is no number of JSON")]
+    assert text.mistake_at('{\n  "brightness": 5,,\n}') == (1, 18)
+
+
+@pytest.mark.parametrize(
+    ("typed", "line", "message"),
+    [
+        ('{"brightness": NaN}', 1, "column 16: there is no NaN in JSON"),
+        ('{"a": [1,\n -1e400]}', 2, "column 2: too large a number"),
+        ('{"a": ' + "9" * 5000 + "}", 1, "column 7: too large a number"),
+        ('{"room": "a",\n "r\\u006fom": "b"}', 2, "column 2: this key is in the object already"),
+        ('{"a": 1e400, "b": }', 1, "column 19: expecting value"),
+    ],
+)
+def test_what_json_leaves_open_is_refused_with_its_place(typed: str, line: int, message: str) -> None:
+    assert said(text_for(held(), "arguments"), typed) == [("error", line, message)]
+
+
+def test_a_key_can_stand_in_several_objects_and_in_texts() -> None:
+    typed = '{"brightness": 1, "b": {"brightness": "brightness\\": {"}, "c": [{"b": 1}, {"b": -1.5e3}], "d": ' + "9" * 400 + "}"
+    assert not [each for each in said(text_for(held(), "arguments"), typed) if each[0] == "error"]
 
 
 def test_what_the_schema_refuses_is_a_warning_and_can_be_sent() -> None:
@@ -125,8 +144,20 @@ def test_nothing_is_sent_to_a_run_that_went_on_or_is_over() -> None:
     record.add(Event(record.run_id, len(record.events), 0.0, Paused("step by step", "c1", "result", 1)))
     assert arguments.why_gone == "the run has gone on to another stop"
     assert message.why_gone is None
+    assert message.meant_for == record.hold == len(record.events) - 1
     record.finish(result("stopped"))
     assert message.why_gone == "the run is over"
+
+
+@pytest.mark.parametrize(("call_id", "at"), [("c1", "call"), ("c2", "call"), ("c1", "result")])
+def test_what_is_typed_for_one_stop_is_for_no_other_whatever_is_called_there(call_id: str, at: HoldPlace) -> None:
+    record = held()
+    arguments = text_for(record, "arguments")
+    assert (arguments.why_gone, arguments.meant_for) == (None, record.hold)
+    go_on(record)
+    record.add(Event(record.run_id, len(record.events), 0.0, Paused("step by step", call_id, at, 1)))
+    assert arguments.why_gone == "the run has gone on to another stop"
+    assert arguments.meant_for != record.hold
 
 
 @pytest.mark.parametrize(

@@ -385,15 +385,16 @@ def test_each_step_has_a_heading_its_own_system_prompt_and_its_message() -> None
         " 4 model  5 ms",
         "   No.",
         "",
-        " step 3 of 3  no system prompt from here on",
+        " step 3 of 3",
+        "   no system prompt",
     ]
 
 
 def graded_steps() -> RunResult:
     pairings = (CallPairing(0, 0, True, 1.0, 1.0), CallPairing(1, None, False, 0.0, 1.0))
     judged = (
-        StepGrade(1, "passed", 1.0, "right", 0),
-        StepGrade(2, "failed", 0.0, "no call was made"),
+        StepGrade(1, "passed", 1.0, "right", 0, (), 0),
+        StepGrade(2, "failed", 0.0, "no call was made", None, (Issue("missing call", "none", expected_call=1),), 1),
         StepGrade(3, None, None, "never reached"),
     )
     graded = result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", pairings))
@@ -426,7 +427,7 @@ def test_what_a_fork_replays_says_so_and_makes_up_no_times() -> None:
     said = screen_of(view, 80)
     assert " 2 model  replayed" in said
     assert "   ← replayed  ok" in said
-    assert "   ↳ forked from run run-7 before round 2; from here on live" in said
+    assert "   ↳ forked from the run on m before round 2; from here on live" in said
     assert " 3 model  5 ms" in said
     assert not any("12 ms" in line for line in said)
 
@@ -446,4 +447,5 @@ def test_the_end_says_how_much_a_person_changed_and_how_long_it_was_held() -> No
     view.grade(graded)
     said = screen_of(view, 90)
     assert " ✎ graded by what the model wrote itself; a person changed 1 thing" in said
+    assert " ✎ what a person said to the model last was never read: no request came after it" in said
     assert said[-1] == "   1 round · 1 call · model 5 ms · held 12.0 s"

@@ -75,6 +75,8 @@ class Situation:
     """Why it has none, of a run that is over."""
     held: Literal["request", "call", "result"] | None = None
     """Where the run shown is held, if it is: before a request, before a call, or after a result."""
+    other_call: str | None = None
+    """While the cursor is on another call than the one at which the run shown is held: that it is, in words."""
     held_runs: int = 0
     """How many runs are held, of any case."""
     not_mockable: str | None = "put the cursor on a call or its result"

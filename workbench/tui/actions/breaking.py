@@ -13,14 +13,9 @@ def _typed(now: Situation) -> str | None:
     return None if now.typing == "a breakpoint" else "it is for a breakpoint that is typed"
 
 
-def _tool(now: Situation) -> str | None:
-    return None if now.tools is not None and now.tools.on_tool else "put the cursor on a tool"
-
-
 ACTIONS: tuple[Action, ...] = (
     Action("break.here", "Set a breakpoint at what the cursor is on, or take it away", ("b",), label="break"),
     Action("break.list", "Breakpoints: list, switch on and off, add, change", ("B",)),
-    Action("tools.break", "Break before calls of the tool, or no more", ("b",), "tools", "break", _tool, listed=False),
     Action("breakpoints.switch", "Switch it on or off", ("space",), "breakpoints", "on/off", _some, listed=False),
     Action("breakpoints.add", "Add one", ("a",), "breakpoints", "add", listed=False),
     Action("breakpoints.edit", "Change it", ("enter", "e"), "breakpoints", "change", _some, listed=False),

@@ -27,14 +27,16 @@ def _continue(now: Situation) -> str | None:
     return "this case is not running; r runs it to the first breakpoint"
 
 
-def _while_held(places: tuple[str, ...], otherwise: str) -> Why:
-    """Of what can be done while a run is held at one of these places."""
+def _while_held(places: tuple[str, ...], otherwise: str, *, to_call: bool = False) -> Why:
+    """Of what can be done while a run is held at one of these places; `to_call`: to the call it is held at."""
 
     def why_not(now: Situation) -> str | None:
         if now.held is None:
             running = now.shown == "a run"
             return "the run is not held; s holds it at its next stop" if running else _NOT_HELD
-        return None if now.held in places else f"the run is held {_HELD_AT[now.held]}: {otherwise}"
+        if now.held not in places:
+            return f"the run is held {_HELD_AT[now.held]}: {otherwise}"
+        return now.other_call if to_call else None
 
     return why_not
 
@@ -51,12 +53,14 @@ def _expect(now: Situation) -> str | None:
     return now.not_expectable
 
 
-edit = _while_held(("call", "result"), "arguments can be changed before a call, a result right after it has come")
+edit = _while_held(
+    ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
+)
 """Of what `edit` is while a run is held."""
 
 _anywhere = _while_held(tuple(_HELD_AT), "")
-_answer = _while_held(("call",), "a call can be answered before it is made")
-_skip = _while_held(("call",), "a call can be skipped before it is made")
+_answer = _while_held(("call",), "a call can be answered before it is made", to_call=True)
+_skip = _while_held(("call",), "a call can be skipped before it is made", to_call=True)
 _again = _while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
 
 
@@ -77,7 +81,7 @@ WHILE_HELD: tuple[Action, ...] = (
     Action("step.round", "Go on to the next round", ("n",), "run", "round", _anywhere),
     Action("step.skip", "Skip the call: it is not made", ("D",), "run", "skip", _skip),
     Action("step.say", "Say something to the model before its next request", ("p",), "run", "say", _anywhere),
-    Action("step.again", "Ask the same round again", ("L",), "run", "ask again", _again),
+    Action("step.again", "Ask the same round again", ("L",), "run", "again", _again),
     Action("step.mock", "Make the call a mock of the case", ("M",), "run", "mock", _mock),
     Action("step.expect", "Make the call an expected call of the case", ("C",), "run", "expect", _expect),
     Action("step.error", "While a result is typed: tool error, or none", ("f3",), "run", "", _error, listed=False),
@@ -87,6 +91,7 @@ ACTIONS = (*GOING, *WHILE_HELD)
 
 TYPING: tuple[Action, ...] = (
     Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),
+    Action("step.select_all", "Select all", ("f7",), "run", "select all"),
     Action("step.end", "Close, and keep what is typed for later", ("escape",), "run", "close"),
     Action("step.error", "Tool error, or none", ("f3",), "run", "tool error"),
     Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),

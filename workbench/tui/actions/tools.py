@@ -35,9 +35,13 @@ def _renew(now: Situation) -> str | None:
     return None if server else _WRITTEN_OUT
 
 
+def _tool(now: Situation) -> str | None:
+    return None if now.tools is not None and now.tools.on_tool else "put the cursor on a tool"
+
+
 def _call(now: Situation) -> str | None:
     if now.tools is None or not now.tools.on_tool:
-        return "put the cursor on a tool"
+        return _tool(now)
     return None if now.tools.server else "this tool is written out in the suite: nothing stands behind it"
 
 
@@ -52,6 +56,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("tools.stop", "Stop the server", ("x",), "tools", "stop", _stop, listed=False),
     Action("tools.renew", "Start the server anew", ("r",), "tools", "reconnect", _renew, listed=False),
     Action("tools.call", "Call the tool by hand", ("c",), "tools", "call", _call, listed=False),
+    Action("tools.break", "Break before calls of the tool, or no more", ("b",), "tools", "break", _tool, listed=False),
     Action("tools.copy", "Copy the definition of the tool", ("y",), "tools", "copy", _copy, listed=False),
     Action("tools.filter", "Filter the tools as you type", ("slash",), "tools", "filter", listed=False),
     Action("tools.other", "Other column", ("tab", "shift+tab"), "tools", listed=False),

@@ -20,8 +20,8 @@ def _as_a_whole(now: Situation) -> str | None:
 
 
 def _case(now: Situation) -> str | None:
-    if now.not_editable is not None:
-        return now.not_editable
+    if (why := _as_a_whole(now)) is not None:
+        return why
     return None if now.row == "case" else "put the cursor on a case"
 
 

@@ -89,7 +89,8 @@ def go_to_run(screen: MainScreen, run: RunRecord) -> None:
     suite = screen.desk.at(run.path)
     case = next((case for case in suite.cases if case.id == run.case_id), None) if suite is not None else None
     if case is None:
-        screen.announce(f"{run.case_name} is gone from its suite", "warned", GLYPHS.warned)
+        way = "" if run.result is not None else "; its run is under way, and X stops it with all others"
+        screen.announce(f"{run.case_name} is gone from its suite{way}", "warned", GLYPHS.warned)
         return
     screen.select(run.path, case.key)
     runs = screen.runs_shown

@@ -24,6 +24,8 @@ class SteppingCommands:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
+        self._over: RunRecord | None = None
+        """The run of which it was said that it is over."""
         self.methods: dict[str, Callable[[MainScreen], object]] = {
             "step": self._step,
             "step.continue": lambda screen: self._go_on(screen, "end"),
@@ -44,20 +46,27 @@ class SteppingCommands:
         run, row = screen.run_shown, screen.suites.selected
         if run is not None and run.result is None:
             self._go_on(screen, "stop")
+        elif run is not None and run.was_held and not run.recorded and run is not self._over:
+            self._over = run  # with all that was done to it, and its forks
+            screen.announce("This run is over: s again steps the case anew", "warned", GLYPHS.warned)
         elif row is not None:
             self._app.run_cases(screen.runnable_below(row), until="stop")
 
     def _go_on(self, screen: MainScreen, until: Until) -> None:
         if (run := screen.run_shown) is not None:
-            self._app.run_worker(self._let_go(screen, run, until), group="step")
+            show_held(screen)
+            self._app.run_worker(self._let_go(screen, run, until, run.hold), group="step")
 
-    async def _let_go(self, screen: MainScreen, run: RunRecord, until: Until) -> None:
-        was_held = run.held
-        why_not = await self._app.runner.go_on(run.run_id, until)
+    async def _let_go(self, screen: MainScreen, run: RunRecord, until: Until, hold: int | None) -> None:
+        unsent = screen.run_pane.has_unsent(run)
+        why_not = await self._app.runner.go_on(run.run_id, until, hold)
         if why_not is not None:
-            screen.announce(f"{run.case_name} does not go on: {why_not}", "warned", GLYPHS.warned)
-        elif not was_held and not run.held and run.result is None:
+            screen.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
+        elif hold is None and not run.held and run.result is None:
             screen.announce(f"{run.case_name} is held at its next stop")
+        elif unsent:
+            said = "The run goes on without what was typed; the same key shows it later"
+            screen.announce(said, "warned", GLYPHS.warned)
 
     def _go_to_held(self, screen: MainScreen) -> None:
         from workbench.tui.commands.failures import go_to_run
@@ -65,13 +74,16 @@ class SteppingCommands:
         held, shown = screen.book.held_runs, screen.run_shown
         at = next((at for at, run in enumerate(held) if run is shown), -1)
         go_to_run(screen, held[(at + 1) % len(held)])
+        show_held(screen)
 
     # Changing
 
     def _skip(self, screen: MainScreen) -> None:
         from workbench.engine.checkpoint import SkipCall
 
-        self._do(screen, SkipCall(), "The call is skipped, and the model is told so")
+        run = screen.run_shown
+        tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
+        self._do(screen, SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is told so")
 
     def _ask_again(self, screen: MainScreen) -> None:
         from workbench.engine.checkpoint import AskAgain
@@ -79,15 +91,16 @@ class SteppingCommands:
         self._do(screen, AskAgain(), "The answer is set aside, and the same request made again")
 
     def _do(self, screen: MainScreen, command: Command, said: str) -> None:
-        async def do(run: RunRecord) -> None:
-            why_not = await self._app.runner.do(run.run_id, command)
+        async def do(run: RunRecord, hold: int) -> None:
+            why_not = await self._app.runner.do(run.run_id, command, hold)
             if why_not is None:
                 screen.announce(said)
             else:
                 screen.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
 
-        if (run := screen.run_shown) is not None:
-            self._app.run_worker(do(run), group="step")
+        if (run := screen.run_shown) is not None and (hold := run.hold) is not None:
+            show_held(screen)
+            self._app.run_worker(do(run, hold), group="step")
 
     def _switch_error(self, screen: MainScreen) -> None:
         if screen.run_pane.editor is not None:
@@ -135,6 +148,13 @@ class SteppingCommands:
         return taken, one_line(outline.name)
 
 
+def show_held(screen: MainScreen) -> None:
+    """Show where the run is held, and follow it from there: whoever steps wants to see where to."""
+    if "run" not in screen.panes_in_sight:
+        screen.bring("run")
+    screen.run_pane.run_list.follow()
+
+
 def type_in(screen: MainScreen, kind: HeldKind) -> None:
     """Let something be typed for the run shown, where it is held."""
     from workbench.tui.state.held_text import text_for
@@ -162,7 +182,7 @@ async def keep_typed(app: Workbench, screen: MainScreen) -> None:
     from workbench.tui.state.held_text import in_words
 
     editor = screen.run_pane.editor
-    if editor is None:
+    if editor is None or editor.is_sending:
         return
     held, text, is_error = editor.held, editor.text, editor.is_error
     wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
@@ -171,14 +191,21 @@ async def keep_typed(app: Workbench, screen: MainScreen) -> None:
         why_not = in_words(wrong[0]).message
         editor.go_to_problem()
     elif why_not is None and held.says_the_same(text, is_error):
-        screen.run_pane.end_typing(sent=True)
+        screen.run_pane.end_typing(dropped=True)
         screen.announce("Nothing was changed")
         return
     elif why_not is None:
-        why_not = await app.runner.do(held.run.run_id, held.command(text, is_error))
+        hold = held.meant_for
+        assert hold is not None, "it is gone otherwise"
+        editor.is_sending = True
+        try:
+            why_not = await app.runner.do(held.run.run_id, held.command(text, is_error), hold)
+        finally:
+            editor.is_sending = False
     if why_not is not None:
+        editor.is_refused = True
         screen.announce(f"Not sent, and kept as it is: {why_not}", "warned", GLYPHS.warned)
     else:
-        if screen.run_pane.editor is editor:
-            screen.run_pane.end_typing(sent=True)
+        screen.run_pane.sent(editor)
+        show_held(screen)
         screen.announce(held.said_once_sent, "passed", GLYPHS.passed)

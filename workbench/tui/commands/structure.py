@@ -14,7 +14,7 @@ from workbench.suite.disk import resolved
 from workbench.suite.splice import SpliceError
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.naming import DeleteSuiteScreen, NameScreen, NewCase, NewCaseScreen, WhichSuiteScreen
-from workbench.tui.state.document import HEAD
+from workbench.tui.state.document import HEAD, CaseOutline
 from workbench.tui.state.form.templates import new_case, new_suite
 from workbench.tui.state.moves import tie
 from workbench.tui.state.naming import named_path
@@ -97,6 +97,8 @@ class StructureCommands:
             return
         suite, key = row.open, row.case.key if row.case is not None else None
         if row.case is not None:
+            if not suite.is_saved(row.case.id) and not self._is_free(screen, suite, row.case):
+                return  # its id would follow its name
             title, name, said = "Rename the case", row.case.name, "Its id stays, once it was saved."
         else:
             named = suite.document.table(HEAD).get("name")
@@ -120,6 +122,8 @@ class StructureCommands:
         if row is None or row.open is None or row.case is None:
             return
         source, key = row.open, row.case.key
+        if not self._is_free(screen, source, row.case):
+            return
         targets = [suite for suite in screen.desk.suites if suite is not source and suite.why_not_editable is None]
         options = [
             Option(one_line(suite.path.name), f"{many(len(suite.cases), 'case')}  {one_line(str(suite.path.parent))}")
@@ -169,7 +173,7 @@ class StructureCommands:
             self._app.run_worker(self._delete_suite(screen, suite), group="ask")
         else:
             index, name = row.case.index, row.case.name
-            if self._take(screen, suite, lambda: without(suite, index)):
+            if self._is_free(screen, suite, row.case) and self._take(screen, suite, lambda: without(suite, index)):
                 screen.announce(f"Deleted {name}; {_BACK}")
 
     # Suites
@@ -282,6 +286,13 @@ class StructureCommands:
         if suite.document.parts is None:
             self._say_no(screen, f"{suite.path.name} is not TOML: mend its text first")
         return suite.document.parts is not None
+
+    def _is_free(self, screen: MainScreen, suite: OpenSuite, case: CaseOutline) -> bool:
+        """Whether no run of a case is under way: one that is could not be reached any more without its case."""
+        is_free = not screen.book.under_way((suite.path, case.id))
+        if not is_free:
+            self._say_no(screen, f"{case.name} is running: x stops it")
+        return is_free
 
     def _refuse(self, screen: MainScreen, error: SpliceError) -> None:
         self._say_no(screen, f"Nothing was changed: {error}")

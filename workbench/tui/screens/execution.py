@@ -16,7 +16,7 @@ from workbench.tui.screens.asking import AskScreen
 from workbench.tui.state.hints import hints_in_words
 from workbench.tui.state.run_record import Question
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap, wrap_line
-from workbench.tui.state.status import model_label
+from workbench.tui.state.words import model_label
 from workbench.tui.widgets.dialogs import Option
 
 ExecutionAnswer = Literal["yes", "no", "stop"]

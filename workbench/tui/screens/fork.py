@@ -16,8 +16,7 @@ from workbench.tui.state.fork_draft import ForkDraft, TextName
 from workbench.tui.state.fork_words import place_said
 from workbench.tui.state.source import LONGEST_LINE, LONGEST_SHOWN
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, wrap
-from workbench.tui.state.status import model_label
-from workbench.tui.state.words import many
+from workbench.tui.state.words import many, model_label
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 from workbench.tui.widgets.text_editor import TextEditor
 
@@ -45,6 +44,7 @@ class ForkScreen(Dialog[bool]):
         Binding("left", "choose(-1)", show=False),
         Binding("right", "choose(1)", show=False),
         Binding("delete,backspace", "reset", show=False),
+        Binding("f3", "switch_error", show=False),
     ]
 
     def __init__(self, app: Workbench, draft: ForkDraft) -> None:
@@ -84,7 +84,8 @@ class ForkScreen(Dialog[bool]):
             f" {GLYPHS.dot} ".join(filter(None, (own, text))) + of for text in (choice.detail, choice.short)
         )
         texts = [Option(f"{name}  {self._shown(name)}") for name in self._texts]
-        return [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short), *texts]
+        error = [Option("tool error", checked=draft.is_error)] if "result" in self._texts else []
+        return [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short), *texts, *error]
 
     def _shown(self, name: TextName) -> str:
         text, edited = self._draft.text(name), self._draft.is_edited(name)
@@ -98,18 +99,21 @@ class ForkScreen(Dialog[bool]):
 
     def _keys_now(self) -> Line:
         if self._typing is not None:
-            return keys_line(("Esc", "back, kept as typed"))
+            error = (("F3", "tool error" if not self._draft.is_error else "no tool error"),)
+            return keys_line(*(error if self._typing == "result" else ()), ("Esc", "back, kept as typed"))
         edited = any(self._draft.is_edited(name) for name in self._texts)
         reset = (("Del", "as it was"),) if edited else ()
-        return keys_line(("Enter", "fork, or edit"), ("←→", "model"), *reset, ("Esc", "leave"))
+        # Esc stands where it is seen at 40 columns, too.
+        return keys_line(("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model"), *reset)
 
     def _announce(self, text: str, role: Role = "text", sign: str = "") -> None:
         self.say_keys((Span(f" {sign} {one_line(text)}", role),))
 
     @property
     def _under_cursor(self) -> TextName | None:
+        """The text under the cursor; what makes the result an error counts as its own."""
         at = self._choices.cursor - 2
-        return self._texts[at] if at >= 0 else None
+        return self._texts[min(at, len(self._texts) - 1)] if at >= 0 else None
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
@@ -117,6 +121,8 @@ class ForkScreen(Dialog[bool]):
             self.dismiss(True)
         elif event.index == 1:
             self.action_choose(1)
+        elif event.index == len(self._texts) + 2:
+            self.action_switch_error()
         elif (name := self._under_cursor) is not None:
             self._edit(name)
 
@@ -130,6 +136,12 @@ class ForkScreen(Dialog[bool]):
         """Take the text under the cursor back to what it was."""
         if self._typing is None and (name := self._under_cursor) is not None:
             self._draft.reset(name)
+            self._say()
+
+    def action_switch_error(self) -> None:
+        """Make the result a tool error, or none."""
+        if self._typing != "system" and "result" in self._texts:
+            self._draft.is_error = not self._draft.is_error
             self._say()
 
     # Typing

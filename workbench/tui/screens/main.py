@@ -29,7 +29,7 @@ from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import CaseKey, RunRecord
 from workbench.tui.state.runnable import runnable_below
 from workbench.tui.state.runs import RunBook
-from workbench.tui.state.selection import case_of, run_message
+from workbench.tui.state.selection import case_of, run_message, waiting_message
 from workbench.tui.state.source import tree_message
 from workbench.tui.state.spans import Role
 from workbench.tui.state.summaries import deciding_run
@@ -231,7 +231,9 @@ class MainScreen(PanesScreen):
         """Show the chosen run of the selected case, or what to do when there is none."""
         runs = self.runs_shown
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
-        self.run_pane.show(runs, self.chosen_run, run_message(self.suites, self.models))
+        run = runs[self.chosen_run] if runs else None
+        message = waiting_message(run, self.book.held_runs) if run is not None else run_message(self.suites, self.models)
+        self.run_pane.show(runs, self.chosen_run, message)
         self.refresh_bars()
 
     @property
@@ -263,7 +265,8 @@ class MainScreen(PanesScreen):
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         """Events were taken over: repaint what they changed."""
         self.query_one("#suites", SuiteTree).repaint()
-        if batches or self.selected_case in cases:
+        run = self.run_shown
+        if batches or self.selected_case in cases or (run is not None and run.stage == "waiting"):
             self.show_run()
         else:
             self._bars.show_status()
@@ -292,6 +295,10 @@ class MainScreen(PanesScreen):
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
         """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
         self._bars.announce(text, role, sign, gently=gently)
+
+    def end_notice(self) -> None:
+        """Take back what was said last, before its time is over."""
+        self._bars.end_notice()
 
     # What can be done
 
@@ -335,6 +342,10 @@ class MainScreen(PanesScreen):
     @on(RunPane.Kept)
     def _run_typed(self) -> None:
         self.action_do("save")
+
+    @on(RunList.Wanted)
+    def _held_wanted(self, event: RunList.Wanted) -> None:
+        self.action_do(event.action)
 
     @on(RunList.News)
     def _run_news(self) -> None:

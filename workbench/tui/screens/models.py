@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.model_choices import ModelChoices
 from workbench.tui.state.spans import EMPTY, Line, Span, padded, wrap
-from workbench.tui.state.status import model_label
+from workbench.tui.state.words import model_label
 from workbench.tui.widgets.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
 
 _EXPLAINED = "Checked models replace those that suites name. None checked: each suite runs on its own."

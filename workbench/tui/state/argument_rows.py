@@ -43,7 +43,7 @@ def argument_rows(
 ) -> list[Sequence[Line]]:
     """Lists of lines: the arguments that were given, then those that were expected and were not; a verdict that does
     not fit beside its value goes below it. Expanded, values are shown whole, and issues say why. `edited` are what a
-    person put in the place of all of them: shown as the values, with what they were; the verdicts are on the latter."""
+    person put in the place of all of them: said behind the values, which stay the model's, as the verdicts do."""
     sent = arguments if edited is None else edited
     given = [*arguments, *(name for name in sent if name not in arguments)]
     absent = [verdict.argument for verdict in verdicts if not verdict.given and verdict.argument not in given]
@@ -52,8 +52,10 @@ def argument_rows(
         return [[(Span(" " * ARGUMENT_INDENT), Span("no arguments", "muted"))]]
     judged = {verdict.argument: verdict for verdict in verdicts}
     faults = {issue.argument: issue for issue in issues if issue.argument is not None}
-    marks = {name: [_edit_mark(name, arguments, sent), _mark(judged.get(name), faults.get(name))] for name in names}
-    values = {name: compact_json(sent[name], _MOST_ON_ONE_ROW) if name in sent else "not given" for name in names}
+    marks = {name: [_mark(judged.get(name), faults.get(name)), _edit_mark(name, arguments, sent)] for name in names}
+    values = {
+        name: compact_json(arguments[name], _MOST_ON_ONE_ROW) if name in arguments else "not given" for name in names
+    }
     name_width = min(max(cell_len(one_line(name)) for name in names), LONGEST_NAME)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
@@ -61,15 +63,15 @@ def argument_rows(
     parts: list[Sequence[Line]] = []
     for name in names:
         label = Span(" " * ARGUMENT_INDENT + padded(one_line(name), name_width) + "  ", "key")
-        if expanded and name in sent and cell_len(values[name]) > room - for_marks:
+        if expanded and name in arguments and cell_len(values[name]) > room - for_marks:
             signs = [Span(f"{text}  ", role) for text, role in marks[name] if text]
             parts.append([cut_line((label, *signs), width)])
-            parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
-        else:
-            rows = _value_rows(values[name], marks[name], value_width, room, name in sent)
-            parts.append([cut_line(row, width) for row in ((label, *rows[0]), *indented(rows[1:], width - room))])
-        if expanded and marks[name][0][0] and name in arguments and cell_len(marks[name][0][0]) > room:
             parts.append(JsonLines(arguments[name], width, ARGUMENT_INDENT + 2))
+        else:
+            rows = _value_rows(values[name], marks[name], value_width, room, name in arguments)
+            parts.append([cut_line(row, width) for row in ((label, *rows[0]), *indented(rows[1:], width - room))])
+        if expanded and name in sent and cell_len(marks[name][1][0]) > room:
+            parts.append(JsonLines(sent[name], width, ARGUMENT_INDENT + 2))
         if expanded and name in faults:
             why = [(Span(row, "muted"),) for row in wrap(one_line(faults[name].why), room)]
             parts.append(indented(why, width - room))
@@ -99,16 +101,12 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
 
 
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
-    """What a person did to an argument."""
+    """What a person sends in the place of an argument."""
     if name not in sent:
-        if name not in arguments:
-            return "", "accent"
-        return f"{GLYPHS.by_hand} removed, was {compact_json(arguments[name], _MOST_ON_ONE_ROW)}", "accent"
-    if name not in arguments:
-        return f"{GLYPHS.by_hand} added", "accent"
-    if _alike(arguments[name], sent[name]):
+        return f"{GLYPHS.by_hand} not sent" if name in arguments else "", "accent"
+    if name in arguments and _alike(arguments[name], sent[name]):
         return "", "accent"
-    return f"{GLYPHS.by_hand} was {compact_json(arguments[name], _MOST_ON_ONE_ROW)}", "accent"
+    return f"{GLYPHS.by_hand} sent {compact_json(sent[name], _MOST_ON_ONE_ROW)}", "accent"
 
 
 def _alike(left: JsonValue, right: JsonValue) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.tui.state.run_record import RunRecord
+from workbench.tui.state.words import model_label
 
 
 def root_of(run: RunRecord) -> RunRecord:
@@ -31,6 +32,12 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
         if run.origin is None:
             add(run)
     return ordered
+
+
+def origin_said(run: RunRecord, *, of_several: bool) -> str:
+    """A run as that from which another one is forked; with its number where it is one of several repeats."""
+    kind = "fork" if run.is_fork else "run"
+    return f"{f'{kind} #{run.repeat + 1}' if of_several else f'the {kind}'} on {model_label(run.model)}"
 
 
 def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:

@@ -53,7 +53,9 @@ def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
         limit = None if expanded else 2
         parts.append(text_rows(GrowingText(item.raw or ""), width, limit, "muted", ARGUMENT_INDENT))
         if item.edited is not None:
-            parts += argument_rows({}, (), (), width, expanded, item.edited)
+            sent = f"{GLYPHS.by_hand} sent instead:"
+            parts.append([(Span(" " * ARGUMENT_INDENT), Span(sent, "accent"))])
+            parts += argument_rows(item.edited, (), (), width, expanded)
     else:
         parts += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded, item.edited)
     for issue in item.issues:

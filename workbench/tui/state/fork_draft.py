@@ -9,9 +9,10 @@ from typing import Literal
 
 from workbench.batches.plan import PlannedRun, plan_fork
 from workbench.engine.checkpoint import EditResult
-from workbench.engine.fork import Fork, ForkPoint, fork_refusal
+from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
 from workbench.engine.turns import turns_of
 from workbench.suite.settings import settings_of
+from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.asked import CaseNow
 from workbench.tui.state.model_choices import ModelChoice
@@ -26,9 +27,9 @@ ForkKey = tuple[Path, str, bool, ForkPoint]
 
 @dataclass
 class ForkDraft:
-    """What is chosen so far. `model` is a place among the `models`, of which the first is the run's own; `system_was`
-    and `result_was` are the texts as they stand without a change, `result_was` `None` where no result comes right
-    before."""
+    """What is chosen so far. `model` is a place among the `models`, of which the first is the run's own; what ends in
+    `_was` is as it stands without a change, `result_was` `None` where no result comes right before. `is_error` says
+    that the model reads the result as a tool error."""
 
     run: RunRecord
     origin: Trajectory
@@ -37,16 +38,20 @@ class ForkDraft:
     model: int
     system_was: str
     result_was: str | None
+    error_was: bool
     system: str
     result: str | None
+    is_error: bool
 
     def text(self, name: TextName) -> str:
         """A text as it is now."""
         return self.system if name == "system" else self.result or ""
 
     def is_edited(self, name: TextName) -> bool:
-        """Whether a text is another one than it was."""
-        return self.system != self.system_was if name == "system" else self.result != self.result_was
+        """Whether a text is another one than it was, or a tool error where it was none."""
+        if name == "system":
+            return self.system != self.system_was
+        return (self.result, self.is_error) != (self.result_was, self.error_was)
 
     def type(self, name: TextName, text: str) -> None:
         """Make a text another one."""
@@ -57,7 +62,10 @@ class ForkDraft:
 
     def reset(self, name: TextName) -> None:
         """Make a text what it was."""
-        self.type(name, self.system_was if name == "system" else self.result_was or "")
+        if name == "system":
+            self.system = self.system_was
+        else:
+            self.result, self.is_error = self.result_was, self.error_was
 
     @property
     def key(self) -> ForkKey:
@@ -68,21 +76,19 @@ class ForkDraft:
         """Take over what was chosen and typed for the same fork before."""
         name = before.models[before.model].name
         self.model = next((index for index, choice in enumerate(self.models) if choice.name == name), self.model)
-        self.system = before.system if before.system != before.system_was else self.system
-        self.result = before.result if before.result != before.result_was else self.result
+        if before.is_edited("system"):
+            self.system = before.system
+        if before.is_edited("result"):
+            self.result, self.is_error = before.result, before.is_error
 
     @property
     def fork(self) -> Fork:
         """The fork as it would be made now."""
         result = None
-        if self.result is not None and self.result != self.result_was:
-            result = EditResult(self.result, _result_is_error(self.origin, self.at))
-        return Fork(self.origin, self.at, self.system if self.system != self.system_was else self._kept, result)
-
-    @property
-    def _kept(self) -> str | None:
-        """The system prompt that a fork was given, and that a fork of it keeps."""
-        return self.run.planned.fork.system if self.run.planned.fork is not None else None
+        if self.result is not None and self.is_edited("result"):
+            result = EditResult(self.result, self.is_error)
+        system = self.system if self.is_edited("system") else _kept_system(self.run)
+        return Fork(self.origin, self.at, system, result)
 
     def choose(self, step: int) -> None:
         """The next model, or with -1 the one before."""
@@ -126,7 +132,8 @@ def fork_draft(
     choices = (own, *(choice for choice in models if choice.name != run.model))
     model = next((index for name in likely for index, choice in enumerate(choices) if choice.name == name), 0)
     system, result = _system(run, origin, at, now), _result(origin, at)
-    return ForkDraft(run, origin, at, choices, model, system, result, system, result)
+    content, is_error = (result.content, result.is_error) if result is not None else (None, False)
+    return ForkDraft(run, origin, at, choices, model, system, content, is_error, system, content, is_error)
 
 
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
@@ -140,20 +147,16 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
 
 def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
     """The system prompt of the request that the fork makes first."""
-    if run.planned.fork is not None and run.planned.fork.system is not None:
-        return run.planned.fork.system
-    if not now.case.steps:
-        return (origin.start.system if origin.start is not None else None) or ""
-    following = now.case.steps[at.rounds : at.rounds + 1]
-    own = following[0].system if following else None
-    return (own if own is not None else settings_of(now.suite, now.case).system) or ""
+    step = at.rounds + 1 if at.rounds < len(now.case.steps) else None
+    fork = Fork(origin, at, _kept_system(run))
+    return system_prompt(now.case, settings_of(now.suite, now.case), step, fork) or ""
 
 
-def _result(origin: Trajectory, at: ForkPoint) -> str | None:
+def _kept_system(run: RunRecord) -> str | None:
+    """The system prompt that a fork was given, and that a fork of it keeps."""
+    return run.planned.fork.system if run.planned.fork is not None else None
+
+
+def _result(origin: Trajectory, at: ForkPoint) -> ResultReceived | None:
     calls = origin.rounds[at.round - 1].calls[: at.answered] if at.answered and at.round <= len(origin.rounds) else ()
-    return calls[-1].result.content if calls and calls[-1].result is not None else None
-
-
-def _result_is_error(origin: Trajectory, at: ForkPoint) -> bool:
-    result = origin.rounds[at.round - 1].calls[(at.answered or 1) - 1].result
-    return result is not None and result.is_error
+    return calls[-1].result if calls else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.engine.fork import Fork
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.run_record import RunRecord
-from workbench.tui.state.status import model_label
+from workbench.tui.state.words import model_label
 
 
 def place_said(fork: Fork) -> str:
@@ -26,11 +26,13 @@ def place_said(fork: Fork) -> str:
 
 
 def branch_said(run: RunRecord) -> str:
-    """Where a fork begins, on which model it goes on, and how it differs first from its origin, once it is over."""
+    """On which model a fork goes on, how it differs first from its origin, once it is over, and where it begins: what
+    matters most goes first, as the line is cut where it is narrow."""
     fork = run.planned.fork
     if fork is None:
         return ""
-    parts = [place_said(fork), model_label(run.model)]
+    parts = [model_label(run.model)]
     if run.result is not None and run.origin is not None:
         parts.append(run.difference.sentence if run.difference is not None else "no difference")
+    parts.append(place_said(fork))
     return f" {GLYPHS.dot} ".join(parts)

@@ -16,10 +16,10 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.argument_rows import signed
 from workbench.tui.state.grades import GradesState, status_of
 from workbench.tui.state.layout import NARROWEST
-from workbench.tui.state.outcome import STATUS_SIGNS
+from workbench.tui.state.outcome import STATUS_SIGNS, failed_steps
 from workbench.tui.state.pairing_lines import pairing_blocks
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
-from workbench.tui.state.step_lines import step_lines
+from workbench.tui.state.step_lines import shown_steps, step_lines
 from workbench.tui.state.words import duration, many, score
 
 ROWS = 3
@@ -142,16 +142,24 @@ def disagreement_text(grades: Sequence[Grade]) -> str:
 
 def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     lines: list[Line] = []
-    found = [issue for issue in grade.issues if not issue.decides]
-    for title, issues, sign, role in (
-        ("Issues", found, GLYPHS.warned, "warned"),
-        ("Fails the run, whatever the score", explanation.beside, GLYPHS.failed, "failed"),
+    steps = shown_steps(state)
+    told = {issue for step in steps for issue in step.issues}
+    found = [issue for issue in grade.issues if not issue.decides and issue not in told]
+    beside = [issue for issue in explanation.beside if not steps or issue.kind != "failed step"]
+    failed = failed_steps(steps) if len(beside) < len(explanation.beside) else ""
+    for title, issues, sign, role, first in (
+        ("Issues", found, GLYPHS.warned, "warned", ""),
+        ("Fails the run, whatever the score", beside, GLYPHS.failed, "failed", failed),
     ):
-        if issues:
+        if issues or first:
             lines += [EMPTY, _heading(title)]
+        if first:
+            lines += signed(sign, first, "failed", width, 1)
         for issue in issues[:MOST_ISSUES]:
             step = state.step_of(issue)
             text = issue_text(issue) if step is None else f"step {step}: {issue_text(issue)}"
+            if issue.kind == "failed step":
+                text = one_line(issue.why)
             lines += signed(sign, text, role, width, 1)  # type: ignore[arg-type]
         if len(issues) > MOST_ISSUES:
             lines.append((Span(f"   {GLYPHS.running} {many(len(issues) - MOST_ISSUES, 'more issue')}", "comment"),))

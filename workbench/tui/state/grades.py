@@ -73,6 +73,15 @@ class GradesState:
             return self._step_of_expected[about.expected_call]
         return self._step_of_call.get(about.call) if about.call is not None else None
 
+    def made_elsewhere(self, pairing: CallPairing) -> str:
+        """The step in whose answer the call of a line was made, where that is not the step that expects it."""
+        if not self.case.steps or pairing.call is None or pairing.expected_call is None:
+            return ""
+        made = self._step_of_call.get(pairing.call)
+        if made == self.step_of(pairing):
+            return ""
+        return f"in step {made}" if made is not None else "after the steps"
+
     def decides(self, grade: Grade) -> bool:
         """Whether the grade decides the run's status."""
         return grade.grader == self.result.grades[0].grader

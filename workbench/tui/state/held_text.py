@@ -12,18 +12,19 @@ from workbench.reports.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.trajectory.json_text import json_text
-from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.messages import ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
-from workbench.trajectory.typed_json import parsed_json
 from workbench.tui.state.held_kinds import HeldKind
 from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.source import LONGEST_LINE, LONGEST_SHOWN
+from workbench.tui.state.typed_arguments import arguments_in
+from workbench.tui.state.typed_text import Place
 
 
 @dataclass(frozen=True)
 class HeldText:
-    """A text to be typed. `call` is the one that it is about; `original` is what stands there at first, and `tool` what
-    is known of the call's tool."""
+    """A text to be typed. `call` is the one that it is about, and `hold` where the run is held at it
+    (`RunRecord.hold`); `original` is what stands there at first, and `tool` what is known of the call's tool."""
 
     kind: HeldKind
     run: RunRecord
@@ -31,11 +32,17 @@ class HeldText:
     is_error: bool = False
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
+    hold: int | None = None
 
     @property
-    def key(self) -> tuple[str, HeldKind, str]:
-        """What it is about, for as long as the run lasts."""
-        return self.run.run_id, self.kind, self.call.call.id if self.call is not None else ""
+    def key(self) -> tuple[str, HeldKind]:
+        """Where it is kept while it is not sent: a run has one of each kind."""
+        return self.run.run_id, self.kind
+
+    @property
+    def meant_for(self) -> int | None:
+        """The hold at which it is sent: that of its call and no other. A message is for the run, wherever it is."""
+        return self.hold if self.call is not None else self.run.hold
 
     @property
     def title(self) -> str:
@@ -64,13 +71,9 @@ class HeldText:
         """Why nothing can be done with it any more, if nothing can."""
         if self.run.result is not None:
             return "the run is over"
-        paused = self.run.paused
-        if paused is None or not self.run.held:
+        if not self.run.held:
             return "the run has gone on"
-        if self.call is None:
-            return None
-        at = "result" if self.kind == "result" else "call"
-        return None if (paused.call_id, paused.at) == (self.call.call.id, at) else "the run has gone on to another stop"
+        return None if self.meant_for == self.run.hold else "the run has gone on to another stop"
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
@@ -85,7 +88,7 @@ class HeldText:
         if self.kind != "arguments":
             return ()
         try:
-            arguments = _arguments(text)
+            arguments = arguments_in(text)
         except ValueError as error:
             at = error.lineno if isinstance(error, json.JSONDecodeError) else None
             return (_problem(at, _said(error)),)
@@ -97,11 +100,22 @@ class HeldText:
             refused = (f"not checked, as the tool's schema is broken: {error}",)
         return tuple(Problem(Path(), None, "", said.removeprefix("args: "), severity="warning") for said in refused)
 
+    def mistake_at(self, text: str) -> Place | None:
+        """The line and the column, from 0, at which arguments cannot be read."""
+        if self.kind == "arguments":
+            try:
+                arguments_in(text)
+            except json.JSONDecodeError as error:
+                return error.lineno - 1, error.colno - 1
+            except ValueError:
+                return None
+        return None
+
     def says_the_same(self, text: str, is_error: bool) -> bool:
         """Whether a text without errors changes nothing of what stands there."""
         if self.kind == "arguments" and text != self.original:
             try:
-                return repr(_arguments(text)) == repr(_arguments(self.original))
+                return repr(arguments_in(text)) == repr(arguments_in(self.original))
             except ValueError:
                 return False
         return self.kind in ("arguments", "result") and (text, is_error) == (self.original, self.is_error)
@@ -114,14 +128,14 @@ class HeldText:
             "arguments": f"{tool} is called with these arguments once the run goes on",
             "result": f"The model reads this result of {tool} once the run goes on",
             "answer": f"{tool} is answered with this, and not called",
-            "message": "The model reads this before its next request",
+            "message": "The model reads this before its next request, if there is one",
         }[self.kind]
 
     def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
         """What is to be done to the run; raises ValueError for arguments that are not a JSON object."""
         match self.kind:
             case "arguments":
-                return EditArguments(_arguments(text))
+                return EditArguments(arguments_in(text))
             case "result":
                 return EditResult(text, is_error)
             case "answer":
@@ -145,10 +159,10 @@ def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
     tools = trajectory.start.tools if trajectory.start is not None else ()
     tool = next((tool for tool in tools if tool.name == call.tool), None)
     if kind == "arguments":
-        return HeldText(kind, run, _written(call), False, call, tool)
+        return HeldText(kind, run, _written(call), False, call, tool, run.hold)
     if kind == "result" and call.result is not None:
-        return HeldText(kind, run, call.result.content, call.result.is_error, call, tool)
-    return HeldText("answer", run, "", False, call, tool)
+        return HeldText(kind, run, call.result.content, call.result.is_error, call, tool, run.hold)
+    return HeldText("answer", run, "", False, call, tool, run.hold)
 
 
 def _written(call: CallRecord) -> str:
@@ -156,13 +170,6 @@ def _written(call: CallRecord) -> str:
     if call.edited is None and call.call.problem is not None:
         return call.call.raw or ""
     return json_text(dict(call.sent.arguments), indent=2)
-
-
-def _arguments(text: str) -> dict[str, JsonValue]:
-    value = parsed_json(text)
-    if not isinstance(value, dict):
-        raise ValueError("arguments are a JSON object: { and } around them")
-    return value
 
 
 def _said(error: ValueError) -> str:

@@ -47,13 +47,18 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class StepItem:
-    """Where a step of a chain begins; `of` is how many there are, where that is known. `unprompted`: the system prompt
-    is switched off from here on. `grade` is there once the run is graded."""
+    """Where a step of a chain begins; `of` is how many there are, where that is known. `step` is `None` for the request
+    behind the last one, which is made for the final answer and belongs to no step. `unprompted`: it has no system
+    prompt, where others have one. `grade` is there once the run is graded."""
 
-    step: int
+    step: int | None
     of: int | None = None
     unprompted: bool = False
     grade: StepGrade | None = None
+
+    @property
+    def name(self) -> str:
+        return "answer" if self.step is None else f"step {self.step}"
 
 
 @dataclass(slots=True)
@@ -67,9 +72,10 @@ class HoldItem:
 @dataclass(slots=True)
 class ForkItem:
     """Where a run that was forked from another one begins to be its own, and how it differs first from that, once it is
-    over and that is known."""
+    over and that is known. `origin` says which run that is; empty where only the event tells."""
 
     fork: Forked
+    origin: str = ""
     difference: str = ""
 
 

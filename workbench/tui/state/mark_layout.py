@@ -15,8 +15,9 @@ from workbench.tui.state.words import score
 
 CALL_INDENT = 3
 
-_KEYS = "s next stop  c continue"
-"""What lets a run go on that is held."""
+_OFFERED = {"s next stop": "step", "c continue": "step.continue"}
+_KEYS = "  ".join(_OFFERED)
+"""What lets a run go on that is held, and which actions that are."""
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:
@@ -33,6 +34,15 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
     return [(Span(padded(f" {sign} {row}", width), "badge"),) for sign, row in zip(signs, rows, strict=True)]
 
 
+def held_action(line: Line, cell: int) -> str | None:
+    """The action that is offered in a cell of a line that says where a run is held; `None` where none is."""
+    if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
+        return None
+    text = line[0].text
+    starts = {cell_len(text[: text.rindex(words)]): words for words in _OFFERED}
+    return next((_OFFERED[words] for start, words in starts.items() if start <= cell < start + len(words)), None)
+
+
 def hold_lines(item: HoldItem, width: int) -> list[Line]:
     """The place before a request; nothing where the run is not held any more."""
     return held_lines(f"before the request of round {item.round}", item.why, width) if item.why is not None else []
@@ -45,7 +55,7 @@ def notice_lines(item: NoticeItem, width: int) -> list[Line]:
 
 def fork_lines(item: ForkItem, width: int) -> list[Line]:
     """Where a fork becomes a run of its own."""
-    lines = signed(GLYPHS.fork, one_line(fork_text(item.fork)), "accent", width, CALL_INDENT)
+    lines = signed(GLYPHS.fork, one_line(fork_text(item.fork, item.origin)), "accent", width, CALL_INDENT)
     if item.difference:
         lines += signed(" ", one_line(f"first difference: {item.difference}"), "muted", width, CALL_INDENT)
     return lines
@@ -53,21 +63,19 @@ def fork_lines(item: ForkItem, width: int) -> list[Line]:
 
 def step_lines(item: StepItem, width: int, expanded: bool) -> list[Line]:
     """The heading of a step with, once it is graded, its sign, its score and why."""
-    number = f"{item.step} of {item.of}" if item.of else f"{item.step}"
-    head: Line = (Span(f" step {number}", "heading"),)
-    if item.unprompted:
-        head = (*head, Span("  no system prompt from here on", "muted"))
+    number = f" of {item.of}" if item.of else ""
+    head: Line = (Span(f" {item.name}{number}", "heading"),)
     grade = item.grade
+    told: list[Line] = [(Span(f"{' ' * CALL_INDENT}no system prompt", "muted"),)] if item.unprompted else []
     if grade is None:
-        return [EMPTY, head]
+        return [EMPTY, head, *told]
     if grade.status is None:
-        return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted"))]
+        return [EMPTY, (*head, Span(f"  {GLYPHS.skipped} not graded", "muted")), *told]
     sign, role = STATUS_SIGNS[grade.status]
     head = (*head, Span(f"  {sign} {grade.status}", role))
     if grade.score is not None:
         head = (*head, Span(f"  {score(grade.score)}", "strong"))
-    lines = [EMPTY, head]
     if grade.why and (expanded or grade.status != "passed"):
         rows = wrap(one_line(grade.why), width - CALL_INDENT)
-        lines += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
-    return lines
+        told += [(Span(" " * CALL_INDENT), Span(row, "muted")) for row in rows]
+    return [EMPTY, head, *told]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.grading.grade import RunResult, Status, disagree
-from workbench.reports.by_hand import changes_by_hand
+from collections.abc import Sequence
+
+from workbench.grading.grade import RunResult, Status, StepGrade, disagree
+from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.issues import issue_text
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import tokens_text
@@ -35,6 +37,10 @@ ENDINGS: dict[FinishReason, str] = {
 """Endings other than an answer, for a person."""
 
 
+MOST_NAMED = 8
+"""Failed steps that are named; of more it is said how many there are."""
+
+
 def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     """The last lines of a run."""
     if item.result is None:
@@ -60,6 +66,10 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         said = f"a person changed {many(changes, 'thing')}"
         said = f"graded by what the model wrote itself; {said}" if grade is not None else said
         lines += _paragraph(said, "accent", width, GLYPHS.by_hand)
+    if unread := unread_text(result.trajectory):
+        lines += _paragraph(unread, "warned", width, GLYPHS.by_hand)
+    if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
+        lines += _paragraph(failed_steps(result.steps), "failed", width, GLYPHS.failed)
     for issue in item.issues:
         role: Role = "failed" if issue.decides else "warned"
         sign = GLYPHS.failed if issue.decides else GLYPHS.warned
@@ -69,6 +79,15 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     if facts := _facts(result):
         lines += _paragraph(facts, "muted", width)
     return lines
+
+
+def failed_steps(steps: Sequence[StepGrade]) -> str:
+    """Which steps of a chain failed, and so the chain; each of them says elsewhere why."""
+    failed = [str(step.step) for step in steps if step.status == "failed"]
+    if len(failed) == 1:
+        return f"step {failed[0]} failed, and with it the chain"
+    which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
+    return f"{which if len(failed) <= MOST_NAMED else many(len(failed), 'step')} failed, and with them the chain"
 
 
 def _verdict(result: RunResult) -> Line:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.checks.describe import describe, describe_whole
+from workbench.checks.describe import describe
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.formulas import Amount, figure, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
@@ -21,19 +20,25 @@ from workbench.grading.readings import Account
 from workbench.grading.thresholds import ROUNDING_SLACK
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
-from workbench.tui.highlight import json_line
 from workbench.tui.state.grades import GradesState, SilentStep
 from workbench.tui.state.json_lines import compact_json
-from workbench.tui.state.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut, cut_line, padded, spread, wrap
+from workbench.tui.state.pairing_arguments import (
+    EARNED_CELLS,
+    INDENT,
+    UNFOLDED,
+    Columns,
+    amount_said,
+    argument_lines,
+    with_earned,
+)
+from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread, wrap
 from workbench.tui.state.step_lines import silent_lines, silent_steps, step_label
 
 SIDE_BY_SIDE_CELLS = 76
 """From this width on what was expected and what was done stand side by side."""
 
 LONGEST_NAME = 18
-INDENT = 4
 _PLACE_CELLS = len("any order") + 2
-EARNED_CELLS = 19
 
 MOST_PAIRINGS = 300
 """Lines of a pairing that are shown."""
@@ -43,20 +48,6 @@ FOLDED_FROM = 4
 
 _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "called where nothing should be", "extra"})
 """What may become of a call without an expected one that is wrong also where it has no part in a sum."""
-
-_FOLDED, _UNFOLDED = 2_000, 20_000
-"""Characters of a value that are looked at, on one row or on as many as it needs."""
-
-EARN_BY_ARGUMENT = frozenset({"critics", "decision", "dimensions"})
-"""Graders under which an argument earns something by itself; under the others a call is right or not."""
-
-
-class _Columns(NamedTuple):
-    """Cells of the columns. Without room for two `expected` is 0, and what was expected stands below."""
-
-    name: int
-    expected: int
-    got: int
 
 
 class Block(NamedTuple):
@@ -117,7 +108,7 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
     )
 
 
-def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> _Columns:
+def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
     shown = pairings[:MOST_PAIRINGS]
     names = {verdict.argument for pairing in shown for verdict in pairing.arguments}
     for pairing in shown:
@@ -126,18 +117,18 @@ def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) ->
     name = min(max((cell_len(one_line(name)) for name in names), default=0), LONGEST_NAME)
     room = width - INDENT - name - 2 - EARNED_CELLS
     if width >= SIDE_BY_SIDE_CELLS:
-        return _Columns(name, room // 2 - 2, room - room // 2)
-    return _Columns(name, 0, max(room, 8))
+        return Columns(name, room // 2 - 2, room - room // 2)
+    return Columns(name, 0, max(room, 8))
 
 
-def _heading(columns: _Columns) -> Line:
+def _heading(columns: Columns) -> Line:
     if not columns.expected:
         return (Span(" Calls", "heading"),)
     start = INDENT + columns.name + 2 + columns.expected + 2
     return (Span(padded(" Expected", start), "heading"), Span("Made", "heading"))
 
 
-def _expected(state: GradesState, pairing: CallPairing, columns: _Columns, width: int) -> list[Line]:
+def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
     """An expected call with the call it was paired with, or without one."""
     assert pairing.expected_call is not None
     wanted = state.expected[pairing.expected_call]
@@ -146,9 +137,9 @@ def _expected(state: GradesState, pairing: CallPairing, columns: _Columns, width
     role: Role = "muted"
     if pairing.call is not None and pairing.tool_weight:
         sign, role = (GLYPHS.passed, "passed") if pairing.same_tool else (GLYPHS.failed, "failed")
-        earned = f"{sign} {_amount(pairing.tool_score, pairing.tool_weight)}"
+        earned = f"{sign} {amount_said(pairing.tool_score, pairing.tool_weight)}"
     head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool), "tool"),)), made, columns)
-    lines = [_with_earned(head, earned, role, width)]
+    lines = [with_earned(head, earned, role, width)]
     arguments = pairing.arguments
     if pairing.call is None and not arguments:
         arguments = tuple(
@@ -159,19 +150,19 @@ def _expected(state: GradesState, pairing: CallPairing, columns: _Columns, width
     if wanted.args is None:
         lines.append(cut_line((Span(" " * INDENT), Span("arguments do not matter", "muted")), width))
     for verdict in arguments:
-        lines += _argument(state, pairing, verdict, columns, width)
+        lines += argument_lines(state, pairing, verdict, columns, width)
     return lines
 
 
 def _folded(
-    state: GradesState, pairing: CallPairing, account: Account | None, columns: _Columns, width: int
+    state: GradesState, pairing: CallPairing, account: Account | None, columns: Columns, width: int
 ) -> list[Line]:
     """An expected call that was made as expected, on one line."""
     assert pairing.expected_call is not None
     assert pairing.call is not None
     record = state.calls[pairing.call]
     number = Span(f"{GLYPHS.call} call {pairing.call + 1} ", "muted")
-    made: Line = (number, Span(one_line(describe_call(record)), "tool"))
+    made: Line = (number, *_elsewhere(state, pairing), Span(one_line(describe_call(record)), "tool"))
     wanted: Line = ()
     if columns.expected:
         wanted = (Span(one_line(describe_expected(state.expected[pairing.expected_call])), "tool"),)
@@ -179,7 +170,7 @@ def _folded(
     if not columns.expected:
         return [spread(line, (Span(GLYPHS.passed, "passed"),), width)]
     added = "" if account is None or account.share is None else f" adds {figure(account.share)}"
-    return [_with_earned(line, f"{GLYPHS.passed}{added}", "passed", width)]
+    return [with_earned(line, f"{GLYPHS.passed}{added}", "passed", width)]
 
 
 def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
@@ -193,7 +184,7 @@ def _wanted(state: GradesState, pairing: CallPairing, what: Line) -> Line:
     return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *what)
 
 
-def _beside(wanted: Line, made: Line, columns: _Columns) -> Line:
+def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
     """What was expected and what was made on one line, each in its column where there is room for two."""
     if not columns.expected:
         return (*wanted, Span("  "), *made) if wanted[-1].role == "tool" else (*wanted, *made)
@@ -208,111 +199,20 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
     nearest = "nearest is " if state.selected.grader == "trajectory" and pairing.outcome == "unmet" else ""
-    arrow = Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted")
+    arrow: Line = (Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted"), *_elsewhere(state, pairing))
     same = pairing.expected_call is not None and state.expected[pairing.expected_call].tool == tool
     if same and brief:
-        return (arrow,)
-    return (arrow, Span(one_line(tool), "tool" if same or pairing.same_tool else "failed"))
+        return arrow
+    return (*arrow, Span(one_line(tool), "tool" if same or pairing.same_tool else "failed"))
 
 
-def _argument(
-    state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict, columns: _Columns, width: int
-) -> list[Line]:
-    """One argument: name, what was expected, what came, whether it holds and what it earned."""
-    sign, role = _sign(verdict)
-    earned = f"{sign} {_earned(verdict, state.selected.grader)}".rstrip()
-    if pairing.call is None and not verdict.weight:
-        earned = ""
-    label = padded(one_line(verdict.argument), columns.name)
-    lead = Span(" " * INDENT + label + "  ", "key")
-    expected = _asked(state, pairing, verdict)
-    asked = expected if verdict.expected.startswith("not ") else f"expected {expected}"
-    given = verdict.given and pairing.call is not None
-    got = "not given" if pairing.call is not None else ""
-    if verdict.given or verdict.got is not None:
-        got = compact_json(verdict.got, _UNFOLDED if state.more else _FOLDED) + ("" if verdict.given else " by default")
-    lines: list[Line] = []
-    if columns.expected:
-        left = wrap(expected, columns.expected) if state.more else [cut(expected, columns.expected)]
-        right = wrap(got, columns.got - 2) if state.more else [cut(got, columns.got - 2)]
-        for row, (one, other) in enumerate(zip_longest(left, right, fillvalue="")):
-            start = lead if row == 0 else Span(" " * cell_len(lead.text))
-            line: Line = (start, Span(padded(one, columns.expected) + "  ", "muted"), *_value(other, given))
-            lines.append(_with_earned(line, earned if row == 0 else "", role, width))
-    else:
-        shown = got if pairing.call is not None else asked
-        rows = wrap(shown, columns.got) if state.more else [cut(shown, columns.got)]
-        lines.append(_with_earned((lead, *_value(rows[0], given)), earned, role, width))
-        indent = Span(" " * cell_len(lead.text))
-        lines += [(indent, *_value(row, given)) for row in rows[1:]]
-        if pairing.call is not None and verdict.holds is not True:
-            lines += _below(asked, width, state.more)
-    if (
-        state.more
-        and verdict.why not in ("", got, verdict.expected)
-        and verdict.holds is not True
-        and pairing.call is not None
-    ):
-        lines += _below(one_line(verdict.why), width, True)
-    return lines
+def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
+    """That a call was not made in the step that expects it: what is right for the whole is not for that step."""
+    where = state.made_elsewhere(pairing)
+    return (Span(f"{where} ", "warned"),) if where else EMPTY
 
 
-def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """What was expected of an argument, in more words all of it."""
-    assert pairing.expected_call is not None
-    checks = state.expected[pairing.expected_call].args or {}
-    if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
-        return one_line(describe_whole(checks[verdict.argument])[:_UNFOLDED])
-    return one_line(verdict.expected)
-
-
-def _below(text: str, width: int, whole: bool) -> list[Line]:
-    """Something about an argument, below it."""
-    room = width - INDENT - 4
-    rows = wrap(text, room) if whole else [cut(text, room)]
-    return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
-
-
-def _value(text: str, given: bool) -> Line:
-    return json_line(text) if given else (Span(text, "muted"),)
-
-
-def _with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
-    """A line with what it earned in the last column."""
-    if not earned:
-        return cut_line(line, width)
-    at = width - EARNED_CELLS + 1
-    line = cut_line(line, at - 1)
-    return (*line, Span(" " * (at - cells(line))), Span(cut(earned, EARNED_CELLS - 1), role))
-
-
-def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
-    if verdict.holds is None:
-        return GLYPHS.dot, "muted"
-    if not verdict.holds:
-        return GLYPHS.failed, "failed"
-    return (GLYPHS.warned, "warned") if verdict.score < verdict.weight - ROUNDING_SLACK else (GLYPHS.passed, "passed")
-
-
-def _earned(verdict: ArgumentVerdict, grader: str) -> str:
-    if grader not in EARN_BY_ARGUMENT:
-        return ""
-    if not verdict.listed:
-        return figure(verdict.score) if verdict.score else ""
-    if verdict.holds is None:
-        return "not judged"
-    if not verdict.counted:
-        return "not counted"
-    if grader == "dimensions":
-        return _amount(verdict.score / verdict.weight, 1.0)
-    return _amount(verdict.score, verdict.weight)
-
-
-def _amount(earned: float, weight: float) -> str:
-    return f"{figure(earned)} of {figure(weight)}"
-
-
-def _extra(state: GradesState, pairing: CallPairing, columns: _Columns, width: int) -> list[Line]:
+def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
     """A call that no expectation stands behind."""
     assert pairing.call is not None
     step = step_label(state.step_of(pairing))
@@ -322,7 +222,7 @@ def _extra(state: GradesState, pairing: CallPairing, columns: _Columns, width: i
     blanks = " " * cell_len(number)
     texts = [one_line(describe_call(record))]
     if state.more:
-        whole = f"{one_line(record.tool)} {compact_json(dict(record.arguments), _UNFOLDED)}"
+        whole = f"{one_line(record.tool)} {compact_json(dict(record.arguments), UNFOLDED)}"
         texts = wrap(whole, max(width - lead - cell_len(number), 10))
     return [
         cut_line(

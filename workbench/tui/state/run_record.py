@@ -72,7 +72,7 @@ class RunRecord:
     origin: RunRecord | None = field(default=None, repr=False)
     """The run from which it was forked here."""
     _compared: tuple[int, Difference | None] = field(default=(-1, None), repr=False)
-    """How it differs from that, by how many events that one had then."""
+    """How it differs from that, by how many events that one had when both were compared."""
 
     @property
     def run_id(self) -> str:
@@ -104,6 +104,16 @@ class RunRecord:
         return self.paused is not None and self.paused.at != "permission"
 
     @property
+    def hold(self) -> int | None:
+        """Which hold that is: the sequence number of its `Paused`."""
+        return next(at.sequence for at in reversed(self.events) if at.what is self.paused) if self.held else None
+
+    @property
+    def was_held(self) -> bool:
+        """Whether it was held anywhere, as by stepping through it."""
+        return any(isinstance(each.what, Paused) and each.what.at != "permission" for each in self.events)
+
+    @property
     def asks(self) -> bool:
         """Whether it asks if a call may be executed."""
         return self.paused is not None and self.paused.at == "permission"
@@ -125,14 +135,16 @@ class RunRecord:
 
     @property
     def difference(self) -> Difference | None:
-        """How it differs first from the run from which it was forked; known once it is over."""
+        """How it differs first from the run from which it was forked; known once it is over. While that one goes on
+        they are compared once, and again where it is held or over: adding up a long run costs too much for every news.
+        """
         if self.origin is None or self.result is None:
             return None
         from workbench.analysis.divergence import first_difference  # not before there are forks
 
-        if self._compared[0] != len(self.origin.events):
-            found = first_difference(self.origin.trajectory, self.result.trajectory)
-            self._compared = len(self.origin.events), found
+        seen, now = self._compared[0], len(self.origin.events)
+        if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
+            self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)
         return self._compared[1]
 
     @property

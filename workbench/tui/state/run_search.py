@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from workbench.reports.by_hand import fork_text
 from workbench.reports.issues import issue_note, issue_text
 from workbench.reports.visible import visible
 from workbench.trajectory.messages import JsonValue
@@ -109,11 +110,11 @@ def _said(item: Item) -> str:
         case NoticeItem():
             return item.text
         case StepItem():
-            return f"step {item.step}\n{item.grade.why if item.grade is not None else ''}"
+            return "\n".join([item.name, item.grade.why if item.grade is not None else ""])
         case HoldItem():
             return item.why or ""
         case ForkItem():
-            return item.fork.run_id
+            return fork_text(item.fork, item.origin)
         case SetAsideItem():
             return "\n".join(_said(shown) for shown in item.items)
         case RoundItem():

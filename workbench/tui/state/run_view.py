@@ -37,6 +37,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.messages import Message
 from workbench.tui.state.items import (
+    CallItem,
     ForkItem,
     Item,
     MessageItem,
@@ -64,10 +65,16 @@ class RunView:
         """When the run began, where that is known: waits then say when they end."""
         self.steps = 0
         """How many steps the run's case has, where that is known."""
+        self.origin = ""
+        """Which run it was forked from, where that one is known."""
         self._run = RunItems()
         self._numbered = 0
+        self._suites: str | None = None
+        """The system prompt of requests that belong to no step."""
         self._system: str | None = None
         """The system prompt in force."""
+        self._prompted = False
+        """Whether some request had a system prompt."""
 
     @property
     def items(self) -> Sequence[Item]:
@@ -82,6 +89,12 @@ class RunView:
     def place(self, index: int) -> RunPlace | None:
         """What the item at an index stands for; `None` for the end of the run."""
         return place_at(self._run, index)
+
+    def tool_of(self, call_id: str | None) -> str | None:
+        """The tool of a call; `None` where there is no such call."""
+        at = self._run.index_of(call_id)
+        call = self.items[at] if at is not None else None
+        return call.tool if isinstance(call, CallItem) else None
 
     def is_answered(self, call_id: str) -> bool:
         """Whether a call has a result."""
@@ -101,6 +114,7 @@ class RunView:
                 if self._is_under_way(number):
                     self._begin_again()
                 else:
+                    self._begin_answer()
                     run.append_round(RoundItem(self._next_number(), number))
             case RequestFailed(error=error):
                 if (asked := run.request()) is not None:
@@ -149,6 +163,8 @@ class RunView:
         run = self._run
         match what:
             case Paused():
+                if what.at == "request":
+                    self._begin_answer()
                 hold(run, what)
             case Resumed(held_ms=held_ms):
                 go_on(run, held_ms)
@@ -184,25 +200,36 @@ class RunView:
             self._run.append(NoticeItem(notice))
         if start.system:
             self._run.append(MessageItem("system", GrowingText(start.system)))
-        self._system = start.system or None
+        self._suites = self._system = start.system or None
+        self._prompted = bool(start.system)
         if start.tools:
             self._run.append(ToolsItem(start.tools))
         for message in start.messages:
             self._run.append(_message_item(message, self._next_number()))
 
     def _begin_step(self, step: StepStarted) -> None:
-        run, system = self._run, step.system or None
+        run = self._run
         last = run.items[-1] if run.items else None
         opens = step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user"
         opening = run.cut(len(run.items) - 1) if opens else []  # the conversation begins with it, but it is this step's
-        run.append_step(StepItem(step.step, self.steps or None, system is None and self._system is not None))
-        if system is not None and system != self._system:
-            run.append(MessageItem("system", GrowingText(system)))
-        self._system = system
+        self._head(step.step, step.system or None)
         for message in opening:
             run.append(message)
         if step.user is not None:
             run.append(MessageItem("user", GrowingText(step.user), self._next_number()))
+
+    def _begin_answer(self) -> None:
+        """The request behind the last step, for the final answer: one of a chain whose step has its request already."""
+        run = self._run
+        if run.steps and run.rounds and run.rounds[-1] > run.steps[-1]:
+            self._head(None, self._suites)
+
+    def _head(self, step: int | None, system: str | None) -> None:
+        of = self.steps or None if step is not None else None
+        self._run.append_step(StepItem(step, of, system is None and self._prompted))
+        if system is not None and system != self._system:
+            self._run.append(MessageItem("system", GrowingText(system)))
+        self._system, self._prompted = system, self._prompted or system is not None
 
     def _end_replay(self, fork: Forked) -> None:
         for index, item in enumerate(self._run.items):
@@ -211,10 +238,11 @@ class RunView:
                 self._run.changed(index)
         calls = [index for index in self._run.order if self._run.round is not None and index > self._run.round]
         if fork.answered is not None and fork.answered < len(calls):
-            self._run.insert(calls[fork.answered], ForkItem(fork))  # what answers this one and the others happens
+            # What answers this one and the others happens.
+            self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
             self._run.rebuild()
         else:
-            self._run.append(ForkItem(fork))
+            self._run.append(ForkItem(fork, self.origin))
 
     def differs(self, sentence: str) -> None:
         """Say how a fork differs first from its origin."""

@@ -11,7 +11,7 @@ from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, Execut
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult, Status
 from workbench.trajectory.events import Event
-from workbench.tui.state.branches import root_of, with_branches
+from workbench.tui.state.branches import origin_said, root_of, with_branches
 from workbench.tui.state.run_record import RUN_AGAIN, CaseKey, Question, RunKind, RunRecord
 from workbench.tui.state.spend import Spend, total
 from workbench.tui.state.summaries import (
@@ -29,7 +29,8 @@ from workbench.tui.state.tally import Tally
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the batches under way are; `elapsed_s` counts since the first of them began."""
+    """How far the batches under way are; `elapsed_s` counts since the first of them began, without the time in which
+    everything waited for a person."""
 
     done: int
     total: int
@@ -45,14 +46,36 @@ class _Batch:
     ended_s: float | None = None
 
 
+class _Stopwatch:
+    """Seconds of a clock, but for those in which it was made to stand."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._stood_s = 0.0
+        self._stands_since: float | None = None
+
+    def __call__(self) -> float:
+        return (self._clock() if self._stands_since is None else self._stands_since) - self._stood_s
+
+    def stand(self, stands: bool) -> None:
+        """Stand from now on, or go."""
+        if stands and self._stands_since is None:
+            self._stands_since = self._clock()
+        elif not stands and self._stands_since is not None:
+            self._stood_s += self._clock() - self._stands_since
+            self._stands_since = None
+
+
 class RunBook:
     """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds, `now` is the time of day
     with its zone."""
 
     def __init__(self, clock: Callable[[], float], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._clock = clock
+        self._clock = _Stopwatch(clock)
         self._now = now
         self._runs: dict[str, RunRecord] = {}
+        self._running: dict[str, RunRecord] = {}
+        """Of those under way, those in which something has happened."""
         self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
@@ -83,7 +106,9 @@ class RunBook:
                     record.add(happened)
                     if record.stage == "waiting" or record.paused is not before:
                         record.stage = "running"
+                        self._running[record.run_id] = record
                         self._touch(record)
+                        self._stand_or_go()
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.path, record.case_id
@@ -243,6 +268,10 @@ class RunBook:
         """The runs that wait or run: of one case, or all."""
         return list(self._runs.values() if case is None else self._going.get(case, ()))
 
+    def _stand_or_go(self) -> None:
+        """Time stands while every run under way waits for a person."""
+        self._clock.stand(bool(self._running) and all(run.paused is not None for run in self._running.values()))
+
     def _start(self, event: BatchStarted) -> None:
         if event.batch in self._batches:  # whoever began it said so at once
             return
@@ -254,6 +283,9 @@ class RunBook:
             record = RunRecord(planned, event.batch, origin=self._origins.pop(planned.run_id, None))
             self._runs[planned.run_id] = record
             case_key = (record.path, record.case_id)
+            if record.origin is not None:
+                of_several = any(kind.repeat for kind in self._latest.get(case_key, {}))
+                record.view.origin = origin_said(record.origin, of_several=of_several)
             self._going.setdefault(case_key, []).append(record)
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
@@ -267,6 +299,8 @@ class RunBook:
         self._totals = None
         self._withdraw(record.run_id)
         self._touch(record)
+        self._running.pop(record.run_id, None)
+        self._stand_or_go()
         case = (record.path, record.case_id)
         self._going[case] = [run for run in self._going[case] if run is not record]
         if (batch := self._batches.get(record.batch)) is not None:

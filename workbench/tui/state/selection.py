@@ -8,7 +8,7 @@ from typing import Literal
 
 from workbench.reports.visible import one_line
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.run_record import CaseKey
+from workbench.tui.state.run_record import CaseKey, RunRecord
 from workbench.tui.state.runnable import can_run
 from workbench.tui.state.source import Excerpt, Message, case_excerpt, file_excerpt
 from workbench.tui.state.spans import Role
@@ -69,6 +69,15 @@ def case_picture(tree: TreeState) -> CasePicture:
     if row.open is None:
         return CasePicture(row.label, None, _folder_message(tree.cases_below(row)))
     return CasePicture(row.open.path.name, file_excerpt(row.open), line=row.problem.line if row.problem else None)
+
+
+def waiting_message(run: RunRecord, held: Sequence[RunRecord]) -> Message:
+    """What the run pane says of a run in which nothing has happened yet, given those that are held."""
+    before = sum(other.model == run.model for other in held)
+    if run.stage != "waiting" or not before:
+        return (("Waiting for its turn.", "muted"),)
+    runs = "a run on this model that is held" if before == 1 else f"{before} runs on this model that are held"
+    return ((f"Waiting for its turn behind {runs}; H goes there.", "warned"),)
 
 
 def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:

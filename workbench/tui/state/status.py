@@ -9,16 +9,11 @@ from workbench.tui.state.runs import Progress
 from workbench.tui.state.spans import Line, Role, Span, cells, spread
 from workbench.tui.state.spend import Spend
 from workbench.tui.state.summaries import Counts
-from workbench.tui.state.words import clock, duration, many, short_count
+from workbench.tui.state.words import clock, duration, many, model_label, short_count
 
 BAR_CELLS = 12
 BAR_AFTER_S = 1.0
 """A progress bar is shown for batches that take longer than this."""
-
-
-def model_label(model: str) -> str:
-    """A model's name; the offline one is never shown without saying what it is."""
-    return "offline (baseline)" if model == "offline" else one_line(model)
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
@@ -60,7 +55,7 @@ def _parts(cases: int, counts: Counts, spend: Spend, progress: Progress) -> list
         (counts.error, GLYPHS.error, " error" if counts.error == 1 else " errors", "error"),
         (counts.skipped, "", "skipped", "muted"),
         (counts.stopped, "", "stopped", "muted"),
-        (counts.running + counts.waiting, GLYPHS.running, " running", "running"),
+        (counts.running + counts.waiting - counts.held, GLYPHS.running, " running", "running"),
         (counts.held, GLYPHS.held, " held", "warned"),
         (counts.asking, GLYPHS.asks, " asks" if counts.asking == 1 else " ask", "warned"),
     )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.grading.formulas import figure
+from workbench.grading.grade import StepGrade
+from workbench.reports.issues import issue_text
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.argument_rows import signed
@@ -14,6 +18,9 @@ from workbench.tui.state.words import many, score
 MOST_STEPS = 200
 """Steps of a chain that are shown."""
 
+MOST_ISSUES = 20
+"""Issues of one step that are shown."""
+
 _WHY_INDENT = 4
 
 
@@ -22,9 +29,14 @@ def step_label(number: int | None) -> str:
     return f" step {number}  " if number is not None else ""
 
 
+def shown_steps(state: GradesState) -> Sequence[StepGrade]:
+    """The steps of a chain, as the grader that decides judges each on its own; none beside another grader."""
+    return state.result.steps if state.decides(state.selected) else ()
+
+
 def step_lines(state: GradesState, width: int) -> list[Line]:
-    """The steps of a chain, as the grader that decides judges each on its own."""
-    steps = state.result.steps if state.decides(state.selected) else ()
+    """Those steps, each with its score, why, and its issues."""
+    steps = shown_steps(state)
     if not steps:
         return []
     lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
@@ -36,6 +48,11 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         if step.why and (step.status != "passed" or state.more):
             rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
             lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
+        for issue in step.issues[:MOST_ISSUES]:
+            lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
+        if len(step.issues) > MOST_ISSUES:
+            more = f"{GLYPHS.running} {many(len(step.issues) - MOST_ISSUES, 'more issue')}"
+            lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))
     if len(steps) > MOST_STEPS:
         lines.append((Span(f"   {GLYPHS.running} {many(len(steps) - MOST_STEPS, 'more step')}", "comment"),))
     return lines

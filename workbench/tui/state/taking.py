@@ -12,6 +12,7 @@ from workbench.suite.checks import OPTION_NAMES, check_names_in
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer
+from workbench.tools.mocks import mock_answer
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
@@ -23,11 +24,13 @@ def case_with_mock(
 ) -> Table:
     """A case with a mock more, before those of the same tool that would answer in its place; one for the very same
     arguments is replaced. With `step`, for the first call of a step's answer, it is the step's own; but a step cannot
-    say that a tool failed, so that goes among the case's. Raises ValueError for a step that there is not."""
+    say that a tool failed, so that goes among the case's. Raises ValueError for a step that there is not, and for an
+    answer that a mock would fill with the call's arguments."""
+    result = None if answer.is_error else _result(answer.content, arguments)
     if step is not None:
         place, before = _step(case, step)
         if not answer.is_error:
-            return with_value(case, place, before | {"mock_result": _result(answer.content)})
+            return with_value(case, place, before | {"mock_result": result})
         case = with_value(case, place, {key: value for key, value in before.items() if key != "mock_result"})
     mock: Table = {"tool": tool}
     if arguments:
@@ -35,7 +38,7 @@ def case_with_mock(
     if answer.is_error:
         mock["error"] = answer.content
     else:
-        mock["result"] = _result(answer.content)
+        mock["result"] = result
     mocks = items_at(case, ("mocks",))
     same = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
     for index in same:
@@ -90,7 +93,16 @@ def _expected(value: JsonValue) -> object:
     return {"equals": value} if reads_as_check else value
 
 
-def _result(content: str) -> object:
+def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
+    """What a mock says, so that the model is given this very text. Raises ValueError where no result says it."""
+    result = _shortest(content)
+    filled = (name for name in arguments if mock_answer(result, {name: arguments[name]}).content != content)
+    if (name := next(filled, None)) is not None:
+        raise ValueError(f"a mock fills {{{name}}} in the answer with that argument: only one with `python` can say it")
+    return result
+
+
+def _shortest(content: str) -> JsonValue:
     """A table or list where the model would be given the very same text for it, else the text."""
     if content[:1] not in ("{", "["):
         return content

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from workbench.reports.visible import one_line
 from workbench.suite.decimals import decimals
 from workbench.suite.problems import Problem
+
+
+def model_label(model: str) -> str:
+    """A model's name; the offline one is never shown without saying what it is."""
+    return "offline (baseline)" if model == "offline" else one_line(model)
 
 
 def duration(milliseconds: float) -> str:

@@ -186,7 +186,7 @@ class Dialog(ModalScreen[_Answer]):
         """What there is to read gives way: title, choices and keys are always on the screen."""
         room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
         for reading in self.query(ReadLines):
-            reading.styles.max_height = room if room >= _ROOMY else max(room + _MARGIN_ROWS, 2)
+            reading.styles.max_height = room if room >= _ROOMY else max(room + _MARGIN_ROWS, 1)
 
     def action_leave(self) -> None:
         """Close without an answer."""

@@ -41,6 +41,9 @@ class HeldEditor(Vertical):
     class Kept(Message):
         """What is typed is to be sent."""
 
+    class TypedOn(Message):
+        """It is another text than the one that was refused."""
+
     class Ended(Message):
         """Typing is over, and nothing is to be sent."""
 
@@ -48,6 +51,10 @@ class HeldEditor(Vertical):
         super().__init__()
         self.held = held
         self.is_error = is_error
+        self.is_sending = False
+        """Whether it was sent, and no answer has come yet."""
+        self.is_refused = False
+        """Whether it was said why this text was not sent."""
         self._begun = text
         self._undoable: list[str] = []
         self._redoable: list[str] = []
@@ -115,10 +122,9 @@ class HeldEditor(Vertical):
         self._say()
 
     def go_to_problem(self) -> None:
-        """Put the cursor on the line that is wrong."""
-        first = next((problem.line for problem in self.held.problems(self.text) if problem.line), None)
-        if first is not None:
-            self.editor.go_to(first - 1)
+        """Put the cursor on what is wrong."""
+        if (at := self.held.mistake_at(self.text)) is not None:
+            self.editor.go_to(*at)
 
     def _tell(self, text: str, step: int) -> None:
         before, step_before = self._known
@@ -127,6 +133,9 @@ class HeldEditor(Vertical):
         self._redoable.clear()
         self._known = (text, step)
         self._say()
+        if self.is_refused:
+            self.is_refused = False
+            self.post_message(self.TypedOn())
 
     def _say(self) -> None:
         self._gone = self.held.why_gone

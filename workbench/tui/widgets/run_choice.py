@@ -16,8 +16,7 @@ from workbench.tui.state.fork_words import branch_said
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.spans import Line, Role, Span, cells, cut_line
-from workbench.tui.state.status import model_label
-from workbench.tui.state.words import score
+from workbench.tui.state.words import model_label, score
 from workbench.tui.theming import Ground
 
 _MORE_CELLS = 5

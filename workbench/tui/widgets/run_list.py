@@ -12,6 +12,7 @@ from workbench.tui.actions import bindings_for
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.breakpoint_marks import with_breakpoint
 from workbench.tui.state.items import CallItem, Item
+from workbench.tui.state.mark_layout import held_action
 from workbench.tui.state.run_lines import Place, RunLines
 from workbench.tui.state.run_place import RunPlace
 from workbench.tui.state.run_view import RunView
@@ -24,9 +25,6 @@ from workbench.tui.widgets.line_view import LineView
 _AROUND_HELD = 5
 """Rows that are seen below the place where a run is held, where there are so many."""
 
-_WAITING: Text = (("Waiting for its turn.", "muted"),)
-"""Of a run in which nothing has happened yet."""
-
 
 class RunList(LineView):
     """The lines of a run. Posts `News` when there is something else to say about what is out of sight, or found."""
@@ -36,6 +34,13 @@ class RunList(LineView):
 
     class News(Message):
         """The number of steps below, unseen, or of what is found has changed."""
+
+    class Wanted(Message):
+        """What the line that says where the run is held offers was clicked: an action, by its id."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -81,11 +86,14 @@ class RunList(LineView):
         return self.lines.view.place(at.number) if at is not None and self.lines is not None else None
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
-        """Show a run, or a message where there is none. A run that is over is shown from its beginning."""
+        """Show a run, or a message where there is none or nothing has happened in it. A run that is over is shown from
+        its beginning."""
+        said, self._text = self._text, message
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
+            if message != said:
+                self.repaint()
             return
-        self._text = message if view is None else _WAITING
         self.lines = RunLines(view, self.text_width) if view is not None else None
         if self.lines is not None and self.looked_for:
             self.lines.search(self.looked_for)
@@ -116,7 +124,10 @@ class RunList(LineView):
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
-            self.repaint()
+            if self._sees(self.lines.held):
+                self.repaint()
+            else:
+                self._follow()  # as where a longer result was put in its place
             return
         fresh = self.lines.heights_from(self._known)
         if fresh != self.unseen and not was_over:  # to what is over nothing is added, it is only graded anew
@@ -225,7 +236,7 @@ class RunList(LineView):
             return
         held = self.lines.held
         if held is not None:
-            at_end = self.top <= held < self.top + self.size.height
+            at_end = self._sees(held)
         else:
             at_end = self.cursor >= self.line_count() - 1 and self.top >= self.last_top
         if at_end != self.following:
@@ -235,6 +246,12 @@ class RunList(LineView):
 
     def chosen(self, index: int) -> None:
         self.toggle()
+
+    def on_click(self, event: events.Click) -> None:
+        action = held_action(self.line_at(self.top + event.y), event.x)
+        if action is not None:
+            event.prevent_default()  # else the line would be chosen, too
+            self.post_message(self.Wanted(action))
 
     def on_resize(self, event: events.Resize) -> None:
         if self.lines is not None:
@@ -260,6 +277,9 @@ class RunList(LineView):
             self.move_cursor(held)
         else:
             self._show(held, self.size.height // 2)
+
+    def _sees(self, line: int | None) -> bool:
+        return line is not None and self.top <= line < self.top + self.size.height
 
     @property
     def _held_item(self) -> Item | None:

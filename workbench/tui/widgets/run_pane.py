@@ -43,8 +43,8 @@ class RunPane(Vertical):
         self._last_search = ""
         self.editor: HeldEditor | None = None
         """Where something is typed for a run that is held."""
-        self._drafts: dict[object, tuple[str, bool]] = {}
-        """What was typed and not sent, by what it is about."""
+        self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
+        """What was typed and not sent: for what, the text, and whether it is a tool error."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("run-title")
@@ -86,27 +86,41 @@ class RunPane(Vertical):
         return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
 
     def type_in(self, held: HeldText) -> None:
-        """Let something be typed; what was typed for it before and not sent stands there."""
+        """Let something be typed; what was typed before and not sent stands there. Where that was for a stop that is
+        over, it is only shown, until it is closed."""
         from workbench.tui.widgets.held_editor import HeldEditor  # what reads and checks arguments comes with it
 
         self.end_typing()
-        self.editor = HeldEditor(held, *self._drafts.get(held.key, (held.original, held.is_error)))
+        kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))
+        self.editor = HeldEditor(held if kept.why_gone is None else kept, text, is_error)
         self.mount(self.editor)
 
-    def end_typing(self, *, sent: bool = False) -> bool:
-        """Take the editor away; whether what was typed and not `sent` is kept for the next time."""
+    def has_unsent(self, run: RunRecord) -> bool:
+        """Whether something was typed for where a run is held, and not sent."""
+        drafts = [held for held, _, _ in self._drafts.values()]
+        if self.editor is not None and self.editor.is_changed:
+            drafts.append(self.editor.held)
+        return any(held.run is run and held.why_gone is None for held in drafts)
+
+    def end_typing(self, *, dropped: bool = False) -> None:
+        """Take the editor away; what was typed is kept for the next time unless it is `dropped`."""
         editor, self.editor = self.editor, None
         if editor is None:
-            return False
-        kept = not sent and editor.is_changed
+            return
         self._drafts.pop(editor.held.key, None)
-        if kept:
-            self._drafts[editor.held.key] = (editor.text, editor.is_error)
+        if editor.is_changed and not dropped:
+            self._drafts[editor.held.key] = (editor.held, editor.text, editor.is_error)
         if editor.is_mounted and editor.editor.has_focus:
             self.run_list.focus()
         editor.remove()
         self.post_message(self.Turned())
-        return kept
+
+    def sent(self, editor: HeldEditor) -> None:
+        """What was typed in an editor has done what it was for."""
+        if self.editor is editor:
+            self.end_typing(dropped=True)
+        else:  # another run is shown by now
+            self._drafts.pop(editor.held.key, None)
 
     def on_resize(self) -> None:
         if self.editor is not None and self.editor.is_mounted:
@@ -125,12 +139,16 @@ class RunPane(Vertical):
     def on_held_editor_kept(self) -> None:
         self.post_message(self.Kept())
 
+    def on_held_editor_typed_on(self) -> None:
+        cast("MainScreen", self.screen).end_notice()
+
     def on_held_editor_ended(self) -> None:
         editor = self.editor
-        if editor is None:
+        if editor is None or editor.is_sending:
             return
-        gone = editor.held.why_gone
-        if self.end_typing():
+        gone, is_changed = editor.held.why_gone, editor.is_changed
+        self.end_typing(dropped=gone is not None)
+        if is_changed:
             why = f"{gone}, so it was not sent" if gone else "Not sent, and kept: the same key shows it again"
             cast("MainScreen", self.screen).announce(why[:1].upper() + why[1:])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from workbench.tui.state.form.edits import edited, toggled, with_id
 from workbench.tui.state.form.row import FormSource
 from workbench.tui.state.form.rows import form_rows
 from workbench.tui.state.form.selected import with_table
+from workbench.tui.state.form.tables import value_at
 from workbench.tui.state.form.typed import CellError
 
 FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
@@ -144,3 +146,11 @@ def test_yes_and_no_are_switched() -> None:
     written, absent = row_named(source, "expect_no_calls").cells[0], row_named(source, "execute").cells[0]
     assert (toggled(written), toggled(absent)) == ("no", "yes")
     assert toggled(row_named(source, "user").cells[0]) is None
+
+
+@pytest.mark.parametrize("place", [("system",), ("steps", 0, "system"), ("steps", 1, "user")])
+def test_two_quotation_marks_are_the_empty_text(place: tuple[str | int, ...]) -> None:
+    chain = FormSource({"name": "One", "steps": [{"user": "Go."}, {}]}, ("cases", 0), every_key=True)
+    table = type_in(chain, place, '""')
+    assert value_at(table, place) == ""
+    assert row_named(replace(chain, table=table), *place).cells[0].shown in ('""', "what is asked?")

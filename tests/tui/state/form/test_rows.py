@@ -9,6 +9,7 @@ import pytest
 from tests.tui.state.form.forms import EVERYTHING, row_named, shown, source_of
 from workbench.suite.places import Place
 from workbench.suite.render import Table
+from workbench.tui.state.form.row import FormSource
 from workbench.tui.state.form.rows import form_rows
 
 FORMS = pytest.mark.parametrize("index", [0, 1, 2, None])
@@ -121,3 +122,25 @@ def leaves_of(table: Table, place: Place = ()) -> Iterator[Place]:
                     yield from leaves_of(element, (*place, key, index))
         else:
             yield (*place, key)
+
+
+STEPS: Table = {"name": "One", "steps": [{"user": "Go."}, {}]}
+
+
+@pytest.mark.parametrize(
+    ("case", "suite", "shown"),
+    [
+        ({}, {}, "none"),
+        ({}, {"system": "Be kind."}, "suite: Be kind."),
+        ({}, {"system": ""}, 'suite: ""'),
+        ({"system": "Be brief."}, {"system": "Be kind."}, "case: Be brief."),
+        ({"system": ""}, {"system": "Be kind."}, 'case: ""'),
+    ],
+)
+def test_a_step_without_a_prompt_shows_the_one_that_holds(case: Table, suite: Table, shown: str) -> None:
+    source = FormSource({**STEPS, **case}, ("cases", 0), suite, every_key=True)
+    assert row_named(source, "steps", 1, "system").cells[0].shown == shown
+
+
+def test_what_a_later_step_says_can_be_written_without_asking_for_every_key() -> None:
+    assert row_named(FormSource(STEPS, ("cases", 0)), "steps", 1, "user").cells[0].shown == "none"

@@ -14,6 +14,7 @@ from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
 from workbench.tui.state.document import HEAD, Document
 from workbench.tui.state.form.edits import Edit
+from workbench.tui.state.form.page import FormPage
 from workbench.tui.state.form.row import FormRow, FormSource
 from workbench.tui.state.form.rows import form_rows, row_at
 from workbench.tui.state.form.selected import with_table
@@ -174,3 +175,23 @@ def test_an_aggregate_is_added_by_its_name() -> None:
     edit = add(FORMS[None], ("aggregates", 0), "Careful")
     assert edit.said == "the aggregate Careful added"
     assert at(edit, "aggregates", 1) == {"name": "Careful"}
+
+
+def test_where_nothing_can_be_added_the_lists_that_are_there_are_named() -> None:
+    chain = FormSource({"name": "One", "steps": [{"user": "Go."}]}, ("cases", 0))
+    assert adding(chain, row_named(chain, "name")) == (
+        "nothing can be added here: go to a list, such as steps, messages or mocks"
+    )
+
+
+def test_the_field_of_what_is_added_to_a_list_opens_where_it_will_stand() -> None:
+    chain = FormSource({"name": "One", "steps": [{"user": "Go.", "tool": "a"}, {"tool": "b"}]}, ("cases", 0))
+    page = FormPage()
+    page.show(chain)
+    page.go_to(("steps",))
+    assert page.current is not None
+    found = adding(chain, page.current)
+    assert isinstance(found, Adding)
+    page.ask(found)
+    assert page.rows[page.row - 1].place[:2] == ("steps", 1)
+    assert page.rows[page.row + 1].place == ("stop_on_failure",)

@@ -130,6 +130,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         case "tool":
             name = read_text(text)
             return ABSENT if not name and cell.place[0] == "steps" else name
+    if cell.kind in ("text", "lines") and text.strip() == '""':
+        return ""
     if not text.strip():
         return text if cell.empty_stays else ABSENT
     match cell.kind:

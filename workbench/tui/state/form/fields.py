@@ -48,7 +48,7 @@ def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> Form
 
 
 def _when_empty(field: Field) -> str:
-    return field.default if field.default.endswith("?") else "(empty)"
+    return field.default if field.default.endswith("?") else '""'
 
 
 def text_of(kind: CellKind, value: object) -> str | None:

@@ -181,13 +181,13 @@ class FormPage:
             self.go(self.row + 1)
 
     def ask(self, adding: Adding) -> None:
-        """Let a row below the cursor ask what is to be added: below all of the argument that the cursor is in."""
+        """Let a row below the cursor ask what is to be added: below all of the argument or list that it is on."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional")
         around = row.cells[0].place if is_option else row.place
         at = self.row + 1
-        if is_option or row.kind == "pair":
+        if is_option or row.kind in ("pair", "section"):
             while at < len(self.rows) and self.rows[at].place[: len(around)] == around:
                 at += 1
         indent = row.indent + (0 if is_option else 2)

@@ -19,7 +19,6 @@ DETAIL = 3
 """Cells by which what belongs to an element stands further to the right than its number."""
 
 FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
-STEP_SYSTEM = Field("system", "lines", rare=True, empty_stays=True)
 
 
 def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
@@ -56,8 +55,9 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
     yield from details
 
 
-def step_rows(source: FormSource, index: int, step: object) -> Iterator[FormRow]:
-    """One step of a chain: a message, the call that is expected of the answer, what that call is answered."""
+def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
+    """One step of a chain: a message, the call that is expected of the answer, what that call is answered. `system` is
+    the prompt that holds where the step has none."""
     place: Place = ("steps", index)
     if not isinstance(step, dict):
         yield as_it_stands(place, 1, step, str(index + 1))
@@ -68,8 +68,8 @@ def step_rows(source: FormSource, index: int, step: object) -> Iterator[FormRow]
     yield replace(head, marks=tool_marks(source, step))
     inner = 1 + DETAIL
     asked = "what is asked?" if index == 0 or "user" in step else "none"
-    user = Field("user", "lines", asked, rare=index > 0)
-    details = [field_row(step, place, field, inner) for field in (user, STEP_SYSTEM)]
+    fields = (Field("user", "lines", asked), Field("system", "lines", system, rare=True, empty_stays=True))
+    details = [field_row(step, place, field, inner) for field in fields]
     if "tool" in step or "args" in step:
         details += argument_rows(source, (*place, "args"), step.get("args", ABSENT), inner, step)
         details.append(field_row(step, place, FORBIDDEN_ARGS, inner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.suite.model import Case, derived_id
+from workbench.suite.render import Table
 from workbench.tui.state.form.cells import KINDS
 from workbench.tui.state.form.fields import Field, field_row
 from workbench.tui.state.form.json_types import TEXT
@@ -57,8 +58,12 @@ def _head(source: FormSource) -> Iterator[FormRow]:
     yield field_row(table, (), Field("tags", "names"))
     if not source.is_chain or "user" in table:
         yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
+    yield field_row(table, (), Field("system", "lines", _system_of_suite(header), empty_stays=True))
+
+
+def _system_of_suite(header: Table) -> str:
     system = header.get("system", ABSENT)
-    yield field_row(table, (), Field("system", "lines", default_text(system, system is not ABSENT), empty_stays=True))
+    return default_text(system, system is not ABSENT)
 
 
 def _steps(source: FormSource) -> Iterator[FormRow]:
@@ -68,8 +73,10 @@ def _steps(source: FormSource) -> Iterator[FormRow]:
         yield from unknown_rows({"steps": steps}, (), 0, ())
         return
     yield FormRow("section", ("steps",), 0, "steps", absent=not items, note="" if items else "none")
+    own = source.table.get("system", ABSENT)
+    system = _system_of_suite(source.header) if own is ABSENT else f"case: {default_text(own, False)}"
     for index, step in enumerate(items):
-        yield from step_rows(source, index, step)
+        yield from step_rows(source, index, step, system)
     yield field_row(source.table, (), Field("stop_on_failure", "yes_no", "no"))
 
 

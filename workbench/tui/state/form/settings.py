@@ -98,6 +98,8 @@ def default_text(value: object, of_suite: bool) -> str:
             text = f"{value:g}"
         case list():
             text = ", ".join(map(str, value)) or "none"
+        case "":
+            text = '""'
         case _:
             text = "none" if value is ABSENT else str(value)
     return f"suite: {text}" if of_suite else text

@@ -59,7 +59,9 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
                 return _LISTS[str(key)](source, (*at, index + inside))
         if isinstance(value_at(source.table, (*at, "any_order")), list) and length == len(place):
             return _call(source, (*at, "any_order", len(items_at(source.table, (*at, "any_order")))))
-    return "nothing can be added here: go to a list, such as ordered, messages or mocks"
+    calls = "steps" if source.is_chain else "ordered"
+    lists = f"{calls}, messages or mocks" if source.is_case else "tools, servers or mocks"
+    return f"nothing can be added here: go to a list, such as {lists}"
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:

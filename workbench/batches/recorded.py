@@ -1,0 +1,76 @@
+"""Recorded runs as they are opened again: the suite in a recording, and what its run came to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+from workbench.batches.plan import decided_by
+from workbench.grading.grade import RunResult
+from workbench.grading.result_json import outcome_from_json
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.model import GraderName
+from workbench.trajectory.events import CallEdited, MessageAdded, Paused, ResultEdited
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.recording import Recording, RecordingError
+
+
+def suite_of_recording(recording: Recording) -> SuiteFile:
+    """The suite in a recording, as if it stood where the recording does; its problems are in it. It has the recorded
+    case alone, except where that could not be cut out of the suite's text. The case is graded by what graded the run.
+
+    Raises RecordingError when that is no grader of this program.
+    """
+    header = recording.header
+    file = parse_suite(header.suite.text, recording.path)
+    if header.by is None or file.suite is None:
+        return file
+    graders: tuple[GraderName, ...] = get_args(GraderName)
+    by = next((name for name in graders if name == header.by), None)
+    if by is None:
+        raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is none of {', '.join(graders)}")
+    cases = tuple(decided_by(case, by) if case.id == header.case else case for case in file.suite.cases)
+    return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
+
+
+def result_of_recording(recording: Recording) -> RunResult:
+    """The recorded run with the grades it was given; without a result it ended in an error that says so.
+
+    Raises RecordingError when its result is none.
+    """
+    header, start = recording.header, recording.trajectory.start
+    try:
+        outcome = outcome_from_json(recording.result or (_HELD if _is_held(recording) else _CUT))
+    except ValueError as error:
+        raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
+    return RunResult(
+        run_id=header.run,
+        suite=str(recording.path),
+        case_id=header.case,
+        case_name=start.case_name if start is not None else header.case,
+        model=header.model,
+        repeat=header.repeat,
+        status=outcome.status,
+        trajectory=recording.trajectory,
+        grades=outcome.grades,
+        error=outcome.error,
+        judgements=outcome.judgements,
+        steps=outcome.steps,
+    )
+
+
+_CUT: dict[str, JsonValue] = {
+    "status": "error",
+    "error": "the recording breaks off before the run's end",
+    "score": None,
+    "grades": [],
+}
+
+_HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run was held"}
+
+
+def _is_held(recording: Recording) -> bool:
+    """Whether a recording ends while its run was held."""
+    whats = (event.what for event in reversed(recording.events))
+    last = next((what for what in whats if not isinstance(what, CallEdited | ResultEdited | MessageAdded)), None)
+    return isinstance(last, Paused) and last.at != "permission"

@@ -1,0 +1,99 @@
+"""The graders, and what each says of a run: its own grade with what decides beside the score, steps of chains aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from workbench.checks.equality import EqualsRule, by_json, by_python
+from workbench.checks.evaluate import Outside
+from workbench.grading.accuracy import grade_accuracy
+from workbench.grading.casting import by_casting
+from workbench.grading.critics import grade_critics
+from workbench.grading.decision import grade_decision
+from workbench.grading.dimensions import grade_dimensions
+from workbench.grading.grade import Grade, Issue, Status
+from workbench.grading.requirements import requirement_issues
+from workbench.grading.trajectory import grade_trajectory
+from workbench.suite.model import Case, GraderName
+from workbench.suite.settings import CaseSettings
+from workbench.trajectory.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """How one published system grades a run, and its rule of equality for plain values.
+
+    `grade` raises CheckError and GradingError as `grade_run` does.
+    """
+
+    grade: Callable[[Case, CaseSettings, Trajectory, Outside], Grade]
+    equal: EqualsRule
+    scored: frozenset[str] = frozenset()
+    """The keys of a case that are part of its score, and so decide nothing beside it."""
+
+
+GRADERS: dict[GraderName, Grader] = {
+    "critics": Grader(lambda case, of, run, outside: grade_critics(case, of.grading, run, outside=outside), by_casting),
+    "decision": Grader(
+        lambda case, of, run, outside: grade_decision(case, of.grading, run, outside=outside), by_python
+    ),
+    "accuracy": Grader(lambda case, of, run, outside: grade_accuracy(case, of.grading, run, outside=outside), by_json),
+    "trajectory": Grader(
+        lambda case, of, run, outside: grade_trajectory(case, of.grading, run, outside=outside),
+        by_json,
+        frozenset({"disallowed", "extra_calls", "forbidden_args"}),
+    ),
+    "dimensions": Grader(
+        lambda case, of, run, outside: grade_dimensions(case, of.limits, run, outside=outside),
+        by_python,
+        frozenset({"response_contains", "forbidden_args"}),
+    ),
+}
+"""Every grader, in the order in which they are shown."""
+
+
+def graded_whole(
+    name: GraderName,
+    case: Case,
+    settings: CaseSettings,
+    trajectory: Trajectory,
+    outside: Outside,
+    of_any_grader: Sequence[Issue] | None = None,
+) -> Grade:
+    """The grade of one grader, with the issues of the requirements and the status. Of a chain it is that of the whole,
+    whatever its steps come to. `of_any_grader` as in `requirement_issues`. Raises as `grade_run` does."""
+    grader = GRADERS[name]
+    grade = grader.grade(case, settings, trajectory, outside)
+    demands = requirement_issues(
+        case,
+        settings.limits,
+        trajectory,
+        grade.pairings,
+        equal=grader.equal,
+        outside=outside,
+        scored=grader.scored,
+        of_any_grader=of_any_grader,
+    )
+    return Grade(
+        name,
+        grade.score,
+        grade.verdict,
+        grade.reason,
+        grade.pairings,
+        _merged(grade.issues, demands) if demands else grade.issues,
+        grade.numbers,
+        _status(grade, demands),
+    )
+
+
+def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
+    """All issues; a call that a requirement already calls wrong is not called an extra one a second time."""
+    wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
+    return (*(issue for issue in found if issue.kind != "extra call" or issue.call not in wrong), *demands)
+
+
+def _status(grade: Grade, demands: tuple[Issue, ...]) -> Status:
+    if demands and any(issue.decides for issue in demands):
+        return "failed"
+    return "passed" if grade.verdict == "not applicable" else grade.verdict
