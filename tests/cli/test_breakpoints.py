@@ -22,6 +22,10 @@ from tests.tui.terminal import Terminal
         (("--break", "error", "--quiet"), "--quiet is about the report of 'workbench run', and --break opens the app"),
         (("--break", "error", "--case", "nope"), "there is no case 'nope'"),
         (("--break", "error"), "the app cannot be shown: "),
+        (
+            ("--break", "tool get_wether"),
+            'no open suite is known to have a tool "get_wether" (did you mean `get_weather`?)',
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_runs(program: Program, words: tuple[str, ...], said: str) -> None:

@@ -252,14 +252,14 @@ def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(r
     both = recorded.run("grade", RIGHT, "fork.run.jsonl")
     assert "✓ Weather › Right" in both.stdout
     assert "✗ ↳ fork Weather › Right" in both.stdout
-    assert "1 run, 1 fork: it is in none of the numbers that follow, nor in the exit code" in both.stdout
-    assert "1 run: 1 passed, 0 failed\n  mean score 1 · pass rate 100%" in both.stdout
+    assert "1 run, 1 fork: the fork is in none of the numbers that follow, nor in the exit code" in both.stdout
+    assert "1 run: 1 passed, 0 failed\n  mean score 1.000 · pass rate 100.0%" in both.stdout
     assert "Failures by cause" not in both.stdout
     assert both.returncode == 0, both.stdout
     report = json.loads(recorded.run("grade", RIGHT, "fork.run.jsonl", "--format", "json").stdout)
     assert (report["forks"], report["totals"]["runs"], len(report["runs"])) == (1, 1, 2)
-    assert (report["failures"]["graded"], report["exit_code"]) == (1, 0)
-    assert {summary["numbers"].get("total_cases") for summary in report["published"]} == {1}
+    assert (report["failures"]["causes"], report["exit_code"]) == ([], 0)
+    assert [summary["numbers"]["total"] for summary in report["published"]] == [1]
     alone = recorded.run("grade", "fork.run.jsonl")
     assert "1 fork and no other run: what follows is about forks" in alone.stdout
     assert "1 run: 0 passed, 1 failed" in alone.stdout

@@ -17,6 +17,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     ExecutionStarted,
+    Forked,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -51,6 +52,17 @@ def test_issues_stand_under_the_run_they_belong_to() -> None:
     assert lines[2].startswith("✗ Weather › B")
     assert lines[3] == '    wrong argument: call 1 get_weather.city: expected "Oslo", got "Rome" (differs)'
     assert lines[4] == "    missing call: set_tv (never called)"
+
+
+def test_forks_are_marked_and_count_apart_unless_all_are_forks() -> None:
+    forked = [replace(run, trajectory=replace(run.trajectory, fork=Forked("run-0", "m", 2))) for run in (failed(),) * 2]
+    lines = lines_of([result("passed", 1.0), *forked])
+    assert lines[2].startswith("✗ ↳ fork Weather › B")
+    assert "1 run, 2 forks: the forks are in none of the numbers that follow, nor in the exit code" in lines
+    assert "1 run: 1 passed, 0 failed" in lines
+    lines = lines_of(forked)
+    assert "2 forks and no other run: what follows is about forks" in lines
+    assert "2 runs: 0 passed, 2 failed" in lines
 
 
 def of_a_chain(status: Status, *issues: Issue) -> RunResult:

@@ -26,7 +26,7 @@ async def stepped(app: Opened) -> PlannedRun:
     return run
 
 
-async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call") -> None:
+async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call", answer: str = "dimmed\n") -> None:
     """Hold a run: before its first request, before a call of set_lights, or after its result."""
     happenings: list[Happening] = [opening(run)]
     if at != "request":
@@ -34,7 +34,7 @@ async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call") -> None:
         happenings += [RequestStarted(1), CallStarted(1, "c1", "set_lights"), call]
         happenings += [ResponseFinished(1, "tool calls", None, 1.0, 2.0)]
     if at == "result":
-        happenings.append(ResultReceived("c1", "dimmed\n", False, "case mock", 1.0))
+        happenings.append(ResultReceived("c1", answer, False, "case mock", 1.0))
     app.session.say(run, *happenings, Paused("step by step", None if at == "request" else "c1", at, 1))
     await app.settle()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual import events
+
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
@@ -108,6 +110,40 @@ async def test_kinds_and_tools_are_completed_while_one_is_typed(tmp_path: Path) 
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.press("B", "a", "tab", *"tv", "down", "enter", "enter")
         assert lines(app) == ["tool set_tv"]
+
+
+async def test_what_may_never_hold_is_set_with_a_warning(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME.replace('tool = "set_tv"', 'tool = "set_radio"'))
+    async with opened(suites, size=(160, 40)) as app:
+        await app.press("B", "a", *"tool set_light", "enter")
+        assert lines(app) == ["tool set_light"]
+        assert 'no open suite is known to have a tool "set_light" (did you mean `set_lights`?)' in app.screen
+        await app.press("a", *"error", "enter")
+        assert "no open suite" not in app.screen
+        await app.press("up")
+        assert "no open suite" in app.screen
+        await app.press("escape", "2")
+        form = app.app.main.case_pane.query_one("#form")
+        form.go_to(("ordered", 1, "args", "power"))  # type: ignore[attr-defined]
+        await app.press("b")
+        assert (
+            'tool set_radio when { power = "on" }; but no open suite is known to have a tool "set_radio"' in app.screen
+        )
+
+
+async def test_what_changes_nothing_or_cannot_be_seen_is_said(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 30)) as app:
+        await app.press("B", "a", *"error", "enter", "a", *"error", "enter")
+        assert lines(app) == ["error"]
+        assert "error is there already" in app.screen
+        await app.press("delete")
+        assert "Deleted: error" in app.screen
+        await app.press("a")
+        app.app.screen.query_one("#breakpoints-line").post_message(events.Paste(f"{LIGHTS}\nround 2"))
+        await app.settle()
+        assert "of what was pasted only the first line is here" in app.screen
+        await app.press("enter")
+        assert lines(app) == [LIGHTS]
 
 
 async def test_the_list_is_used_with_the_mouse(tmp_path: Path) -> None:

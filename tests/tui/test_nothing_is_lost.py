@@ -117,6 +117,8 @@ def test_a_real_terminal_says_it_too(tmp_path: Path) -> None:
         terminal.wait_for("the request of round 1")
         terminal.send("p")
         terminal.wait_for("To the model")
+        terminal.send("\x13")
+        terminal.wait_for("there is nothing to say yet")
         terminal.send(f"{START}one\x07\x00{END}")
         terminal.wait_for("Left out of what was pasted: 2 control characters")
         terminal.send(f"{START} two{END}")

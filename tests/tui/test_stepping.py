@@ -13,6 +13,7 @@ from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
     CallStarted,
+    Happening,
     HoldPlace,
     Paused,
     RequestStarted,
@@ -24,6 +25,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.recording import read_recording
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.form.tables import items_at
+from workbench.tui.state.items import CallItem
 
 # Going on
 
@@ -99,6 +101,73 @@ async def test_a_call_can_be_skipped_and_a_round_asked_again(tmp_path: Path) -> 
         assert app.session.done == [(run.run_id, SkipCall()), (run.run_id, AskAgain())]
 
 
+async def test_a_skipped_call_is_named(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await held(app, await stepped(app))
+        await app.press("D")
+        assert "set_lights is skipped, and the model is told so" in app.screen
+
+
+async def test_keys_for_the_call_that_is_held_say_so_where_the_cursor_is_on_another_one(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
+        run = await stepped(app)
+        calls: list[Happening] = [CallStarted(1, "c1", "set_tv"), CallFinished("c1", {})]
+        calls += [CallStarted(1, "c2", "set_lights"), CallFinished("c2", {})]
+        calls += [ResponseFinished(1, "tool calls", None, 1.0, 2.0), Paused("step by step", "c1", "call", 1)]
+        so_far = [opening(run), RequestStarted(1), *calls]
+        app.session.say(run, *so_far)
+        await app.settle()
+        run_list = app.app.main.run_pane.run_list
+        run_list.move_cursor(run_list.line_count() - 1)
+        for key in "eiD":
+            await app.press(key)
+            assert "The run is held before set_tv: set_lights comes later; H goes to the one held" in app.screen
+        after = (ResultReceived("c1", "on", False, "case mock", 1.0), Paused("step by step", "c2", "call", 1))
+        app.session.say(run, Resumed(1.0), *after, first=len(so_far))
+        await app.settle()
+        assert run_list.lines is not None
+        first = next(at for at, item in enumerate(shown(app).view.items) if isinstance(item, CallItem))
+        run_list.move_cursor(run_list.lines.start_of(first))
+        await app.press("D")
+        assert "The run is held before set_lights: set_tv is over" in app.screen
+        assert app.session.done == []
+        await app.press("H", "D")
+        assert app.session.done == [(run.run_id, SkipCall())]
+
+
+@pytest.mark.parametrize("key", ["s", "n", "c", "L", "H"])
+async def test_a_key_of_stepping_shows_where_the_run_is_held(tmp_path: Path, key: str) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 12)) as app:
+        run = await stepped(app)
+        await held(app, run, "result", "\n".join(map(str, range(30))))
+        await app.press("3", "up", "enter")
+        assert "held after the result" not in app.screen
+        await app.press(key)
+        assert "‖ held after the result of set_lights" in app.screen
+
+
+async def test_what_is_offered_where_a_run_is_held_can_be_clicked(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        run = await stepped(app)
+        await held(app, run)
+        for words in ("s next stop", "c continue"):
+            rows = app.screen.splitlines()
+            at = next(at for at, row in enumerate(rows) if "s next stop" in row)
+            await app.pilot.click(offset=(rows[at].index(words) + 2, at))
+            await app.settle()
+        assert app.session.gone_on == [(run.run_id, "stop"), (run.run_id, "end")]
+
+
+async def test_a_run_that_waits_behind_held_ones_says_so(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(240, 24)) as app:
+        (first, *_) = await app.run("R")
+        await app.press("down", "down", "3")
+        assert "Waiting for its turn." in app.screen
+        await held(app, first)
+        assert "Waiting for its turn behind a run on this model that is held; H goes there." in app.screen
+        assert "2 … running  1 ‖ held" in app.screen
+
+
 @pytest.mark.parametrize("size", [(80, 24), (40, 10)])
 async def test_the_bar_names_the_keys_of_stepping_while_a_run_is_held(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=size) as app:
@@ -106,7 +175,8 @@ async def test_the_bar_names_the_keys_of_stepping_while_a_run_is_held(tmp_path: 
         await held(app, run)
         await app.press("escape", "3")
         last = app.screen.splitlines()[-1]
-        wanted = ("s step", "c continue", "e edit", "i answer", "D skip") if size[0] > 40 else ("s step", "c continue")
+        by_use = "s step   c continue   e edit   L again   i answer   D skip"
+        wanted = (by_use,) if size[0] > 40 else ("s step", "c continue")
         assert all(key in last for key in wanted), last
 
 
@@ -122,6 +192,17 @@ async def test_a_run_held_out_of_sight_is_announced_once_and_h_goes_there(tmp_pa
         await app.press("H")
         assert shown(app).run_id == run.run_id
         assert app.app.main.pane == "run"
+
+
+async def test_of_several_runs_held_out_of_sight_it_is_said_how_many_are_held_in_all(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        first, second, third = await app.run("R")
+        await app.press("1")
+        await held(app, first)
+        for run in (second, third):
+            app.session.say(run, opening(run), Paused("step by step", None, "request", 1))
+        await app.settle()
+        assert "3 runs are held; H goes there" in app.screen
 
 
 # What is typed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 
 from workbench.batches.begin import Begin
 from workbench.batches.plan import Selection
@@ -11,8 +12,13 @@ from workbench.cli.exit_codes import USAGE
 from workbench.cli.main import show_app
 from workbench.cli.model_options import program_for
 from workbench.cli.suites import complain
+from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
+from workbench.suite.loading import SuiteFile
+from workbench.tools.definitions import definition_of
+from workbench.tools.listings import Listings
+from workbench.trajectory.messages import ToolDefinition
 
 _OF_REPORTS = (
     ("format", "--format", "text"),
@@ -33,8 +39,13 @@ def open_at_breakpoints(options: argparse.Namespace) -> int:
             return USAGE
     breakpoints = _breakpoints(options.breakpoints)
     program = program_for(options) if breakpoints is not None else None
-    if breakpoints is None or program is None or plan_of(options, program) is None:
+    planned = plan_of(options, program) if program is not None else None
+    if breakpoints is None or program is None or planned is None:
         return USAGE
+    tools = _known_tools(planned[0], Listings(program.folders.listings))
+    for line, point in zip(options.breakpoints, breakpoints, strict=True):
+        if (doubt := doubt_about(point, tools)) is not None:
+            complain(f"--break {line!r}: {doubt}", program.secrets)
     begin = Begin(
         breakpoints,
         Selection(frozenset(options.case), frozenset(options.tag)),
@@ -47,6 +58,17 @@ def open_at_breakpoints(options: argparse.Namespace) -> int:
         options.pace == "recorded",
     )
     return show_app(options, program, begin=begin)
+
+
+def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
+    """The tools of suites, as far as they are written out or were listed before."""
+    tools: list[ToolDefinition] = []
+    for file in files:
+        if file.suite is not None:
+            tools += map(definition_of, file.suite.tools)
+            for listing in listings.of(file.suite, file.path).values():
+                tools += listing.tools
+    return tools
 
 
 def _breakpoints(lines: list[str]) -> tuple[Breakpoint, ...] | None:

@@ -118,7 +118,7 @@ def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
     if not (word.isascii() and word.isdecimal() and int(word[:_MOST_DIGITS]) > 0 and len(word) <= _MOST_DIGITS):
         said = f"{quoted(word)} is no round" if word else "the number of the round is missing"
-        raise _error(start, said, "write round N, counted from 1")
+        raise _error(start, said, f"write round N, from 1 to {'9' * _MOST_DIGITS}")
     _end(line, end, "nothing follows the number of the round")
     return int(word)
 

@@ -236,9 +236,9 @@ def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: what follows is about forks", "warn")
     elif forks:
-        others = "it is in none" if forks == 1 else "these are in none"
+        they = "the fork is" if forks == 1 else "the forks are"
         runs = counted(len(results) - forks, "run")
-        yield f"{runs}, {counted(forks, 'fork')}: {others} of the numbers that follow, nor in the exit code"
+        yield f"{runs}, {counted(forks, 'fork')}: {they} in none of the numbers that follow, nor in the exit code"
 
 
 def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:

@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.project import project_folder
+from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.breakpoints import BreakpointFile, Breakpoints
+from workbench.tui.state.document import HEAD
 from workbench.tui.widgets.form_view import FormView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.engine.breakpoints import Breakpoint
+    from workbench.trajectory.messages import ToolDefinition
     from workbench.tui.workbench import Workbench
 
 
@@ -41,6 +44,17 @@ class Breaking:
         self.all = found
         found.changed = self.tell
         self.tell()
+
+    def tools(self) -> list[ToolDefinition]:
+        """All tools that the open suites are known to have."""
+        main = self._app.main
+        return [
+            tool for suite in main.desk.suites for tool in main.known_tools.of(suite.document.table(HEAD), suite.path)
+        ]
+
+    def doubt(self, point: Breakpoint) -> str | None:
+        """Why one may never hold, if anything speaks against it."""
+        return doubt_about(point, self.tools())
 
     def tell(self) -> None:
         """Tell runs and panes what the breakpoints are now."""

@@ -32,6 +32,7 @@ class MainBars:
         self._screen = screen
         self._notice: Timer | None = None
         self._role: Role = "text"
+        self._said = ""
         self._ticking: Timer | None = None
 
     def refresh(self) -> None:
@@ -85,16 +86,16 @@ class MainBars:
         """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
         if gently and self._notice is not None and self._role in ("warned", "error"):
             return
-        self._role = role
+        self._role, self._said = role, text
         if self._notice is not None:
             self._notice.stop()
         said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
         self._keys.announce((Span(said, role),))
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
-    def end_notice(self) -> None:
-        """Take back what was said."""
-        if self._notice is not None:
+    def end_notice(self, only: str | None = None) -> None:
+        """Take back what was said, whatever that was or `only` this."""
+        if self._notice is not None and only in (None, self._said):
             self._notice.stop()
             self._notice = None
             self._keys.clear_notice()

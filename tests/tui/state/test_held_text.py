@@ -97,7 +97,10 @@ def test_what_json_leaves_open_is_refused_with_its_place(typed: str, line: int, 
 
 
 def test_a_key_can_stand_in_several_objects_and_in_texts() -> None:
-    typed = '{"brightness": 1, "b": {"brightness": "brightness\\": {"}, "c": [{"b": 1}, {"b": -1.5e3}], "d": ' + "9" * 400 + "}"
+    large = "9" * 400
+    typed = (
+        '{"brightness": 1, "b": {"brightness": "brightness\\": {"}, "c": [{"b": 1}, {"b": -1.5e3}], "d": ' + large + "}"
+    )
     assert not [each for each in said(text_for(held(), "arguments"), typed) if each[0] == "error"]
 
 

@@ -13,7 +13,7 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, Paused, Resumed
+from workbench.trajectory.events import Event, Happening, Paused, RequestStarted, Resumed
 from workbench.trajectory.messages import ToolCall, ToolDefinition
 from workbench.tui.state.runs import RunBook
 from workbench.tui.state.summaries import CaseSummary, Counts, deciding_run
@@ -141,6 +141,28 @@ def test_progress_counts_from_the_beginning_of_the_batch_and_stops_with_it() -> 
     book.apply(BatchDone("b1"))
     clock.now += 100
     assert (book.progress().elapsed_s, book.progress().under_way) == (3.0, False)
+
+
+def test_time_stands_while_all_that_runs_is_held_and_goes_on_with_it() -> None:
+    clock = Clock()
+    book = RunBook(clock)
+    first, second, *_ = started(book)
+
+    def say(run: PlannedRun, sequence: int, what: Happening) -> None:
+        clock.now += 1
+        book.apply(RunEvent(Event(run.run_id, sequence, 0.0, what)))
+
+    say(first, 1, RequestStarted(1))
+    say(second, 1, RequestStarted(1))
+    say(first, 2, Paused("step by step", None, "request", 1))
+    clock.now += 10  # the other one runs
+    assert book.progress().elapsed_s == 13
+    say(second, 2, Paused("step by step", None, "request", 1))
+    clock.now += 100
+    assert book.progress().elapsed_s == 14
+    say(first, 3, Resumed(1.0))
+    say(first, 4, RequestStarted(2))
+    assert book.progress().elapsed_s == 15
 
 
 def test_what_is_under_way_can_be_asked_for_one_case() -> None:

@@ -187,9 +187,9 @@ def test_arguments_as_edited_stand_beside_what_the_model_wrote() -> None:
     assert screen_of(view)[-5:] == [
         "   → set_lights  ✎ edited",
         '      room        "hall"',
-        "      brightness  20         ✎ was 60",
-        "      speed       not given  ✎ removed, was 2",
-        '      scene       "movie"    ✎ added',
+        "      brightness  60         ✎ sent 20",
+        "      speed       2          ✎ not sent",
+        '      scene       not given  ✎ sent "movie"',
     ]
 
 
@@ -198,19 +198,21 @@ def test_the_verdicts_on_an_edited_call_are_about_what_the_model_wrote() -> None
     verdict = ArgumentVerdict("brightness", False, 0.0, 1.0, "5..40", 60, True, "too bright")
     grade = Grade("critics", 0.5, "failed", "", (CallPairing(0, 0, True, 1.0, 1.0, (verdict,)),))
     view.grade(result("failed", 0.5, grade=grade))
-    assert lines_with(view, "brightness") == ["      brightness  20         ✎ was 60  ✗ expected 5..40"]
+    assert lines_with(view, "brightness") == ["      brightness  60         ✗ expected 5..40  ✎ sent 20"]
 
 
 def test_arguments_edited_twice_are_shown_as_they_are_now() -> None:
     view = view_of(*ASKED, CallEdited("a", CHANGED, WRITTEN), CallEdited("a", {"brightness": 30}, WRITTEN))
-    assert "      brightness  30         ✎ was 60" in screen_of(view)
+    assert "      brightness  60      ✎ sent 30" in screen_of(view)
     assert not lines_with(view, "movie")
 
 
 def test_broken_arguments_put_right_stand_below_what_the_model_wrote() -> None:
     broken: list[Happening] = [CallStarted(1, "a", "set_lights"), CallFinished("a", {}, '{"room"', "not JSON")]
     view = view_of(START, RequestStarted(1), *broken, answered(), CallEdited("a", {"room": "hall"}, {}))
-    assert screen_of(view)[-3:] == ["      ✗ not JSON", '      {"room"', '      room  "hall"  ✎ added']
+    assert screen_of(view)[-4:] == [
+        *("      ✗ not JSON", '      {"room"', "      ✎ sent instead:", '      room  "hall"'),
+    ]
 
 
 def test_a_long_original_is_shown_whole_once_it_is_expanded() -> None:
@@ -430,6 +432,17 @@ def test_what_a_fork_replays_says_so_and_makes_up_no_times() -> None:
     assert "   ↳ forked from the run on m before round 2; from here on live" in said
     assert " 3 model  5 ms" in said
     assert not any("12 ms" in line for line in said)
+
+
+def test_what_a_fork_does_not_call_is_missing_behind_where_it_begins() -> None:
+    told = [START, RequestStarted(1), *called(), answered(), ResultReceived("a", "ok", False, "replayed", 12.0)]
+    own: list[Happening] = [RequestStarted(2), TextDelta(2, "Done."), answered(2), RunFinished("answered")]
+    view = view_of(*told, Forked("run-7", "m", 2), *own)
+    pairings = (CallPairing(0, 0, True, 1.0, 1.0), CallPairing(1, None, False, 0.0, 1.0))
+    view.grade(result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", pairings)))
+    said = screen_of(view, 80)
+    fork = said.index("   ↳ forked from the run on m before round 2; from here on live")
+    assert any("expected, never called" in line for line in said[fork:])
 
 
 def test_the_end_says_how_much_a_person_changed_and_how_long_it_was_held() -> None:

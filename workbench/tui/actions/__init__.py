@@ -146,7 +146,7 @@ def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
 
 _FIRST = ("run.case", "run.suite", "step", "step.held")
 _HELD = (
-    *("step", "step.continue", "edit", "step.again", "step.answer", "step.round", "step.skip", "step.say", "run.fork"),
+    *("step", "step.continue", "edit", "step.again", "step.answer", "step.skip", "step.round", "step.say", "run.fork"),
     *("step.held", "run.stop", "step.mock", "step.expect"),
 )
 """What is named first, and what in its place while the run shown is held."""

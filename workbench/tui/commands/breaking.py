@@ -72,7 +72,12 @@ class BreakingCommands:
             say(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
             return
         done = self._app.breaking.all.switch(found)
-        if self._app.breaking.all.problem is None:
+        if self._app.breaking.all.problem is not None:
+            return
+        doubt = self._app.breaking.doubt(found) if done != "taken away" else None
+        if doubt is not None:
+            say(f"Breakpoint {done}: {line}; but {doubt}", "warned", GLYPHS.warned)
+        else:
             say(f"Breakpoint {done}: {line}; {self._keys} lists all", "text", GLYPHS.breakpoint)
 
     @property

@@ -203,8 +203,8 @@ async def keep_typed(app: Workbench, screen: MainScreen) -> None:
         finally:
             editor.is_sending = False
     if why_not is not None:
-        editor.is_refused = True
-        screen.announce(f"Not sent, and kept as it is: {why_not}", "warned", GLYPHS.warned)
+        editor.refused = f"Not sent, and kept as it is: {why_not}"
+        screen.announce(editor.refused, "warned", GLYPHS.warned)
     else:
         screen.run_pane.sent(editor)
         show_held(screen)

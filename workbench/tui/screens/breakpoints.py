@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -16,9 +16,8 @@ from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, b
 from workbench.tui.actions import ScreenName, Situation, bindings_for
 from workbench.tui.painting import Bar
 from workbench.tui.screens.beside import BesideScreen
-from workbench.tui.state.breakpoint_lines import completions_of, kept_lines, point_line, typing_lines
+from workbench.tui.state.breakpoint_lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
 from workbench.tui.state.breakpoints import Breakpoints
-from workbench.tui.state.document import HEAD
 from workbench.tui.state.form.completions import Completion
 from workbench.tui.state.source import Message as Text
 from workbench.tui.state.source import message_lines
@@ -51,6 +50,9 @@ class _Points(LineView):
     class Switched(Message):
         """The row that the cursor was on was clicked."""
 
+    class Moved(Message):
+        """The cursor may be on another row."""
+
     def __init__(self, breaking: Breaking, widget_id: str) -> None:
         super().__init__(widget_id)
         self._breaking = breaking
@@ -66,12 +68,15 @@ class _Points(LineView):
         points = self._breaking.all.points
         return point_line(points[index], self.text_width) if points else message_lines(_NONE, self.text_width)[index]
 
+    def moved(self) -> None:
+        self.post_message(self.Moved())
+
     def chosen(self, index: int) -> None:
         self.post_message(self.Switched())
 
 
 class _LineField(SafeInput):
-    """The line that is typed; up and down choose a completion."""
+    """The line that is typed; up and down choose a completion. Of a paste it takes the first line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -81,6 +86,12 @@ class _LineField(SafeInput):
     def __init__(self, widget_id: str, choose: Callable[[int], object]) -> None:
         super().__init__(placeholder="a breakpoint", widget_id=widget_id, select_on_focus=False)
         self._choose = choose
+        self.left_out = False
+        """Whether something that was pasted is not there: it was more than one line."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Remember what Textual's field leaves out."""
+        self.left_out = len(event.text.split()) > len((event.text.splitlines() or [""])[0].split())
 
     def action_choose(self, by: int) -> None:
         """Mark another completion."""
@@ -102,10 +113,12 @@ class BreakpointsScreen(BesideScreen[None]):
 
     def __init__(self, app: Workbench) -> None:
         super().__init__(app)
-        self._tools = _known_tools(app)
+        self._tools = tuple(dict.fromkeys(tool.name for tool in app.breaking.tools()))
         self._changing: int | None = None
         """The breakpoint in whose place the one is put that is typed; none for a new one."""
         self._mistake: str | None = None
+        self._note: str | None = None
+        """What became of the last change, where that cannot be seen."""
 
     @property
     def breakpoints(self) -> Breakpoints:
@@ -140,8 +153,8 @@ class BreakpointsScreen(BesideScreen[None]):
         return self.query_one(CompletionList)
 
     @property
-    def _field(self) -> Input:
-        return self.query_one("#breakpoints-line", Input)
+    def _field(self) -> _LineField:
+        return self.query_one("#breakpoints-line", _LineField)
 
     @property
     def _typing(self) -> bool:
@@ -150,7 +163,9 @@ class BreakpointsScreen(BesideScreen[None]):
     def _said(self, width: int) -> list[Line]:
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
-        return kept_lines(self.breakpoints, width)
+        points = self.breakpoints.points
+        doubt = self._workbench.breaking.doubt(points[self._list.cursor]) if points else None
+        return [*warned_lines(self._note or doubt, width), *kept_lines(self.breakpoints, width)]
 
     def _show_bars(self) -> None:
         points = self.breakpoints.points
@@ -171,16 +186,19 @@ class BreakpointsScreen(BesideScreen[None]):
 
     def switch(self) -> None:
         """Switch the one under the cursor off, or on again."""
+        self._note = None
         self.breakpoints.toggle(self._list.cursor)
         self._show()
 
     def delete(self) -> None:
         """Take the one under the cursor away."""
+        self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
 
     def enable_all(self, enabled: bool) -> None:
         """Switch all on, or off."""
+        self._note = None
         self.breakpoints.enable_all(enabled)
         self._show()
 
@@ -196,7 +214,7 @@ class BreakpointsScreen(BesideScreen[None]):
         self._type(breakpoint_line(self.breakpoints.points[at]), at)
 
     def _type(self, text: str, changing: int | None) -> None:
-        self._changing, self._mistake = changing, None
+        self._changing, self._mistake, self._note = changing, None, None
         field = self._field
         field.display, field.value = True, text
         field.cursor_position = len(text)
@@ -240,7 +258,8 @@ class BreakpointsScreen(BesideScreen[None]):
     @on(Input.Changed)
     def _changed(self) -> None:
         if self._typing:
-            self._mistake = None
+            cut, self._field.left_out = self._field.left_out, False
+            self._mistake = "A breakpoint is one line: of what was pasted only the first line is here" if cut else None
             self._offer()
 
     @on(Input.Submitted)
@@ -254,6 +273,9 @@ class BreakpointsScreen(BesideScreen[None]):
             self._mistake = str(error)
             self._show()
         else:
+            known = self.breakpoints.index_of(point)
+            if known not in (None, self._changing):
+                self._note = f"{breakpoint_line(point)} is there already"
             self._list.cursor = self.breakpoints.put(point, self._changing)
             self._end_typing()
 
@@ -265,9 +287,7 @@ class BreakpointsScreen(BesideScreen[None]):
     def _clicked_again(self) -> None:
         self.switch()
 
-
-def _known_tools(app: Workbench) -> tuple[str, ...]:
-    """The names of all tools that the suites are known to have."""
-    main = app.main
-    known = (main.known_tools.of(suite.document.table(HEAD), suite.path) for suite in main.desk.suites)
-    return tuple(dict.fromkeys(tool.name for tools in known for tool in tools))
+    @on(_Points.Moved)
+    def _cursor_moved(self) -> None:
+        self._note = None
+        self._show()

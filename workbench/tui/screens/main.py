@@ -29,7 +29,7 @@ from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import CaseKey, RunRecord
 from workbench.tui.state.runnable import runnable_below
 from workbench.tui.state.runs import RunBook
-from workbench.tui.state.selection import case_of, run_message, waiting_message
+from workbench.tui.state.selection import case_of, run_message
 from workbench.tui.state.source import tree_message
 from workbench.tui.state.spans import Role
 from workbench.tui.state.summaries import deciding_run
@@ -231,9 +231,7 @@ class MainScreen(PanesScreen):
         """Show the chosen run of the selected case, or what to do when there is none."""
         runs = self.runs_shown
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
-        run = runs[self.chosen_run] if runs else None
-        message = waiting_message(run, self.book.held_runs) if run is not None else run_message(self.suites, self.models)
-        self.run_pane.show(runs, self.chosen_run, message)
+        self.run_pane.show(runs, self.chosen_run, run_message(self.suites, self.models), self.book.held_runs)
         self.refresh_bars()
 
     @property
@@ -296,9 +294,9 @@ class MainScreen(PanesScreen):
         """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
-    def end_notice(self) -> None:
-        """Take back what was said last, before its time is over."""
-        self._bars.end_notice()
+    def end_notice(self, only: str) -> None:
+        """Take back what was said, if it was that, before its time is over."""
+        self._bars.end_notice(only)
 
     # What can be done
 

@@ -27,7 +27,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
 def kept_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
     """Where they are kept, and whether they are."""
     if breakpoints.problem is not None:
-        return _said(GLYPHS.warned, breakpoints.problem, width)
+        return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
         said = "For this time: given with --break on the command line, and kept nowhere."
     else:
@@ -38,15 +38,16 @@ def kept_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
 def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
     """What is wrong with what is typed; else what its first word means."""
     if mistake is not None:
-        return _said(GLYPHS.warned, mistake, width)
+        return warned_lines(mistake, width)
     kind = text.split(" ", 1)[0]
     meaning = next((said for name, said in KINDS.items() if name == kind), "")
     meaning = meaning or f"one of {', '.join(KINDS)}"
     return [(Span(f" {row}", "muted"),) for row in wrap(meaning, max(width - 2, 10))]
 
 
-def _said(sign: str, text: str, width: int) -> list[Line]:
-    return paragraph(f"{sign} ", one_line(text), "warned", 1, max(width - 4, 10))
+def warned_lines(text: str | None, width: int) -> list[Line]:
+    """Something to look at; nothing where there is nothing."""
+    return paragraph(f"{GLYPHS.warned} ", one_line(text), "warned", 1, max(width - 4, 10)) if text is not None else []
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,6 +20,9 @@ from workbench.tui.state.spans import EMPTY, Line, Span, spread
 from workbench.tui.state.toml_part import marks
 from workbench.tui.widgets.problem_list import ProblemList
 from workbench.tui.widgets.text_editor import TextEditor
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.main import MainScreen
 
 LEAST_ROWS = 2
 """The text has at least so many rows, and at most half of the pane."""
@@ -41,9 +44,6 @@ class HeldEditor(Vertical):
     class Kept(Message):
         """What is typed is to be sent."""
 
-    class TypedOn(Message):
-        """It is another text than the one that was refused."""
-
     class Ended(Message):
         """Typing is over, and nothing is to be sent."""
 
@@ -53,8 +53,8 @@ class HeldEditor(Vertical):
         self.is_error = is_error
         self.is_sending = False
         """Whether it was sent, and no answer has come yet."""
-        self.is_refused = False
-        """Whether it was said why this text was not sent."""
+        self.refused = ""
+        """What was said of why this text was not sent."""
         self._begun = text
         self._undoable: list[str] = []
         self._redoable: list[str] = []
@@ -133,9 +133,9 @@ class HeldEditor(Vertical):
         self._redoable.clear()
         self._known = (text, step)
         self._say()
-        if self.is_refused:
-            self.is_refused = False
-            self.post_message(self.TypedOn())
+        if self.refused:
+            cast("MainScreen", self.screen).end_notice(self.refused)
+            self.refused = ""
 
     def _say(self) -> None:
         self._gone = self.held.why_gone

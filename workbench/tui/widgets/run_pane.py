@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from workbench.tui.copying import copy_text
 from workbench.tui.state.run_record import RunRecord
+from workbench.tui.state.selection import waiting_message
 from workbench.tui.state.source import Message
 from workbench.tui.widgets.bars import PaneTitle
 from workbench.tui.widgets.run_choice import BranchLine, RunChoice
@@ -61,16 +62,18 @@ class RunPane(Vertical):
         """The lines of the run."""
         return self.query_one("#run", RunList)
 
-    def show(self, runs: Sequence[RunRecord], chosen: int, message: Message) -> None:
-        """Show one of the runs of a case, or a message where there is none."""
+    def show(self, runs: Sequence[RunRecord], chosen: int, message: Message, held: Sequence[RunRecord]) -> None:
+        """Show one of the runs of a case, or a message where there is none. `held` are the runs of any case that are
+        held."""
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
             else:
                 self.end_typing()
+        run = runs[chosen] if runs else None
         self.query_one("#choice", RunChoice).show(runs, chosen)
-        self.query_one("#branch", BranchLine).show(runs[chosen] if runs else None)
-        self.run_list.show(runs[chosen].view if runs else None, message)
+        self.query_one("#branch", BranchLine).show(run)
+        self.run_list.show(run.view if run else None, waiting_message(run, held) if run else message)
         self._say_found()
 
     @property
@@ -138,9 +141,6 @@ class RunPane(Vertical):
 
     def on_held_editor_kept(self) -> None:
         self.post_message(self.Kept())
-
-    def on_held_editor_typed_on(self) -> None:
-        cast("MainScreen", self.screen).end_notice()
 
     def on_held_editor_ended(self) -> None:
         editor = self.editor

@@ -1,0 +1,61 @@
+"""Breakpoints that may never hold are told apart from those against which nothing speaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.engine.breakpoint_doubts import doubt_about
+from workbench.engine.breakpoint_text import breakpoint_of
+from workbench.trajectory.messages import ToolDefinition
+
+LIGHTS = ToolDefinition(
+    "set_lights",
+    parameters={
+        "properties": {"room": {"type": "string"}, "brightness": {"type": "integer"}, "scene": {"type": "object"}}
+    },
+)
+OPEN = ToolDefinition("note", parameters={"properties": {"text": {}}, "additionalProperties": True})
+UNTOLD = ToolDefinition("ping")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("tool set_light", 'no open suite is known to have a tool "set_light" (did you mean `set_lights`?)'),
+        ("error xyz", 'no open suite is known to have a tool "xyz"'),
+        (
+            "tool set_lights when { nope = 1 }",
+            '"set_lights" has no argument "nope" (it has brightness, room, scene)',
+        ),
+        ("tool set_lights when { rom = 1 }", '"set_lights" has no argument "rom" (did you mean `room`?)'),
+        (
+            "tool set_lights when { brightness = { rang = [50, 10] } }",
+            '"rang" is no check, so the table is a value to be equal to (did you mean `range`?)',
+        ),
+    ],
+)
+def test_what_may_never_hold_is_told(line: str, said: str) -> None:
+    assert doubt_about(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) == said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error",
+        "round 3",
+        "not-read-only",
+        "failed-check set_lights",
+        "tool set_lights when { brightness = { range = [5, 50] } }",
+        "tool set_lights when { scene = { rang = 1 } }",
+        "tool set_lights when { brightness = { equals = { rang = 1 } } }",
+        "tool note when { other = 1 }",
+        "tool ping when { other = 1 }",
+    ],
+)
+def test_against_others_nothing_is_said(line: str) -> None:
+    assert doubt_about(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) is None
+
+
+def test_without_any_known_tool_only_checks_are_doubted() -> None:
+    assert doubt_about(breakpoint_of("tool nope when { x = 1 }"), []) is None
+    assert doubt_about(breakpoint_of("tool nope when { x = { presnt = true } }"), []) is not None

@@ -1,0 +1,63 @@
+"""Breakpoints that can be set and may never hold: of a tool or an argument that nobody knows, or with a check that is
+misspelt, and so a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from workbench.engine.breakpoints import Breakpoint
+from workbench.suite.checks import CHECK_CLASSES, Equals
+from workbench.suite.findings import did_you_mean, quoted
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+
+def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
+    """Why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing speaks
+    against it. Where no tool is known at all, nothing is said about names."""
+    if point.tool is None:
+        return None
+    known = tuple(tools)
+    mine = [tool for tool in known if tool.name == point.tool]
+    if known and not mine:
+        said = f"no open suite is known to have a tool {quoted(point.tool)}"
+        return _with(said, did_you_mean(point.tool, [tool.name for tool in known]))
+    for name, check in (point.when or {}).items():
+        arguments = [_arguments(tool) for tool in mine]
+        if arguments and all(given is not None and name not in given for given in arguments):
+            names = sorted({each for given in arguments for each in given or ()})
+            way_out = did_you_mean(name, names) or (f"it has {', '.join(names)}" if names else "it takes none")
+            return _with(f"{quoted(point.tool)} has no argument {quoted(name)}", way_out)
+        if isinstance(check, Equals) and not any(_is_object((given or {}).get(name)) for given in arguments):
+            misspelt = _misspelt(check)
+            if misspelt is not None:
+                return misspelt
+    return None
+
+
+def _with(said: str, way_out: str) -> str:
+    return f"{said} ({way_out})" if way_out else said
+
+
+def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
+    """The schemas of a tool's arguments by name; `None` where others may be given too, or nothing is said of them."""
+    schema = tool.parameters
+    properties = schema.get("properties")
+    open_to_others = schema.get("additionalProperties") not in (None, False)
+    elsewhere = {"patternProperties", "allOf", "anyOf", "oneOf", "$ref"} & schema.keys()
+    return properties if isinstance(properties, Mapping) and not open_to_others and not elsewhere else None
+
+
+def _is_object(schema: JsonValue) -> bool:
+    """Whether an argument may be an object, which a table is then compared with."""
+    types = schema.get("type") if isinstance(schema, Mapping) else None
+    return types == "object" or (isinstance(types, list) and "object" in types)
+
+
+def _misspelt(check: Equals) -> str | None:
+    if not check.plain or not isinstance(check.equals, Mapping):
+        return None
+    for key in check.equals:
+        hint = did_you_mean(key, CHECK_CLASSES)
+        if hint:
+            return f"{quoted(key)} is no check, so the table is a value to be equal to ({hint})"
+    return None
