@@ -86,8 +86,9 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
     """A value with what is said of it beside it: the whole of it, without the word for what was expected, or else
     below."""
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
-    if marks[1][0] and value_width + _width_of(shorter) > room:
-        value_width = min(cell_len(value), value_width)  # an edit is read with its value: the column matters less
+    own_width = min(cell_len(value), value_width)
+    if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
+        value_width = own_width  # an edit is read with its value: the column matters less
     if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
         marks = shorter
     beside: Line = EMPTY
