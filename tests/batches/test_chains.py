@@ -90,14 +90,6 @@ async def test_a_step_that_cannot_be_judged_ends_the_run_as_an_error_that_says_w
         assert len(result.trajectory.rounds) == (1 if more else 2)
 
 
-async def test_judging_a_step_takes_nothing_of_the_time_that_the_run_has(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("import time\ndef slow(value):\n    time.sleep(0.3)\n    return True\n")
-    more = "stop_on_failure = true\nlimits.timeout_s = 0.2"
-    file = chain(step('{ python = "mine:slow" }'), step('"Oslo"'), more=more, path=str(tmp_path / "s.toml"))
-    (result,) = await Watched({"m": scripted(OSLO, OSLO)}, trusted=True).run(file)
-    assert (result.status, ended(result)) == ("passed", "steps done")
-
-
 def test_a_judge_decides_whether_a_chain_goes_on_and_is_asked_once(tmp_path: Path) -> None:
     asking = ["Oslo", "Rome", "Oslo"]
     steps = "".join(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+
+import pytest
 
 from tests.engine.making import CALL, finish_of, make
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.engine.turns import CONTINUE
+from workbench.trajectory.trajectory import Trajectory
 
 SEND = ("send", {"to": "Ann"})
 
@@ -44,4 +48,22 @@ async def test_an_answer_that_is_checked_is_asked_for_after_the_last_step() -> N
     model = ScriptedModel([Say(calls=[CALL]), Say("Rain.")])
     made = await make(model, **chain({"user": "Weather?", "tool": "get_weather"}, response_contains=["rain"]))
     assert (made.trajectory.final_answer, made.trajectory.rounds[1].step) == ("Rain.", None)
+    assert finish_of(made).reason == "steps done"
+
+
+async def test_judging_a_step_takes_nothing_of_the_time_that_the_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    real, passed_s = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: real() + passed_s)
+
+    async def an_hour_later(_trajectory: Trajectory, _step: int) -> bool:
+        nonlocal passed_s
+        passed_s += 3600
+        for _ in range(3):
+            await asyncio.sleep(0)  # a time limit that went on would end the run now
+        return False
+
+    model = ScriptedModel([Say(calls=[CALL]), Say(calls=[SEND])])
+    steps = ({"user": "Weather?", "tool": "get_weather"}, {"tool": "send"})
+    made = await make(model, step_failed=an_hour_later, **chain(*steps, stop_on_failure=True))
     assert finish_of(made).reason == "steps done"
