@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -107,14 +106,6 @@ def test_whatever_stands_in_the_file_it_is_read_in_words(tmp_path_factory: pytes
     file.path.write_bytes(junk)
     points, _ = file.read()
     assert file.read() == (points, None)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "breakpoints").mkdir(mode=0o500)
-    points = Breakpoints(file=file_in(tmp_path))
-    points.switch(POINTS[0])
-    assert points.problem is not None
 
 
 def test_a_file_where_the_folder_should_be_is_told_and_the_breakpoint_holds(tmp_path: Path) -> None:
