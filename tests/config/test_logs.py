@@ -58,6 +58,13 @@ def test_a_second_call_replaces_the_first(tmp_path: Path) -> None:
     assert second.read_text(encoding="utf-8").count("once") == 1
 
 
+def test_a_file_that_cannot_be_opened_harms_nobody_who_logs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "workbench.log").mkdir()
+    log_to(tmp_path)
+    logging.getLogger("x").error("lost")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_folder_that_cannot_be_made_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("in the way")
     log_to(tmp_path / "file" / "log")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 APP_NAME = "toolcall-workbench"
+
+HISTORY_NAME = "history.sqlite3"
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Folders:
     """Logs, among them each MCP server's standard error."""
     config: Path
     """What the user sets: `workbench.toml` with models."""
+    data: Path
+    """What the user has made: the history of all batches."""
 
     @property
     def trust_file(self) -> Path:
@@ -56,14 +61,27 @@ class Folders:
         return self.state / "judgements.jsonl"
 
     @property
+    def history(self) -> Path:
+        """Every batch, where no project keeps its own."""
+        return self.data / HISTORY_NAME
+
+    @property
     def server_logs(self) -> Path:
         return self.log / "servers"
 
 
+def home_in(environment: Mapping[str, str]) -> Path | None:
+    """The user's home, as the environment names it."""
+    named = environment.get("HOME") or environment.get("USERPROFILE")
+    return Path(named).resolve() if named else None
+
+
 def user_folders() -> Folders:
-    """The folders of the current user, as the platform (and `XDG_STATE_HOME`, `XDG_CONFIG_HOME`) would have them."""
+    """The folders of the current user, as the platform (and `XDG_STATE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`) would
+    have them."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),
         config=platformdirs.user_config_path(APP_NAME, appauthor=False),
+        data=platformdirs.user_data_path(APP_NAME, appauthor=False),
     )

@@ -14,8 +14,8 @@ def log_to(folder: Path, secrets: Secrets = NO_SECRETS) -> Path:
     """Send warnings and errors of the whole process, Python's own too, to a file in `folder`, without the secrets that
     are known by then; returns its path.
 
-    The file is made when the first line is written. Where that is impossible, the log is dropped silently by
-    `logging` itself rather than printed.
+    The file is made when the first line is written. Where it cannot be opened or written, the line is dropped silently,
+    and whoever logs never notices.
     """
     path = folder / LOG_NAME
     root = logging.getLogger()
@@ -41,6 +41,6 @@ class _LogFile(logging.FileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return
-        super().emit(record)
+            super().emit(record)
+        except (OSError, ValueError):  # of `open`, for which logging's own handler has no guard
+            self.handleError(record)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from workbench.config.environment import Environment
-from workbench.config.folders import Folders
+from workbench.config.folders import Folders, home_in
 from workbench.config.model_book import NOTHING_SAID, ModelBook, ModelOptions
 from workbench.config.secrets import Secrets
 
@@ -25,12 +24,7 @@ class Program:
 def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
     """The program with the user's folders, the process's environment and what the command line says of models."""
     secrets = Secrets()
-    home = _home_in(environment)
+    home = home_in(environment)
     return Program(
         folders, Environment(environment, secrets, home), secrets, ModelBook(folders.config, home=home, options=options)
     )
-
-
-def _home_in(environment: Mapping[str, str]) -> Path | None:
-    named = environment.get("HOME") or environment.get("USERPROFILE")
-    return Path(named).resolve() if named else None

@@ -24,6 +24,13 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
     return None
 
 
+def path_in(project: Path, path: Path) -> str:
+    """A path below a project's folder, with slashes: the same wherever that folder is. One that is not below it is
+    whole."""
+    resolved = path.resolve()
+    return resolved.relative_to(project).as_posix() if resolved.is_relative_to(project) else resolved.as_posix()
+
+
 def project_folder(folder: Path, home: Path | None) -> Path:
     """The folder of the project that a folder belongs to: the nearest one, at it or above, that holds a
     `workbench.toml` or is a project's root; else the folder itself."""
