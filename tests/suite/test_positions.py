@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import Value, written_documents
@@ -23,7 +23,9 @@ def places_in(value: object, place: Place = ()) -> set[Place]:
     return found
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=300,
+)
 @given(written_documents())
 def test_positions_agree_with_tomllib_and_with_what_was_written(
     case: tuple[dict[str, Value], str, dict[Place, int]],

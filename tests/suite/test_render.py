@@ -71,7 +71,7 @@ def test_a_list_that_is_too_long_has_a_line_for_each_element() -> None:
     assert pair_text(("models",), ["m" * 60, "n" * 60]) == f'models = [\n  "{"m" * 60}",\n  "{"n" * 60}",\n]'
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text() | st.text(st.sampled_from("\"'\\\n\r\t ab\x00\x7f\u202e\u2028😀"), max_size=12))
 def test_any_text_reads_back_and_shows_what_cannot_be_seen(text: str) -> None:
     for written in (f"a = {one_line(text)}", pair_text(("a",), text)):

@@ -142,7 +142,7 @@ def test_a_failing_disk_leaves_the_old_file_and_nothing_else(
 
 def child(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     code = f"import os, sys\nfrom pathlib import Path\nfrom workbench.suite.saving import *\n{program}"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-B", "-c", code, *arguments], capture_output=True, text=True, timeout=60)
 
 
 SAVE = """

@@ -17,9 +17,7 @@ from workbench.suite.sameness import same
 from workbench.suite.sections import cut, joined
 from workbench.suite.splice import SuiteText
 
-MANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 ARGS = st.dictionaries(KEYS, VALUES, max_size=3)
 CALLS = st.lists(st.fixed_dictionaries({"tool": TEXTS}, optional={"args": ARGS, "any_order": VALUES}), max_size=3)
@@ -188,7 +186,7 @@ timeout_s = 5 # seconds\
 SUITE = 'format = 1\nname = "S"\n\n' + COMMENTED + "\n\n# the next case\n[[cases]]\nname = 'B'\nuser = 'b'\n"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_comments_of_everything_that_is_still_there_survive_any_change_of_a_value(data: st.DataObject) -> None:
     suite = SuiteText.of(SUITE)
@@ -202,7 +200,7 @@ def test_comments_of_everything_that_is_still_there_survive_any_change_of_a_valu
     assert around(changed, 0)[2] == around(suite, 0)[2]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_keys_that_come_and_go_take_no_comments_of_others_along(data: st.DataObject) -> None:
     suite = SuiteText.of(SUITE)
@@ -220,7 +218,7 @@ def test_keys_that_come_and_go_take_no_comments_of_others_along(data: st.DataObj
     assert comments(changed.block(0)) == comments(COMMENTED) - {line for key in gone for line in lost[key]}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_the_whole_format_is_edited_value_by_value_without_loss(data: st.DataObject) -> None:
     suite = SuiteText.of(WHOLE)

@@ -50,7 +50,7 @@ def test_a_suite_is_written_as_it_was_but_for_the_ids(text: str) -> None:
     assert data == written
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.text(max_size=5), checks(weights=WEIGHTS).filter(can_be_written), max_size=3))
 def test_checks_of_any_kind_come_back_equal_from_the_file(args: dict[str, Check]) -> None:
     case = Case(id="a", name="A", user="x", ordered=(ExpectedCall(tool="t", args=args),))
@@ -60,7 +60,7 @@ def test_checks_of_any_kind_come_back_equal_from_the_file(args: dict[str, Check]
     assert same(to_toml_data(again)["cases"], [to_toml_data(case)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(json_objects.filter(is_finite))
 def test_values_that_hold_null_are_refused_and_all_others_are_kept(result: dict[str, Any]) -> None:
     case = Case.model_validate({"name": "A", "user": "x", "mocks": [{"tool": "t", "result": result}]})

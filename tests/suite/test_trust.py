@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
+from workbench.suite.loading import load_suite
 from workbench.suite.trust import Address, Command, ModelNeed, Module, Needs, TrustError, TrustStore, needs_trust
 
 COMMAND = HEAD + '[[servers]]\nname = "s"\ncommand = ["python", "server.py"]\nenv = { KEY = "$TOKEN" }\n' + CASE
@@ -207,6 +208,18 @@ def test_bundled_suites_are_trusted_only_where_they_really_lie(tmp_path: Path) -
         tmp_path / "samples-copy" / "a.toml",
     ):
         assert not store.is_trusted(elsewhere, needs)
+
+
+def test_what_a_history_says_at_the_path_of_a_bundled_suite_is_not_bundled(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(COMMAND)
+    store = TrustStore(tmp_path / "trust.json", bundled_folder=tmp_path)
+    file = load_suite(tmp_path / "a.toml")
+    assert store.is_exempt(file)
+    assert not store.is_exempt(replace(file, as_then=True))
+    needs = needs_of(COMMAND)
+    assert not store.is_trusted(file.path, needs, of_history=True)
+    store.trust(file.path, needs)
+    assert store.is_trusted(file.path, needs, of_history=True)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -21,6 +22,20 @@ def resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):
         return path
+
+
+def from_here(path: str) -> str:
+    """Where a path leads, as a path from the current folder with slashes; as it is where no file can have that path, or
+    the current folder is gone."""
+    try:
+        return _from(path, Path.cwd())
+    except (OSError, ValueError):
+        return path
+
+
+@lru_cache(maxsize=1024)
+def _from(path: str, folder: Path) -> str:
+    return Path(os.path.relpath(resolved(Path(path)), folder)).as_posix()
 
 
 def shown_name(path: Path) -> str:

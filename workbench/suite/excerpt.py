@@ -33,6 +33,38 @@ class Excerpts:
         return parts.text_with(index)
 
 
+Blocks = tuple[tuple[str, int, int], ...]
+"""For each case its id and where its block begins and ends in the suite's text, counted in characters."""
+
+
+def case_blocks(file: SuiteFile) -> Blocks | None:
+    """Where the cases of a suite stand in its text; `None` when they do not stand in blocks of their own."""
+    parts = _taken_apart(file)
+    if parts is None or file.suite is None:
+        return None
+    blocks: list[tuple[str, int, int]] = []
+    end = 0
+    for case, before, block in zip(file.suite.cases, parts.between, parts.blocks, strict=False):
+        first = end + len(before)
+        end = first + len(block)
+        blocks.append((case.id, first, end))
+    return tuple(blocks)
+
+
+def cut_out(text: str, blocks: Blocks, case_id: str) -> str:
+    """A suite's text without the blocks of all cases but one; the whole text when there is no such case."""
+    if not any(known == case_id for known, _, _ in blocks):
+        return text
+    kept: list[str] = []
+    end = 0
+    for known, first, after in blocks:
+        kept.append(text[end:first])
+        if known == case_id:
+            kept.append(text[first:after])
+        end = after
+    return "".join((*kept, text[end:]))
+
+
 @dataclass
 class _File:
     """A text as the blocks of its cases and what stands before each of them and after the last, each with its line

@@ -45,6 +45,8 @@ class SuiteFile:
     problems: tuple[Problem, ...]
     is_missing: bool = False
     """Whether there is no such file."""
+    as_then: bool = False
+    """Whether the text is one that a history has kept, and not that of the file."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:

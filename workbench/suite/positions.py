@@ -11,6 +11,7 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 
 from workbench.suite.places import Place
@@ -52,12 +53,18 @@ class Positions:
         The comment lines directly above a header belong to what it opens, which runs to the next header that is not
         below it. Raises KeyError when there is no such element.
         """
-        number = next((n for n, header in enumerate(self.headers) if header.place == place), None)
+        number = self._numbers.get(place)
         if number is None:
             return self.lines[place], self.ends[place]
-        following = (header for header in self.headers[number + 1 :] if header.place[: len(place)] != place)
+        after = (self.headers[n] for n in range(number + 1, len(self.headers)))
+        following = (header for header in after if header.place[: len(place)] != place)
         last = next((header.first_line - 1 for header in following), self.last_line)
         return self.headers[number].first_line, last
+
+    @cached_property
+    def _numbers(self) -> dict[Place, int]:
+        """The first header of each place, as its index: a big suite is asked for all of them."""
+        return {header.place: number for number, header in reversed(tuple(enumerate(self.headers)))}
 
 
 def scan(text: str) -> Positions:

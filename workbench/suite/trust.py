@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from workbench.suite.checks import CheckBase, Checks, PythonCheck
 from workbench.suite.disk import absolute, resolved
+from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Mock, Suite
 from workbench.suite.references import environment_names
 
@@ -209,9 +210,10 @@ class TrustStore:
         self.notice: str | None = None
         """What the user should know about the store: set when it was damaged, or could not be read."""
 
-    def is_trusted(self, suite_path: Path, needs: Needs) -> bool:
-        """Whether the suite may do all that it needs; without needs, always."""
-        if needs.nothing or self.is_bundled(suite_path):
+    def is_trusted(self, suite_path: Path, needs: Needs, *, of_history: bool = False) -> bool:
+        """Whether the suite may do all that it needs; without needs, always. `of_history`: not all of that is what the
+        file at the path says, and a history may come from anywhere."""
+        if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
         return self._read().get(str(_known_as(suite_path))) == needs.fingerprint
 
@@ -225,6 +227,10 @@ class TrustStore:
         if folder is None:
             return False
         return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
+
+    def is_exempt(self, file: SuiteFile) -> bool:
+        """Whether real executions of the suite are not asked about: it came with the program as it is."""
+        return not file.as_then and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, str]:
         try:
