@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
+from workbench.grading.figures import figures_of
 from workbench.grading.grade import Grade, Issue, RunResult, Status
-from workbench.grading.repeats import CaseResult, case_result, case_results
+from workbench.grading.repeats import CaseResult, case_result, case_results, joined
 from workbench.grading.run import grade_run
 from workbench.suite.model import GraderName, RepeatRule, Suite
 from workbench.suite.settings import CriticsOptions, Grading
@@ -162,3 +163,24 @@ def graded_by(grader: GraderName, score: float, recall: float = 1.0) -> RunResul
 def test_a_mean_passes_only_what_the_grader_s_own_rule_would_pass(runs: list[RunResult], status: Status) -> None:
     by: GraderName = "dimensions" if runs[0].grades[0].grader == "dimensions" else "trajectory"
     assert came_to("mean", *runs, grading=Grading(by=by, fail_threshold=0.1, warn_threshold=0.2)).status == status
+
+
+FORBIDDEN = Issue("forbidden call", "this call must not be made", decides=True)
+BROKE = result("failed", 1.0, grade=Grade("critics", 1.0, "passed", "all right", issues=(FORBIDDEN,)))
+NO_TOOL = graded_by("dimensions", 0.94, recall=0.5)
+
+
+@given(
+    st.sampled_from(RULES),
+    st.sampled_from(["critics", "trajectory", "dimensions"]),
+    st.lists(
+        st.sampled_from([PASSED, WARNED, FAILED, BROKE, NO_TOOL, BROKEN, STOPPED, SKIPPED]), min_size=1, max_size=5
+    ),
+)
+def test_the_figures_of_runs_come_to_what_the_runs_come_to(
+    rule: RepeatRule, by: GraderName, runs: list[RunResult]
+) -> None:
+    case = came_to(rule, *runs, grading=Grading(by=by))
+    found = joined([figures_of(run) for run in reversed(case.runs)])
+    assert found == joined(case.runs)
+    assert (found.status, found.score, found.reason) == (case.status, case.score, case.reason)

@@ -39,9 +39,11 @@ def test_its_words_are_those_of_the_json_report() -> None:
     assert grade == GradeReport.model_validate(GRADE).model_dump(mode="json")
 
 
-def test_an_infinite_score_becomes_the_largest_number() -> None:
-    made = result("failed", grade=GRADE._replace(score=-math.inf))
-    assert outcome_to_json(outcome_of(made))["score"] == -sys.float_info.max
+def test_an_infinite_score_becomes_the_largest_number_and_is_read_as_an_infinite_one() -> None:
+    outcome = outcome_of(result("failed", grade=GRADE._replace(score=-math.inf)))
+    written = outcome_to_json(outcome)
+    assert written["score"] == -sys.float_info.max
+    assert outcome_from_json(json.loads(json.dumps(written))) == outcome
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,9 @@ def test_an_infinite_score_becomes_the_largest_number() -> None:
 def test_what_is_no_result_is_refused(broken: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"missing|must be"):
         outcome_from_json(broken)  # type: ignore[arg-type]
+
+
+def test_a_grade_by_no_grader_of_this_program_is_refused() -> None:
+    written = outcome_to_json(outcome_of(result("failed", grade=GRADE._replace(grader="mine"))))
+    with pytest.raises(ValueError, match="a grade is by 'mine', which is none of critics, decision"):
+        outcome_from_json(written)

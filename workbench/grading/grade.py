@@ -152,9 +152,10 @@ _DEFAULTS = Grading()
 class RunResult:
     """One run and what was made of it. `repeat` counts from 0; `grades` is empty for a run that was not graded, and the
     first one decides the status. `error` names what the infrastructure did, or why the case was skipped. `cost_usd` is
-    what the model's answers cost in US dollars, `None` where that is not known. `grading` is what was graded by, and
-    what the case's repeats are put together by. `judgements` are those that were used, in grading and in the conditions
-    of mocks; `judging` is what asking for them took, apart from the run's own tokens, cost and latency."""
+    what the model's answers cost in US dollars, 0 where none was asked over a network, `None` where it is not known.
+    `grading` is what was graded by, and what the case's repeats are put together by. `judgements` are those that were
+    used, in grading and in the conditions of mocks; `judging` is what asking for them took, apart from the run's own
+    tokens, cost and latency."""
 
     run_id: str
     suite: str
@@ -181,6 +182,25 @@ class RunResult:
     @property
     def score(self) -> float | None:
         return self.grades[0].score if self.grades else None
+
+    @property
+    def reason(self) -> str | None:
+        """In one line why it did not pass: what fails it whatever its score is, else the deciding grader's reason; of a
+        run that was not graded, its error."""
+        if self.grade is None:
+            return self.error
+        if self.status == "passed":
+            return None
+        return next((f"{issue.kind}: {issue.why}" for issue in self.grade.issues if issue.decides), self.grade.reason)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether something beside the score failed it, which no mean of scores makes good."""
+        grade = self.grade
+        if grade is None:
+            return False
+        tool_missing = self.grading.by == "dimensions" and grade.numbers.get("recall", 1.0) < 1
+        return tool_missing or any(issue.decides for issue in grade.issues)
 
 
 def disagree(grades: Iterable[Grade]) -> bool:

@@ -6,11 +6,41 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
 from workbench.grading.means import mean
 from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK, verdict_of
 from workbench.suite.model import RepeatRule
+from workbench.suite.settings import Grading
+
+
+class Judged(Protocol):
+    """What the rules go by in a run: what a `RunResult` and its `RunFigures` have in common."""
+
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def score(self) -> float | None: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def is_broken(self) -> bool: ...
+    @property
+    def grading(self) -> Grading: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the runs of a case with one model come to together, by its rule: see `CaseResult`."""
+
+    rule: RepeatRule
+    status: Status
+    score: float | None
+    deviation: float | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +116,38 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
     Without a graded run the status is the worst of what broke them off.
     """
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
+    come_to = joined(runs)
+    grades = [run.grade for run in runs if run.status in GRADED and run.grade]
+    arguments = tuple(_argument_statistics(grades)) if len(grades) > 1 else ()
+    return CaseResult(runs, come_to.rule, come_to.status, come_to.score, come_to.deviation, come_to.reason, arguments)
+
+
+def joined(runs: Sequence[Judged]) -> Joined:
+    """The same without what needs their grades."""
+    runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = [run for run in runs if run.status in GRADED]
     if not graded:
         broken = min(runs, key=lambda run: _BROKEN_OFF.index(run.status))
-        return CaseResult(runs, rule, broken.status, None, None, broken.error, ())
+        return Joined(rule, broken.status, None, None, broken.reason)
     scores = [run.score for run in graded if run.score is not None]
     score = mean(scores) if scores else None
     status = _RULES[rule](graded, score)
-    arguments = tuple(_argument_statistics([run.grade for run in graded if run.grade])) if len(graded) > 1 else ()
     deviation = _deviation(scores) if scores else None
-    return CaseResult(runs, rule, status, score, deviation, _reason(rule, status, graded), arguments)
+    return Joined(rule, status, score, deviation, _reason(rule, status, graded))
 
 
 _BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
 
 
-def _by_last(runs: Sequence[RunResult], score: float | None) -> Status:
+def _by_last(runs: Sequence[Judged], score: float | None) -> Status:
     return runs[-1].status
 
 
-def _by_mean(runs: Sequence[RunResult], score: float | None) -> Status:
+def _by_mean(runs: Sequence[Judged], score: float | None) -> Status:
     """What passes a single run, on the mean: the thresholds, or the grader's own rule where it has one. What fails a
     run beside its score, a mean cannot hold: it fails the case."""
-    if any(_broken_requirement(run) for run in runs):
+    if any(run.is_broken for run in runs):
         return "failed"
     if score is None:
         return "passed"
@@ -117,12 +155,12 @@ def _by_mean(runs: Sequence[RunResult], score: float | None) -> Status:
     if grading.by == "trajectory":
         return "passed" if score >= 1 - ROUNDING_SLACK else "failed"
     if grading.by == "dimensions":
-        return "passed" if score >= PASS_SCORE - ROUNDING_SLACK and not any(map(_tool_missing, runs)) else "failed"
+        return "passed" if score >= PASS_SCORE - ROUNDING_SLACK else "failed"
     as_published = grading.by == "critics" and grading.critics.arcade_compatible
     return verdict_of(score, grading, 0.0 if as_published else ROUNDING_SLACK)
 
 
-def _by_majority(runs: Sequence[RunResult], score: float | None) -> Status:
+def _by_majority(runs: Sequence[Judged], score: float | None) -> Status:
     need = len(runs) // 2 + 1
     counts = Counter(run.status for run in runs)
     if counts["passed"] >= need:
@@ -130,33 +168,18 @@ def _by_majority(runs: Sequence[RunResult], score: float | None) -> Status:
     return "warned" if counts["passed"] + counts["warned"] >= need else "failed"
 
 
-_RULES: dict[RepeatRule, Callable[[Sequence[RunResult], float | None], Status]] = {
+_RULES: dict[RepeatRule, Callable[[Sequence[Judged], float | None], Status]] = {
     "last": _by_last,
     "mean": _by_mean,
     "majority": _by_majority,
 }
 
 
-def _broken_requirement(run: RunResult) -> str | None:
-    issues = run.grade.issues if run.grade is not None else ()
-    return next((f"{issue.kind}: {issue.why}" for issue in issues if issue.decides), None)
-
-
-def _tool_missing(run: RunResult) -> bool:
-    return run.grade is not None and run.grade.numbers.get("recall", 1.0) < 1
-
-
-def _reason(rule: RepeatRule, status: Status, graded: Sequence[RunResult]) -> str | None:
-    reasons = [_reason_of(run) for run in graded]
+def _reason(rule: RepeatRule, status: Status, graded: Sequence[Judged]) -> str | None:
+    reasons = [run.reason for run in graded]
     if rule == "last":
         return reasons[-1]
     return reasons[0] if status == "failed" and len(set(reasons)) == 1 else None
-
-
-def _reason_of(run: RunResult) -> str | None:
-    if run.status == "passed" or run.grade is None:
-        return None
-    return _broken_requirement(run) or run.grade.reason
 
 
 def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import NoneType
+from typing import Any, get_args
 
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult, Status, StepGrade
 from workbench.grading.judgements import Judgement
+from workbench.suite.model import GraderName
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import reader_of
 
@@ -37,21 +40,48 @@ def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
-    """Read what `outcome_to_json` wrote; raises ValueError when it is something else."""
+    """Read what `outcome_to_json` wrote, infinite scores included; raises ValueError when it is something else."""
     outcome: Outcome = reader_of(Outcome)(data)
+    for grade in outcome.grades:
+        if grade.grader not in _GRADERS:
+            raise ValueError(f"a grade is by {grade.grader!r}, which is none of {', '.join(_GRADERS)}")
+    scores = [grade.score for grade in outcome.grades] + [step.score for step in outcome.steps]
+    if any(map(_is_infinite, (outcome.score, *scores))):
+        return replace(
+            outcome,
+            score=_infinite(outcome.score),
+            grades=tuple(grade._replace(score=_infinite(grade.score)) for grade in outcome.grades),
+            steps=tuple(step._replace(score=_infinite(step.score)) for step in outcome.steps),
+        )
     return outcome
 
 
-_NAMED = (Grade, CallPairing, ArgumentVerdict, Issue, StepGrade)
+def _is_infinite(score: float | None) -> bool:
+    """Whether a score was infinite before it was written."""
+    return score is not None and abs(score) >= _LARGEST
+
+
+def _infinite(score: float | None) -> float | None:
+    return math.copysign(math.inf, score) if score is not None and _is_infinite(score) else score
+
+
+_GRADERS: tuple[GraderName, ...] = get_args(GraderName)
+_NAMED = frozenset({Grade, CallPairing, ArgumentVerdict, Issue, StepGrade})
+_AS_IT_IS = frozenset({str, int, bool, NoneType})
+_LARGEST = sys.float_info.max
 
 
 def _plain(value: Any) -> JsonValue:
+    # Most values are what they are, and every run has hundreds: those are not even asked about.
     if isinstance(value, float):
-        return max(min(value, sys.float_info.max), -sys.float_info.max)
-    if isinstance(value, _NAMED):
-        return {name: _plain(item) for name, item in value._asdict().items()}
+        return value if -_LARGEST <= value <= _LARGEST else max(min(value, _LARGEST), -_LARGEST)
+    if type(value) in _NAMED:
+        return {
+            name: item if type(item) in _AS_IT_IS else _plain(item)
+            for name, item in zip(value._fields, value, strict=True)
+        }
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return list(map(_plain, value))
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if is_dataclass(value):

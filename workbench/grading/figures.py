@@ -1,0 +1,70 @@
+"""The figures of a run: what comparing and keeping many runs needs of each, without what happened in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.grading.grade import RunResult, Status
+from workbench.suite.settings import Grading
+
+_DEFAULTS = Grading()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """A run that is over, in numbers. `suite` tells suites apart; `repeat` counts from 0.
+
+    Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers,
+    `first_token_ms` that of its first answer. Tokens are `None` where the model said nothing of them, `cost_usd` where
+    it is not known; `asked` says whether the model was asked at all. `reason` is one line on why it did not pass.
+    `is_broken` and `grading` are those of the `RunResult`. A fork is an experiment, and speaks for no case.
+    """
+
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    repeat: int
+    status: Status
+    score: float | None
+    reason: str | None
+    latency_ms: float
+    first_token_ms: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    asked: bool
+    is_broken: bool = False
+    grading: Grading = _DEFAULTS
+    began_ms: float | None = None
+    ended_ms: float | None = None
+    is_fork: bool = False
+
+
+def figures_of(
+    result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
+) -> RunFigures:
+    """The figures of a run; `suite` is what its suite is called where that is not its path."""
+    trajectory = result.trajectory
+    usage = trajectory.usage
+    return RunFigures(
+        suite=result.suite if suite is None else suite,
+        case_id=result.case_id,
+        case_name=result.case_name,
+        model=result.model,
+        repeat=result.repeat,
+        status=result.status,
+        score=result.score,
+        reason=result.reason,
+        latency_ms=trajectory.model_latency_ms,
+        first_token_ms=next((asked.first_token_ms for asked in trajectory.asked), None),
+        input_tokens=usage.input_tokens if usage is not None else None,
+        output_tokens=usage.output_tokens if usage is not None else None,
+        cost_usd=result.cost_usd,
+        asked=bool(trajectory.rounds),
+        is_broken=result.is_broken,
+        grading=result.grading,
+        began_ms=began_ms,
+        ended_ms=ended_ms,
+        is_fork=trajectory.fork is not None,
+    )
