@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks
@@ -70,7 +70,6 @@ def is_fine_in_a_mock(when: Checks | None) -> bool:
     return not parse_suite(text, Path()).errors
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(breakpoints)
 def test_what_is_written_is_read_back_as_the_same_breakpoint(point: Breakpoint) -> None:
     assume(is_fine_in_a_mock(point.when))

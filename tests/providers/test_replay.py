@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,10 +44,15 @@ CARRIED = ResponseFinished(1, "tool calls", Usage(3, 5), 1.0, 2.0, {"signed": "x
 
 
 def recorded(
-    folder: Path, events: Sequence[Event], name: str = "a", case_id: str = "case", started_at: str = "now"
+    folder: Path,
+    events: Sequence[Event],
+    name: str = "a",
+    case_id: str = "case",
+    started_at: str = "now",
+    model: str = "m",
 ) -> Path:
     file = folder / f"{name}.run.jsonl"
-    header = Header("1", "run", started_at, RecordedSuite("a.toml", "", ""), case_id, "m", 0)
+    header = Header("1", "run", started_at, RecordedSuite("a.toml", "", ""), case_id, model, 0)
     file.write_text("\n".join([header_line(header), *map(event_to_line, events)]))
     return file
 
@@ -137,8 +143,9 @@ async def test_it_is_opened_by_name_relative_to_a_folder(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("", "write replay:FILE or replay:FOLDER"),
+        ("", "write replay:FILE, replay:FOLDER or replay:FOLDER#MODEL"),
         ("no.run.jsonl", "No such file"),
+        ("n" * 300, "nnn cannot be read: File name too long"),
         ("a.toml", "not a recording"),
         (".", r"holds no recording: \*\.run\.jsonl; .*junk\.run\.jsonl is not a recording"),
     ],
@@ -176,3 +183,73 @@ async def test_a_folder_plays_the_newest_recording_of_each_case(tmp_path: Path) 
         assert pieces[0] == TextDelta(1, text)
     with pytest.raises(ModelError, match=r"holds no recording of the case 'third'; .*junk\.run\.jsonl is not a recor"):
         models.open("replay:.", tmp_path, "third")
+
+
+def says(folder: Path, text: str, name: str, case_id: str, model: str) -> None:
+    answered = ResponseFinished(1, "answered", None, 1.0, 2.0)
+    events = stamped([START, RequestStarted(1), TextDelta(1, text), answered])
+    recorded(folder, events, name, case_id, model=model)
+
+
+async def first_piece(name: str, folder: Path, case_id: str = "case") -> ModelEvent | AnswerFinished:
+    return (await played(BuiltInModels().open(name, folder, case_id)))[0]  # type: ignore[arg-type]
+
+
+HTTP = "openai:llama-3.1@http://localhost:1234/v1"
+
+
+def test_a_folder_with_recordings_of_several_models_is_refused_and_names_them(tmp_path: Path) -> None:
+    says(tmp_path, "quick's", "a", "case", "quick")
+    says(tmp_path, "the other's", "b", "another", HTTP)
+    said = rf"holds recordings of several models, {re.escape(HTTP)} and quick: choose one, as with replay:\.#{HTTP}$"
+    with pytest.raises(ModelError, match=said):
+        BuiltInModels().check("replay:.", tmp_path)
+    with pytest.raises(ModelError, match=said):
+        BuiltInModels().open("replay:.", tmp_path, "case")
+
+
+def test_of_very_many_models_the_first_ones_are_named(tmp_path: Path) -> None:
+    for number in range(12):
+        says(tmp_path, "", f"a{number}", "case", f"m{number:02}")
+    with pytest.raises(ModelError, match="m00, m01, m02, m03, m04, m05, m06, m07 and 4 more: choose one"):
+        BuiltInModels().check("replay:.", tmp_path)
+
+
+async def test_one_of_the_models_is_chosen_behind_the_folder(tmp_path: Path) -> None:
+    says(tmp_path, "quick's", "a", "case", "quick")
+    for model in (HTTP, "replay:here#there"):
+        says(tmp_path, f"{model}'s", f"b{len(model)}", "case", model)
+    models = BuiltInModels()
+    for model in ("quick", HTTP, "replay:here#there"):
+        models.check(f"replay:.#{model}", tmp_path)
+        played_model = models.open(f"replay:.#{model}", tmp_path, "case")
+        assert played_model.name == f"replay:.#{model}"
+        assert await first_piece(f"replay:.#{model}", tmp_path) == TextDelta(1, f"{model}'s")
+
+
+@pytest.mark.parametrize("wanted", ["slow", ""])
+def test_a_model_of_which_there_is_no_recording_is_named_with_those_that_there_are(tmp_path: Path, wanted: str) -> None:
+    says(tmp_path, "", "a", "case", "quick")
+    said = rf"holds no recording of the model '{wanted}', but of quick$"
+    with pytest.raises(ModelError, match=said):
+        BuiltInModels().check(f"replay:.#{wanted}", tmp_path)
+    with pytest.raises(ModelError, match=said):
+        BuiltInModels().open(f"replay:.#{wanted}", tmp_path, "case")
+
+
+def test_a_case_that_the_chosen_model_was_not_recorded_on_is_named_with_the_model(tmp_path: Path) -> None:
+    says(tmp_path, "", "a", "case", "quick")
+    says(tmp_path, "", "b", "other", "slow")
+    with pytest.raises(ModelError, match=r"holds no recording of the case 'other' on quick$"):
+        BuiltInModels().open("replay:.#quick", tmp_path, "other")
+
+
+async def test_a_folder_or_a_file_with_such_a_sign_in_its_name_is_what_it_is(tmp_path: Path) -> None:
+    for folder, text in (("runs", "not this"), ("runs#2", "this")):
+        (tmp_path / folder).mkdir()
+        says(tmp_path / folder, text, "a#b", "case", "2")
+    assert await first_piece("replay:runs#2", tmp_path) == TextDelta(1, "this")
+    assert await first_piece("replay:runs#2#2", tmp_path) == TextDelta(1, "this")
+    assert await first_piece("replay:runs#2/a#b.run.jsonl", tmp_path) == TextDelta(1, "this")
+    with pytest.raises(ModelError, match="gone#2 cannot be read: No such file"):
+        BuiltInModels().check("replay:gone#2", tmp_path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import json_values
@@ -93,7 +93,6 @@ def test_a_line_is_of_bounded_length(tmp_path: Path) -> None:
     assert len(json.dumps(line)) < 10_000
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.text(st.characters(), max_size=6), json_values, max_size=3))
 def test_any_arguments_are_kept_as_they_are(tmp_path_factory: pytest.TempPathFactory, arguments: Any) -> None:
     folder = tmp_path_factory.mktemp("audit")

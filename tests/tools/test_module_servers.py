@@ -217,7 +217,7 @@ from workbench.tools.pool import ServerPool
 
 async def main():
     own, here, servers = map(Path, sys.argv[1:])
-    pool = ServerPool(program_in(Folders(own, own, own), os.environ), TimeLimits(polite_s=0.2, terminate_s=0.2))
+    pool = ServerPool(program_in(Folders(own, own, own, own), os.environ), TimeLimits(polite_s=0.2, terminate_s=0.2))
     shop = await pool.started(servers / "suite.toml", Server(name="shop", module="workshop", object="server"))
     fast = await pool.started(here / "suite.toml", Server(name="fast", module="with_fastmcp"))
     awkward = await pool.started(here / "suite.toml", Server(name="awkward", module="awkward"))

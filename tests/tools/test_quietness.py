@@ -26,7 +26,7 @@ async def main():
     ]
     suite = Suite.model_validate({"format": 1, "name": "s", "servers": servers})
     case = Case(id="c", name="c", user="u")
-    pool = ServerPool(program_in(Folders(logs, logs, logs), os.environ))
+    pool = ServerPool(program_in(Folders(logs, logs, logs, logs), os.environ))
     tools = await pool.open_toolbox(suite, case, folder / "suite.toml", execute=True, trusted=True)
     for tool in ("tool_1", "tool_2", "refuse", "crash"):
         try:

@@ -229,7 +229,7 @@ async def main():
     definition = Server(name="bench", command=("python", "workshop.py", "chatty", *sys.argv[3:]))
     limits = TimeLimits(polite_s=0.3, terminate_s=0.3)
     folder, own = Path(sys.argv[1]), Path(sys.argv[2])
-    pool = ServerPool(program_in(Folders(own, own, own), os.environ), limits)
+    pool = ServerPool(program_in(Folders(own, own, own, own), os.environ), limits)
     server = await pool.started(folder / "suite.toml", definition)
     call = asyncio.create_task(server.call("hang", {}))
     await server.call("add", {"a": 1, "b": 2})

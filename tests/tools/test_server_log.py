@@ -40,7 +40,7 @@ async def kept(file: Path, chunks: Sequence[bytes], secrets: Secrets) -> str:
 
 
 @given(st.lists(st.sampled_from([LONG, SHORT, LONG[:5], LONG[5:], "3", "-456", "a", "é", "\n"])), st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_a_secret_is_hidden_wherever_the_stream_is_cut(tmp_path: Path, words: list[str], data: st.DataObject) -> None:
     secrets = secrets_of(LONG=LONG, SHORT=SHORT)
     written = "".join(words).encode()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, json_values, scripts
@@ -33,7 +33,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("recordings") / "a.run.jsonl"
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scripts(), st.dictionaries(st.text(max_size=5), json_values, max_size=3))
 def test_what_is_written_reads_back_equal(file: Path, script: list[Event], result: dict[str, JsonValue]) -> None:
     lines = [header_line(HEADER), *map(event_to_line, script), result_line("run", result)]

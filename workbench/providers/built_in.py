@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 OFFLINE = "offline"
 REPLAY = "replay:"
+MODEL_SIGN = "#"
+"""Stands between a folder of recordings and the model of which they are to be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.providers.built_in import OFFLINE, REPLAY
+from workbench.providers.built_in import MODEL_SIGN, OFFLINE, REPLAY
 from workbench.providers.http.check import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
@@ -27,15 +27,15 @@ class BuiltInModels:
 
     def open(self, name: str, folder: Path, case_id: str) -> Model:
         """The model for a run of the case; the path of a recording is relative to `folder`. Raises ModelError when
-        there is no recording of that case, or it cannot be read."""
+        there is no recording of that case, or it cannot be read, or it is not said of which model it is to be."""
         if name == OFFLINE:
             return self._offline
-        return self._replays.open(name, _recorded_at(name, folder), case_id)
+        return self._replays.open(name, *_recorded_at(name, folder), case_id)
 
     def check(self, name: str, folder: Path) -> None:
         """Raises ModelError where `open` would do so for every case."""
         if name != OFFLINE:
-            self._replays.check(_recorded_at(name, folder))
+            self._replays.check(name, *_recorded_at(name, folder))
 
     @cached_property
     def _offline(self) -> Model:
@@ -50,10 +50,21 @@ class BuiltInModels:
         return Replays(own_pace=self._own_pace)
 
 
-def _recorded_at(name: str, folder: Path) -> Path:
-    path = name.removeprefix(REPLAY)
-    if path == name:
+def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
+    """Where the recordings are that a name means, and the model behind the `#` after a folder, if one is chosen. What
+    is there is meant whole: names of files, folders and models may hold a `#` of their own."""
+    said = name.removeprefix(REPLAY)
+    if said == name:
         raise ModelError(f"there is no model {name!r}")
-    if not path:
-        raise ModelError(f"{REPLAY} names no recording: write {REPLAY}FILE or {REPLAY}FOLDER")
-    return folder / path
+    if not said:
+        raise ModelError(f"{REPLAY} names no recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL")
+    signs = [at for at, sign in enumerate(said) if sign == MODEL_SIGN]
+    try:
+        at = (
+            None
+            if (folder / said).exists()
+            else next((at for at in signs[::-1] if (folder / said[:at]).is_dir()), None)
+        )
+    except OSError as error:
+        raise ModelError(f"{folder / said} cannot be read: {error.strerror}") from error
+    return (folder / said, None) if at is None else (folder / said[:at], said[at + 1 :])

@@ -1,17 +1,19 @@
 """A model that plays a recorded run again: the same answers, one for each request, whatever the request says.
 
-A recording is of one case; a folder of them plays the newest one of each.
+A recording is of one case; a folder of them plays the newest one of each, and of one model: answers of several models
+in turn are nobody's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.providers.built_in import MODEL_SIGN
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -26,6 +28,9 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
+
+MODELS_NAMED_MAX = 8
+"""Of more models in a folder the others are counted."""
 
 _PIECES = (TextDelta, ReasoningDelta, CallStarted, CallArgumentsDelta, CallFinished)
 
@@ -114,16 +119,17 @@ class Replays:
 
     def __init__(self, *, own_pace: bool = False) -> None:
         self._own_pace = own_pace
-        self._folders: dict[Path, _Newest] = {}
+        self._folders: dict[Path, _Folder] = {}
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
-    def open(self, name: str, path: Path, case_id: str) -> ReplayModel:
-        """The model that plays a recording of the case: the file `path`, or the newest of that case in the folder.
+    def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
+        """The model that plays a recording of the case: the file `path`, or the newest of that case in the folder, made
+        on `of_model`; `None` is the only model there is.
 
-        Raises ModelError when there is none, or it cannot be read.
+        Raises ModelError when there is none, or it cannot be read, or the folder has recordings of several models.
         """
         try:
-            file = self._newest_in(path).of(case_id) if path.is_dir() else path
+            file = self._newest_in(path, of_model, name).of(case_id) if path.is_dir() else path
             if (name, file) not in self._models:
                 self._models[name, file] = ReplayModel(name, read_recording(file), own_pace=self._own_pace)
         except RecordingError as error:
@@ -136,29 +142,29 @@ class Replays:
             )
         return model
 
-    def check(self, path: Path) -> None:
-        """Raises ModelError when a file is no recording, or a folder holds none."""
+    def check(self, name: str, path: Path, of_model: str | None) -> None:
+        """Raises ModelError where `open` would do so for every case."""
         try:
             if path.is_dir():
-                self._newest_in(path)
+                self._newest_in(path, of_model, name)
             else:
                 read_recording(path)
         except RecordingError as error:
             raise ModelError(str(error)) from error
 
-    def _newest_in(self, folder: Path) -> _Newest:
-        if folder not in self._folders:
-            self._folders[folder] = _Newest(folder)
-        return self._folders[folder]
+    def _newest_in(self, path: Path, of_model: str | None, name: str) -> _Newest:
+        if path not in self._folders:
+            self._folders[path] = _Folder(path)
+        return self._folders[path].newest(of_model, name)
 
 
-class _Newest:
-    """The newest recording of each case in a folder, by the header lines. Raises RecordingError when there is none."""
+class _Folder:
+    """What is recorded in a folder, by the header lines. Raises RecordingError when that is nothing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._unreadable: list[RecordingError] = []
-        found: dict[str, tuple[str, Path]] = {}
+        found: dict[str, dict[str, tuple[str, Path]]] = {}
         try:
             files = recordings_in(folder)
         except OSError as error:
@@ -169,21 +175,57 @@ class _Newest:
             except RecordingError as error:
                 self._unreadable.append(error)
                 continue
-            found[header.case] = max(found.get(header.case, ("", file)), (header.started_at, file))
-        self._files = {case_id: file for case_id, (_, file) in found.items()}
-        if not self._files:
+            cases = found.setdefault(header.model, {})
+            cases[header.case] = max(cases.get(header.case, ("", file)), (header.started_at, file))
+        if not found:
             raise RecordingError(f"{folder} holds no recording: *.run.jsonl{self._trouble}")
+        self._models = {
+            model: {case_id: file for case_id, (_, file) in cases.items()} for model, cases in sorted(found.items())
+        }
 
-    def of(self, case_id: str) -> Path:
-        """The newest recording of a case; raises RecordingError when there is none."""
-        try:
-            return self._files[case_id]
-        except KeyError:
-            raise RecordingError(f"{self._folder} holds no recording of the case {case_id!r}{self._trouble}") from None
+    def newest(self, of_model: str | None, name: str) -> _Newest:
+        """The recordings of a model, or of the only one there is. Raises RecordingError when there are none of that
+        model, or several models under a `name` that chooses none."""
+        if of_model is None and len(self._models) > 1:
+            first = next(iter(self._models))
+            raise RecordingError(
+                f"{self._folder} holds recordings of several models, {_listed(self._models)}: choose one, "
+                f"as with {name}{MODEL_SIGN}{first}"
+            )
+        if of_model is not None and of_model not in self._models:
+            raise RecordingError(
+                f"{self._folder} holds no recording of the model {of_model!r}, but of {_listed(self._models)}"
+                f"{self._trouble}"
+            )
+        files = next(iter(self._models.values())) if of_model is None else self._models[of_model]
+        return _Newest(files, str(self._folder), f" on {of_model}{self._trouble}" if of_model else self._trouble)
 
     @property
     def _trouble(self) -> str:
         return "".join(f"; {error}" for error in self._unreadable)
+
+
+@dataclass(frozen=True)
+class _Newest:
+    """The newest recording of each case in a folder; what is added to the sentence that there is none of a case."""
+
+    files: Mapping[str, Path]
+    folder: str
+    added: str
+
+    def of(self, case_id: str) -> Path:
+        """The newest recording of a case; raises RecordingError when there is none."""
+        if case_id not in self.files:
+            raise RecordingError(f"{self.folder} holds no recording of the case {case_id!r}{self.added}")
+        return self.files[case_id]
+
+
+def _listed(models: Iterable[str]) -> str:
+    """Models in words: the first of very many."""
+    *most, last = models
+    if len(most) >= MODELS_NAMED_MAX:
+        return f"{', '.join(most[:MODELS_NAMED_MAX])} and {len(most) + 1 - MODELS_NAMED_MAX} more"
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:

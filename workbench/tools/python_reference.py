@@ -105,7 +105,7 @@ class PythonFunctions:
         return importlib.import_module(f"{package.__name__}.{name}")
 
 
-async def in_thread(function: Callable[[], _Result]) -> _Result:
+async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
     """Call a function that may block, in a thread that cannot keep the program from ending when it never returns."""
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
@@ -119,5 +119,5 @@ async def in_thread(function: Callable[[], _Result]) -> _Result:
             said = f"Python code of the suite raised {type(error).__name__}: {error}"
             outcome.set_exception(PythonReferenceError(said))
 
-    threading.Thread(target=run, name="python of a suite", daemon=True).start()
+    threading.Thread(target=run, name=name, daemon=True).start()
     return await asyncio.wrap_future(outcome)

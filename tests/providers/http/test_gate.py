@@ -137,6 +137,38 @@ def test_a_pause_that_is_asked_for_during_one_prolongs_it() -> None:
     in_a_world(test)
 
 
+def test_who_waits_is_told_for_how_long_when_a_pause_begins_becomes_longer_and_is_come_into() -> None:
+    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
+        gate.limit("model", 1, None)
+        told: list[tuple[str, float]] = []
+
+        async def request(name: str) -> None:
+            async with gate.turn(lambda wait_s: told.append((name, round(world.now + wait_s)))):
+                await world.sleep(3.0)
+
+        under_way = asyncio.create_task(request("under way"))
+        await world.settle()
+        waiting = asyncio.create_task(request("waiting"))
+        await world.settle()
+        assert told == []
+        gate.hold(20.0)
+        gate.hold(10.0)
+        assert told == [("waiting", 20)]
+        late = asyncio.create_task(request("late"))
+        await world.settle()
+        gate.hold(30.0)
+        assert told[1:] == [("late", 20), ("waiting", 30), ("late", 30)]
+        late.cancel()
+        await world.settle()
+        gate.hold(40.0)
+        assert told[4:] == [("waiting", 40)]
+        await world.run(under_way, waiting)
+        gate.hold(50.0)
+        assert len(told) == 5
+
+    in_a_world(test)
+
+
 def test_nobody_is_made_to_wait_for_longer_than_a_minute() -> None:
     async def test(world: World, gate: Gate, traffic: Traffic) -> None:
         gate.limit("model", 1, None)

@@ -14,14 +14,14 @@ from tests.engine.making import Clock, finish_of, make
 from tests.programs import program_of
 from tests.providers.http.runs import TWICE, failures, retries_of, run_on, spec_of
 from tests.providers.server import APIS, Answer, Api, Call, Server, Signal, Tell, document, error_document, said, serve
-from workbench.batches.events import BatchDone, BatchEvent, RunDone
+from workbench.batches.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
 from workbench.config.secrets import Secrets
 from workbench.engine.retries import RetryPolicy
 from workbench.providers.http.endpoints import Endpoints
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import RequestStarted
+from workbench.trajectory.events import RequestStarted, RetryScheduled
 
 OSLO = Call("get_weather", {"city": "Oslo"})
 
@@ -152,3 +152,31 @@ def test_a_batch_on_several_endpoints_ends_each_run_by_what_its_own_endpoint_doe
     assert [results[model].status for model in models] == ["passed", "passed", "error"]
     assert results[models[0]].trajectory.rounds[0].errors != ()
     assert f"{third.url}/v1 failed (500: out of memory)" in (results[models[2]].error or "")
+
+
+def test_a_run_whose_endpoint_told_another_one_to_wait_says_for_how_long(tmp_path: Path) -> None:
+    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    session = Session(events.put, program_of(tmp_path))
+    suite = parse_suite(WEATHER, Path("weather.toml"))
+    with serve(busy("openai", "30")) as server:
+        (first,) = plan_runs([suite], models=[f"openai:test-model@{server.url}/v1"])
+        (second,) = plan_runs([suite], models=[f"openai:test-model@{server.url}/v1"])
+        session.start([first], trusted=lambda _path: False)
+        while True:
+            event = events.get(timeout=30)
+            if isinstance(event, RunEvent) and isinstance(event.event.what, RetryScheduled):
+                break
+        session.start([second], trusted=lambda _path: False)
+        said: list[BatchEvent] = []
+        while not said or not isinstance(said[-1], RequestPutOff):
+            said.append(events.get(timeout=30))
+        session.close()
+    put_off = said[-1]
+    assert isinstance(put_off, RequestPutOff)
+    assert put_off.run_id == second.run_id
+    assert 0 < put_off.wait_s <= 30
+    while not events.empty():
+        said.append(events.get())
+    of_second = [event.event.what for event in said if isinstance(event, RunEvent)]
+    assert not any(isinstance(what, RequestStarted) for what in of_second)
+    assert [event.result.status for event in said if isinstance(event, RunDone)] == ["stopped", "stopped"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.offline.asking import Answer, answer_to
@@ -94,7 +94,6 @@ def arguments_as_streamed(answer: Answer) -> list[JsonValue]:
     return [json.loads(text) for text in fragments.values()]
 
 
-@settings(deadline=None)
 @given(REQUESTS)
 def test_every_request_is_answered_to_its_end(request: ModelRequest) -> None:
     answer = answer_to(request)
@@ -105,13 +104,11 @@ def test_every_request_is_answered_to_its_end(request: ModelRequest) -> None:
     assert sum(isinstance(event, AnswerFinished) for event in answer.events) == 1
 
 
-@settings(deadline=None)
 @given(REQUESTS)
 def test_the_same_request_gets_the_same_answer(request: ModelRequest) -> None:
     assert answer_to(request).events == answer_to(request).events
 
 
-@settings(deadline=None)
 @given(REQUESTS)
 def test_calls_are_json_objects_for_tools_on_offer_and_stream_as_they_finish(request: ModelRequest) -> None:
     answer = answer_to(request)
@@ -121,7 +118,6 @@ def test_calls_are_json_objects_for_tools_on_offer_and_stream_as_they_finish(req
     assert len({event.call_id for event in finished}) == len(finished)
 
 
-@settings(deadline=None)
 @given(
     TEXTS,
     st.dictionaries(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from tests.providers.offline.asking import Call, answer_to, ask, choice, converse, number, text, tool
 from tests.providers.offline.test_any_input import REQUESTS
@@ -119,7 +119,6 @@ def test_a_result_that_failed_is_not_taken() -> None:
     assert calls_after(*before, Message("user", "Now divide the result by 5")) == []
 
 
-@settings(deadline=None)
 @given(REQUESTS)
 def test_to_be_told_to_go_on_changes_nothing_where_nothing_failed(request: ModelRequest) -> None:
     assume(not any(message.is_error for message in request.messages))

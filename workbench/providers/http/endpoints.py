@@ -13,7 +13,7 @@ from workbench.providers.http.check import CheckResult, check
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.faults import Faults
 from workbench.providers.http.gate import Gate
-from workbench.providers.http.model import EndpointModel
+from workbench.providers.http.model import EndpointModel, Telling
 from workbench.providers.model import Model, ModelError
 from workbench.providers.wire.choose import wire_of
 
@@ -39,11 +39,18 @@ class Endpoints:
         self._models: dict[str, EndpointModel] = {}
         self._clients = Clients()
 
-    def open(self, spec: ModelSpec, environment: Mapping[str, str]) -> Model:
-        """The model behind its endpoint; nothing is connected and no SDK imported before its first request.
+    def open(
+        self, spec: ModelSpec, environment: Mapping[str, str], tell: Callable[[float], object] | None = None
+    ) -> Model:
+        """The model behind its endpoint; nothing is connected and no SDK imported before its first request. `tell` is
+        told for how many seconds a request is put off, since the endpoint has asked for that.
 
         Raises ModelError when the variable of its key is not set.
         """
+        model = self._opened(spec, environment)
+        return Telling(model, tell) if tell is not None else model
+
+    def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
         key = self._key_of(spec, environment)
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.key == key:

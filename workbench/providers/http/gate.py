@@ -33,6 +33,8 @@ class Gate:
         self._door = asyncio.Lock()
         self._free_at_s = float("-inf")
         self._held_until_s = float("-inf")
+        self._told: list[Callable[[float], object]] = []
+        """Those who wait, to be told of pauses."""
 
     def limit(self, model: str, concurrency: int, requests_per_minute: float | None) -> None:
         """What a model behind the endpoint allows; of all its models the smallest numbers hold. Requests per minute
@@ -44,21 +46,42 @@ class Gate:
 
     def hold(self, seconds: float) -> None:
         """Let no further request through for so long, at most `LONGEST_HOLD_S`."""
-        self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, LONGEST_HOLD_S))
+        until_s = self._clock() + min(seconds, LONGEST_HOLD_S)
+        if until_s > self._held_until_s:
+            self._held_until_s = until_s
+            for tell in self._told:
+                tell(until_s - self._clock())
 
     @asynccontextmanager
-    async def turn(self) -> AsyncGenerator[None]:
-        """One request's turn, to be held while it is under way."""
-        await self._enter()
+    async def turn(self, tell: Callable[[float], object] = lambda _: None) -> AsyncGenerator[None]:
+        """One request's turn, to be held while it is under way. `tell` is told of a pause that the endpoint asks for
+        before it comes, and for how many seconds none is let through, again where that becomes longer."""
+        if (pause_s := self._held_until_s - self._clock()) > 0:
+            tell(pause_s)
+        self._told.append(tell)
         try:
-            async with self._door:
-                while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > 0:
-                    await self._sleep(wait_s)
-                self._free_at_s = self._clock() + self._interval_s
+            await self._enter()
+            try:
+                await self._pass()
+            except BaseException:
+                self._leave()
+                raise
+        finally:
+            self._told.remove(tell)
+        try:
             yield
         finally:
-            self._under_way -= 1
-            self._admit()
+            self._leave()
+
+    async def _pass(self) -> None:
+        async with self._door:
+            while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > 0:
+                await self._sleep(wait_s)
+            self._free_at_s = self._clock() + self._interval_s
+
+    def _leave(self) -> None:
+        self._under_way -= 1
+        self._admit()
 
     async def _enter(self) -> None:
         place = asyncio.get_running_loop().create_future()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 
 from workbench.config.models import ModelSpec
 from workbench.providers.http.answers import read_answer
@@ -31,11 +31,16 @@ class EndpointModel:
         self._clients = clients
         self._faults = faults
 
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Waits until the endpoint may be asked once more."""
+        return self.turn_telling(lambda _: None)
+
     @asynccontextmanager
-    async def turn(self) -> AsyncGenerator[None]:
-        """Waits until the endpoint may be asked once more. The SDK is imported here, where time is not the model's."""
+    async def turn_telling(self, tell: Callable[[float], object]) -> AsyncGenerator[None]:
+        """As `turn`; `tell` is told for how many seconds the endpoint wants nothing asked, where that is waited for.
+        The SDK is imported here, where time is not the model's."""
         await self._clients.client(self.spec, self.key, self._faults)
-        async with self._gate.turn():
+        async with self._gate.turn(tell):
             yield
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -63,3 +68,20 @@ class EndpointModel:
             if failed.passing and failed.retry_after_s is not None:
                 self._gate.hold(failed.retry_after_s)
             raise failed from error
+
+
+class Telling:
+    """An endpoint's model for one run, which is told of the pauses that it waits for."""
+
+    def __init__(self, model: EndpointModel, tell: Callable[[float], object]) -> None:
+        self._model = model
+        self._tell = tell
+        self.name, self.seed, self.notices = model.name, model.seed, model.notices
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """That of the model."""
+        return self._model.turn_telling(self._tell)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """What the model answers."""
+        return self._model.stream(request)
