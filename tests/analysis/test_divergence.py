@@ -8,25 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trajectory.scripts import json_values
+from tests.analysis.drawn_runs import asked, call, run, trajectories
 from workbench.analysis.divergence import Difference, first_difference
-from workbench.trajectory.events import FinishReason, ResultReceived, RunFinished, StepStarted
+from workbench.trajectory.events import ResultReceived
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
-
-
-def call(tool: str, result: str | None = "ok", is_error: bool = False, **arguments: JsonValue) -> CallRecord:
-    answered = ResultReceived("c", result, is_error, "default", 1.0) if result is not None else None
-    return CallRecord(ToolCall("c", tool, arguments), 1, result=answered)
-
-
-def asked(number: int, text: str = "", *calls: CallRecord, told: tuple[str, ...] = ()) -> Round:
-    return Round(number, text=text, calls=calls, stop_reason="tool calls" if calls else "answered", added=told)
-
-
-def run(*rounds: Round, reason: FinishReason | None = "answered") -> Trajectory:
-    return Trajectory("run", rounds=rounds, finish=RunFinished(reason) if reason is not None else None)
-
 
 LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
 
@@ -192,40 +178,13 @@ def test_times_ids_sources_and_how_a_number_is_written_are_no_difference() -> No
     assert first_difference(first, second) is None
 
 
-texts = st.sampled_from(["", "a", "b c", "b d"])
-sources = st.sampled_from(["default", "edited", "skipped"])
-results = st.none() | st.builds(ResultReceived, texts, texts, st.booleans(), sources, st.floats(0, 9))
-objects = st.dictionaries(st.sampled_from("xyz"), json_values, max_size=2)
-calls = st.builds(
-    CallRecord,
-    st.builds(ToolCall, texts, st.sampled_from(["t", "u"]), objects, st.none() | texts, st.none() | texts),
-    st.just(1),
-    result=results,
-    edited=st.none() | objects.map(lambda given: {**given, "by hand": True}),
-    unedited=results,
-)
-
-
-def numbered(rounds: list[Round]) -> tuple[Round, ...]:
-    return tuple(replace(round_, number=number) for number, round_ in enumerate(rounds, start=1))
-
-
-trajectories = st.builds(
-    lambda rounds, reason: run(*numbered(rounds), reason=reason),
-    st.lists(
-        st.builds(
-            Round,
-            st.just(1),
-            text=texts,
-            calls=st.lists(calls, max_size=2).map(tuple),
-            stop_reason=st.sampled_from([None, "answered", "tool calls"]),
-            step=st.none() | st.builds(StepStarted, st.just(1), user=st.none() | texts),
-            added=st.lists(texts.filter(bool), max_size=1).map(tuple),
-        ),
-        max_size=3,
-    ),
-    st.sampled_from([None, "answered", "stopped"]),
-)
+def test_values_of_any_depth_are_compared() -> None:
+    deep: JsonValue = "the end"
+    for _ in range(20_000):
+        deep = [deep]
+    found = first_difference(run(asked(1, "", TV)), run(asked(1, "", call("set_tv", power=deep))))
+    assert found is not None
+    assert found.sentence == 'round 1: calls set_tv with power=a value too deep to show instead of "off"'
 
 
 @given(trajectories)

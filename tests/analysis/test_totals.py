@@ -35,7 +35,17 @@ def test_a_cost_is_the_sum_of_what_is_known_and_says_how_many_runs_are_not_in_it
     runs = [result("passed", 1.0, cost_usd=0.25), result("failed", 0.0, cost_usd=0.5), result("passed", 1.0)]
     totals = totals_of([*runs, result("skipped")])
     assert (totals.cost_usd, totals.runs_of_unknown_cost) == (0.75, 1)
-    assert totals_of(runs[2:]).cost_usd is None
+
+
+def test_a_cost_of_which_nothing_is_known_is_unknown_whatever_else_costs_nothing() -> None:
+    totals = totals_of([result("passed", 1.0), result("skipped")])
+    assert (totals.cost_usd, totals.runs_of_unknown_cost) == (None, 1)
+
+
+def test_runs_that_cost_nothing_cost_nothing_together() -> None:
+    totals = totals_of([result("passed", 1.0, cost_usd=0.0), result("skipped")])
+    assert (totals.cost_usd, totals.runs_of_unknown_cost) == (0.0, 0)
+    assert totals_of([]).cost_usd is None
 
 
 def test_a_grader_that_does_not_apply_leaves_the_mean_alone_but_counts_for_the_pass_rate() -> None:

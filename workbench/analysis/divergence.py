@@ -3,7 +3,7 @@ or because a person changed something by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
@@ -60,6 +60,50 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
         return None
     said = f"round {changed.round}: {changed.sentence}; the model does the same"
     return replace(changed, sentence=said)
+
+
+def same_call(one: CallRecord, other: CallRecord) -> bool:
+    """Whether two calls are of one tool with the same arguments, as the model wrote them and as they were answered."""
+    alike = one.tool == other.tool and _in_call(one.call, other.call) is None
+    if one.edited is None and other.edited is None:
+        return alike
+    return alike and _in_call(one.sent, other.sent) is None
+
+
+def identity_of_call(call: CallRecord) -> Hashable:
+    """What is equal for two calls that are the same, and for no others: for comparing many with many."""
+    written = _flat(call.call.arguments)
+    sent = written if call.edited is None else _flat(call.edited)
+    broken = call.call.problem is not None
+    return call.tool, written, sent, (call.call.raw if broken else None, broken, broken and call.edited is None)
+
+
+def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
+    """A JSON value as one row, equal for those that are `json_equal`. Works without recursion, however deep."""
+    row: list[Hashable] = []
+    pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            names = sorted(one)
+            row.append(("object", *names))
+            pending.extend(one[name] for name in names)
+        elif isinstance(one, list):
+            row.append(("list", len(one)))
+            pending.extend(one)
+        else:
+            row.append(("boolean", one) if isinstance(one, bool) else one)
+    return tuple(row)
+
+
+def same_answer(one: CallRecord, other: CallRecord) -> bool:
+    """Whether two calls are answered alike, whoever answers them."""
+    return identity_of_answer(one) == identity_of_answer(other)
+
+
+def identity_of_answer(call: CallRecord) -> Hashable:
+    """What is equal for two calls that are answered alike, and for no others."""
+    return _answer(call.result)
 
 
 def _after(changed: Difference | None, found: Difference) -> Difference:
@@ -201,12 +245,15 @@ def _answered(result: tuple[str, bool] | None, other: tuple[str, bool] | None) -
 
 
 def _call(record: CallRecord) -> str:
-    given = ", ".join(f"{name}={json_text(value)}" for name, value in record.arguments.items())
+    given = ", ".join(f"{name}={_value(value)}" for name, value in record.arguments.items())
     return f"{record.tool}({_cut(given)})"
 
 
 def _value(value: JsonValue) -> str:
-    return _cut(json_text(value))
+    try:
+        return _cut(json_text(value))
+    except RecursionError:
+        return "a value too deep to show"
 
 
 def _instead(said: str, new: str, old: str, nothing: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from workbench.analysis.causes import CAUSES, NEVER_ALONE, Cause, Subject, first_advice
@@ -30,7 +30,8 @@ class Symptom:
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes."""
+    """A failed run, its number among all runs (from 0), and what went wrong, in the order of causes. The `result` is
+    without its rounds: thousands may have failed."""
 
     index: int
     result: RunResult
@@ -94,27 +95,30 @@ class Failures:
 
 
 def failures_of(runs: Iterable[tuple[RunResult, Case]]) -> Failures:
-    """Find out why runs failed; each comes with the case that it was graded by. Costs grow with runs and issues."""
-    runs = tuple(runs)
-    failed = tuple(
-        FailedRun(index, result, _symptoms(result, case))
-        for index, (result, case) in enumerate(runs)
-        if result.status == "failed"
-    )
+    """Find out why runs failed; each comes with the case that it was graded by. Costs grow with runs and issues. One
+    is taken after the other, and none is kept."""
+    graded = 0
+    failed: list[FailedRun] = []
+    asked_and_called: list[tuple[list[str], list[str]]] = []
+    for index, (result, case) in enumerate(runs):
+        if result.status not in GRADED:
+            continue
+        graded += 1
+        if result.status == "failed":
+            trajectory = replace(result.trajectory, rounds=())
+            failed.append(FailedRun(index, replace(result, trajectory=trajectory), _symptoms(result, case)))
+        if case.expects_calls_or_none:
+            called = [call.tool for call in result.trajectory.calls]
+            asked_and_called.append((_tools_asked_for(result, case), called))
     by_cause: dict[Cause, list[FailedRun]] = {}
     for run in failed:
         for cause in run.causes:
             by_cause.setdefault(cause, []).append(run)
-    graded = [(result, case) for result, case in runs if result.status in GRADED]
     return Failures(
-        graded=len(graded),
-        runs=failed,
+        graded=graded,
+        runs=tuple(failed),
         groups=tuple(CauseGroup(cause, tuple(by_cause[cause])) for cause in CAUSES if cause in by_cause),
-        confusion=confusion_of(
-            (_tools_asked_for(result, case), [call.tool for call in result.trajectory.calls])
-            for result, case in graded
-            if case.expects_calls_or_none
-        ),
+        confusion=confusion_of(asked_and_called),
     )
 
 

@@ -40,6 +40,11 @@ class Quality:
     cases: tuple[CaseResult, ...] = ()
     aggregates: tuple[AggregateResult, ...] = ()
 
+    @property
+    def demands_met(self) -> bool:
+        """Whether the demands are met, whatever the statuses of cases."""
+        return all(gate.met for gate in self.gates) and all(each.met for each in self.aggregates)
+
 
 def quality_of(
     results: Iterable[RunResult],

@@ -46,9 +46,9 @@ class Totals:
     executions: int = 0
     """Calls that were really executed on a server, in all runs."""
     cost_usd: float | None = None
-    """US dollars, of the runs whose cost is known."""
+    """US dollars, of the runs whose cost is known; `None` where those that cost anything are of unknown cost."""
     runs_of_unknown_cost: int = 0
-    """Runs that asked a model and are not in the cost."""
+    """Runs that are not in the cost."""
     judging: JudgeUse = NOBODY_ASKED
     """What asking judges took, which is in none of the above."""
 
@@ -70,7 +70,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
     graded = [result for result in results if result.status in GRADED]
     scores = [result.score for result in graded if result.score is not None]
     usages = [usage for result in results if (usage := result.trajectory.usage) is not None]
-    costs = [result.cost_usd for result in results if result.cost_usd is not None]
+    cost = cost_of_runs([result.cost_usd for result in results])
     return Totals(
         runs=len(results),
         passed=counts["passed"],
@@ -81,14 +81,31 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
         stopped=counts["stopped"],
         mean_score=mean(scores) if scores else None,
         pass_rate=(counts["passed"] + counts["warned"]) / len(graded) if graded else None,
-        latency=_latency([result.trajectory.model_latency_ms for result in graded]),
+        latency=latency_of([result.trajectory.model_latency_ms for result in graded]),
         usage=sum(usages, Usage()) if usages else None,
         retries=sum(result.trajectory.retries for result in results),
         executions=sum(call.server is not None for result in results for call in result.trajectory.calls),
-        cost_usd=math.fsum(costs) if costs else None,
-        runs_of_unknown_cost=sum(result.cost_usd is None and bool(result.trajectory.rounds) for result in results),
+        cost_usd=cost.dollars,
+        runs_of_unknown_cost=cost.unknown,
         judging=sum((result.judging for result in results), NOBODY_ASKED),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What runs cost together: the US dollars that are known, and how many runs are not in them. Where some are not and
+    the others cost nothing, nothing is known: `dollars` are `None`, as they are without runs."""
+
+    dollars: float | None
+    unknown: int
+
+
+def cost_of_runs(costs: Sequence[float | None]) -> Cost:
+    """Add up the costs of runs, each `None` where it is not known."""
+    known = [cost for cost in costs if cost is not None]
+    unknown, dollars = len(costs) - len(known), math.fsum(known)
+    nothing_known = not known or (unknown and not dollars)
+    return Cost(None if nothing_known else dollars, unknown)
 
 
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
@@ -102,7 +119,8 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
     return ascending[max(rank, 1) - 1]
 
 
-def _latency(values: list[float]) -> Latency | None:
+def latency_of(values: Sequence[float]) -> Latency | None:
+    """Mean, percentiles and maximum of milliseconds; `None` without any."""
     if not values:
         return None
     ascending = sorted(values)

@@ -1,0 +1,65 @@
+"""Runs and cells made by hand, in figures, for tests of what is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.analysis.comparison import Cell, cell_of
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import Status
+from workbench.suite.model import RepeatRule
+from workbench.suite.settings import Grading
+
+FIGURES = RunFigures(
+    suite="weather.toml",
+    case_id="oslo",
+    case_name="Oslo",
+    model="a",
+    repeat=0,
+    status="passed",
+    score=1.0,
+    reason=None,
+    latency_ms=100.0,
+    first_token_ms=20.0,
+    input_tokens=10,
+    output_tokens=5,
+    cost_usd=0.25,
+    asked=True,
+)
+
+
+def ran(
+    status: Status = "passed",
+    score: float | None = None,
+    *,
+    case: str = "oslo",
+    model: str = "a",
+    repeat: int = 0,
+    rule: RepeatRule = "last",
+) -> RunFigures:
+    """A run; unless said otherwise its score is 1 where it passed, 0.85 where it warned, 0 where it failed."""
+    if score is None:
+        score = {"passed": 1.0, "warned": 0.85, "failed": 0.0}.get(status)
+    grading = Grading(repeat_rule=rule)
+    return replace(
+        FIGURES, status=status, score=score, case_id=case, case_name=case, model=model, repeat=repeat, grading=grading
+    )
+
+
+def column(model: str, *statuses: Status, scores: Sequence[float | None] | None = None) -> list[Cell]:
+    """The cells of a model for the cases 0, 1, 2, ... of one run each."""
+    of_cases = scores or [None] * len(statuses)
+    return [
+        cell_of([ran(status, score, case=str(number), model=model)])
+        for number, (status, score) in enumerate(zip(statuses, of_cases, strict=True))
+    ]
+
+
+def columns(*, better: int = 0, worse: int = 0, both_good: int = 0, both_bad: int = 0) -> tuple[list[Cell], list[Cell]]:
+    """Two models of which the second one is better on so many cases, and so on."""
+    good: list[Status] = ["passed"]
+    bad: list[Status] = ["failed"]
+    first = bad * better + good * (worse + both_good) + bad * both_bad
+    second = good * better + bad * worse + good * both_good + bad * both_bad
+    return column("a", *first), column("b", *second)

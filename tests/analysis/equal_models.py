@@ -1,0 +1,30 @@
+"""Models of equal worth on the same cases, drawn at random: whatever tells them apart is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+
+from tests.analysis.cells import ran
+from workbench.analysis.comparison import Cell, cell_of
+
+_PASSED = 0.6
+_RIGHT = 0.7
+_ARGUMENTS = 4
+
+
+def equal_models(random: Random, models: int, cases: int) -> Sequence[Sequence[Cell]]:
+    """The cells of so many models. Whether a case passes and what it scores have nothing to do with each other, as
+    where a limit or a tool that is not allowed decides the one and arguments the other: nothing makes two tests on them
+    agree."""
+    return [[_cell(case, random.random() < _PASSED, _right(random)) for case in range(cases)] for _ in range(models)]
+
+
+def _right(random: Random) -> int:
+    return sum(random.random() < _RIGHT for _ in range(_ARGUMENTS))
+
+
+@cache
+def _cell(case: int, good: bool, right: int) -> Cell:
+    return cell_of([ran("passed" if good else "failed", right / _ARGUMENTS, case=str(case))])

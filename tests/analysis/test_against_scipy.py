@@ -1,0 +1,54 @@
+"""The statistics agree with SciPy's, which is there for these tests alone."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy
+import pytest
+from scipy import stats
+
+from workbench.analysis.intervals import wilson
+from workbench.analysis.significance import mcnemar, permutation
+
+
+@pytest.mark.parametrize("counts", [(0, 1), (7, 2), (12, 1), (0, 9), (15, 15), (130, 100), (511, 490), (1_000, 900)])
+def test_mcnemar_is_the_binomial_test_of_discordant_pairs(counts: tuple[int, int]) -> None:
+    assert mcnemar(*counts) == pytest.approx(stats.binomtest(counts[0], sum(counts)).pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize(("good", "of"), [(0, 1), (1, 1), (0, 12), (7, 9), (50, 100), (1_999, 2_000)])
+def test_the_interval_is_the_wilson_interval_of_a_share(good: int, of: int) -> None:
+    theirs = stats.binomtest(good, of).proportion_ci(method="wilson")
+    assert wilson(good, of) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+def _their_permutation(first: list[float], second: list[float], ways: float) -> float:
+    found = stats.permutation_test(
+        (first, second),
+        lambda one, other, axis: numpy.mean(one - other, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=ways,
+        rng=numpy.random.default_rng(0),
+    )
+    return float(found.pvalue)
+
+
+@pytest.mark.parametrize("pairs", [2, 5, 9, 12])
+@pytest.mark.parametrize("grid", [2, 4, 10, None])
+def test_the_permutation_test_of_few_pairs_is_exactly_theirs(pairs: int, grid: int | None) -> None:
+    random = Random(f"{pairs} {grid}")
+    scores = [random.random() if grid is None else random.randint(0, grid) / grid for _ in range(2 * pairs)]
+    first, second = scores[:pairs], scores[pairs:]
+    ours = permutation([one - other for one, other in zip(first, second, strict=True)])
+    assert ours == pytest.approx(_their_permutation(first, second, float("inf")), abs=1e-12)
+
+
+@pytest.mark.parametrize(("pairs", "grid"), [(30, 4), (120, 20), (60, None)])
+def test_that_of_many_pairs_comes_near_to_theirs(pairs: int, grid: int | None) -> None:
+    random = Random(f"{pairs} {grid}")
+    scores = [random.random() if grid is None else random.randint(0, grid) / grid for _ in range(2 * pairs)]
+    first, second = [min(1.0, score + 0.1) for score in scores[:pairs]], scores[pairs:]
+    ours = permutation([one - other for one, other in zip(first, second, strict=True)])
+    assert ours == pytest.approx(_their_permutation(first, second, 9_999), abs=0.02)

@@ -1,0 +1,255 @@
+"""What is said to have changed between two batches did, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.analysis import batch_tests
+from workbench.analysis.batch_diff import KINDS, batch_diff
+from workbench.analysis.same_suites import same_suites
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import GRADED, Status
+from workbench.history.records import SuiteRef
+from workbench.reports.batch_diff import notes_of
+from workbench.suite.settings import Grading
+
+
+def ran(
+    case: str = "paris",
+    status: Status = "passed",
+    score: float | None = 1.0,
+    *,
+    model: str = "m",
+    repeat: int = 0,
+    latency_ms: float = 100.0,
+    reason: str | None = None,
+    is_fork: bool = False,
+    grading: Grading | None = None,
+) -> RunFigures:
+    return RunFigures(
+        suite="weather.toml",
+        case_id=case,
+        case_name=case.title(),
+        model=model,
+        repeat=repeat,
+        status=status,
+        score=score,
+        reason=reason,
+        latency_ms=latency_ms,
+        first_token_ms=None,
+        input_tokens=None,
+        output_tokens=None,
+        cost_usd=None,
+        asked=True,
+        is_fork=is_fork,
+        grading=grading or Grading(),
+    )
+
+
+RUNS = st.lists(
+    st.builds(
+        ran,
+        case=st.sampled_from(["paris", "rome", "oslo"]),
+        status=st.sampled_from(["passed", "warned", "failed", "error", "skipped", "stopped"]),
+        score=st.none() | st.floats(0, 1) | st.just(math.inf),
+        model=st.sampled_from(["m", "n"]),
+        repeat=st.integers(0, 2),
+        latency_ms=st.floats(0, 5000),
+        is_fork=st.booleans(),
+        grading=st.sampled_from([Grading(repeat_rule=rule) for rule in ("last", "mean", "majority")]),
+    ),
+    max_size=12,
+)
+
+
+@given(RUNS)
+def test_nothing_changed_from_a_batch_to_itself(runs: list[RunFigures]) -> None:
+    diff = batch_diff(runs, runs)
+    assert diff.changes == ()
+    assert diff.across is None
+    assert diff.as_before == diff.compared
+
+
+@given(RUNS, RUNS)
+def test_the_other_way_round_broke_is_fixed_and_new_is_gone(before: list[RunFigures], after: list[RunFigures]) -> None:
+    there, back = batch_diff(before, after), batch_diff(after, before)
+    for kind, opposite in (("broke", "fixed"), ("fixed", "broke"), ("moved", "moved"), ("new", "gone")):
+        cases = {(change.suite, change.case_id) for change in there.changes if change.kind == kind}
+        assert cases == {(change.suite, change.case_id) for change in back.changes if change.kind == opposite}
+    assert there.compared == back.compared
+
+
+@given(RUNS, RUNS)
+def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunFigures], after: list[RunFigures]) -> None:
+    diff = batch_diff(before, after)
+    cases = {
+        (run.case_id, run.model if diff.across is None else "")
+        for run in (*before, *after)
+        if not run.is_fork and run.model not in (*diff.only_before, *diff.only_after)
+    }
+    lone = [change for change in diff.changes if change.kind in ("new", "gone", "errored")]
+    assert len(cases) == diff.compared + diff.left_out + len(lone)
+    but_slower = [(change.case_id, change.model) for change in diff.changes if change.kind != "slower"]
+    assert len(but_slower) == len(set(but_slower))
+    assert [KINDS.index(change.kind) for change in diff.changes] == sorted(
+        KINDS.index(change.kind) for change in diff.changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "sentence"),
+    [
+        (
+            ran(),
+            ran(status="failed", score=0.5, reason="missing call: get_weather"),
+            "broke",
+            "passed 1.00 → failed 0.50: missing call: get_weather",
+        ),
+        (
+            ran(status="failed", score=0.5, reason="wrong city"),
+            ran(status="warned", score=0.8, reason="slow"),
+            "fixed",
+            "failed 0.50 → warned 0.80, before: wrong city",
+        ),
+        (ran(), ran(score=0.9), "moved", "passed 1.00 → passed 0.90"),
+        (ran(score=0.8), ran(status="warned", score=0.8), "moved", "passed 0.80 → warned 0.80"),
+        (ran(score=None), ran(), "moved", "passed → passed 1.00"),
+        (
+            ran(),
+            ran(status="error", score=None, reason="no connection"),
+            "errored",
+            "passed 1.00 → error: no connection",
+        ),
+        (ran(latency_ms=400), ran(latency_ms=600), "slower", "400 ms → 600 ms, 1.5 times as long"),
+        (ran(latency_ms=0), ran(latency_ms=1200), "slower", "0 ms → 1,200 ms"),
+    ],
+)
+def test_a_change_has_a_kind_and_a_sentence(before: RunFigures, after: RunFigures, kind: str, sentence: str) -> None:
+    (change,) = batch_diff([before], [after]).changes
+    assert (change.kind, change.sentence) == (kind, sentence)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (ran(score=0.805), ran(score=0.8)),
+        (ran(latency_ms=300), ran(latency_ms=499)),
+        (ran(latency_ms=1000), ran(latency_ms=1400)),
+    ],
+    ids=["a score hardly another one", "less than 200 ms more", "less than 1.5 times"],
+)
+def test_what_is_hardly_another_is_no_change(before: RunFigures, after: RunFigures) -> None:
+    assert batch_diff([before], [after]).changes == ()
+
+
+def test_cases_of_one_batch_only_are_new_or_gone() -> None:
+    diff = batch_diff([ran("old", "failed", 0.25, reason="wrong city")], [ran("young")])
+    assert [(change.kind, change.case_id, change.sentence) for change in diff.changes] == [
+        ("new", "young", "passed 1.00, only in the later batch"),
+        ("gone", "old", "failed 0.25, only in the earlier batch: wrong city"),
+    ]
+
+
+def test_a_case_that_a_batch_never_came_to_is_neither_new_nor_gone() -> None:
+    diff = batch_diff([ran("a"), ran("b")], [ran("a")], unfinished=((), [("weather.toml", "b", "m")]))
+    assert (diff.changes, diff.compared, diff.left_out) == ((), 1, 1)
+
+
+def test_what_was_in_error_or_was_stopped_broke_nothing() -> None:
+    before = [ran("a", "error", None), ran("b"), ran("c")]
+    after = [ran("a", "failed", 0.0), ran("b", "stopped", None), ran("c", "skipped", None)]
+    diff = batch_diff(before, after)
+    assert (diff.changes, diff.compared, diff.left_out) == ((), 0, 3)
+
+
+def test_repeats_count_by_the_rule_of_their_case() -> None:
+    majority = Grading(repeat_rule="majority")
+    before = [ran(repeat=repeat, grading=majority) for repeat in range(3)]
+    one_failed = [*before[:2], ran("paris", "failed", 0.0, repeat=2, grading=majority)]
+    (change,) = batch_diff(before, one_failed).changes
+    assert (change.kind, change.sentence) == ("moved", "passed 1.00 (3 of 3) → passed 0.67 (2 of 3)")
+
+
+def test_the_only_model_is_compared_with_the_only_model() -> None:
+    diff = batch_diff([ran(model="small")], [ran(model="large", status="failed", score=0.0)])
+    assert diff.across == ("small", "large")
+    assert [(change.kind, change.model) for change in diff.changes] == [("broke", "large")]
+
+
+def test_a_model_that_was_planned_counts_also_where_it_never_ran() -> None:
+    never = [("weather.toml", "paris", "large")]
+    diff = batch_diff([ran(model="small")], [ran(model="large", status="failed", score=0.0)], unfinished=(never, ()))
+    assert diff.across is None
+    assert (diff.changes, diff.left_out, diff.only_before) == ((), 1, ("small",))
+    only_planned = batch_diff([], [ran(model="large")], unfinished=([("weather.toml", "paris", "small")], ()))
+    assert (only_planned.across, only_planned.changes, only_planned.left_out) == (("small", "large"), (), 1)
+
+
+def test_the_same_case_of_another_checkout_is_compared_with_it() -> None:
+    here, there = (SuiteRef(1, project, "weather.toml", "x", "Weather", 1) for project in ("/ci", "/moved"))
+    same = same_suites([here], [there])
+    before = [replace(ran(), suite=here.key)]
+    after = [replace(ran(status="failed", score=0.0), suite=there.key)]
+    diff = batch_diff(before, after, unfinished=([(here.key, "b", "m")], [(there.key, "b", "m")]), same=same)
+    assert [(change.kind, change.suite) for change in diff.changes] == [("broke", there.key)]
+    assert batch_tests.tests_of(before, after, across=None, same=same)["m"].worse == 1
+
+
+def test_of_several_models_each_is_compared_with_itself() -> None:
+    before = [ran(model="small"), ran(model="large")]
+    diff = batch_diff(before, [ran(model="small"), ran(model="large", status="failed", score=0.0)])
+    assert diff.across is None
+    assert [(change.kind, change.model) for change in diff.changes] == [("broke", "large")]
+    assert (diff.compared, diff.cases, diff.models) == (2, 1, frozenset({"small", "large"}))
+
+
+def test_models_that_one_batch_was_never_planned_with_are_left_out_and_named() -> None:
+    before = [ran(case, model=model) for case in ("a", "b") for model in ("one", "two", "three")]
+    after = [ran("a", model="one"), ran("c", model="one"), ran("a", model="four")]
+    diff = batch_diff(before, after)
+    assert [(change.kind, change.case_id, change.model) for change in diff.changes] == [
+        ("new", "c", "one"),
+        ("gone", "b", "one"),
+    ]
+    assert (diff.only_before, diff.only_after, diff.models) == (("three", "two"), ("four",), frozenset({"one"}))
+    assert (diff.compared, diff.left_out) == (1, 0)
+    assert list(notes_of(diff, "#1", "#2")) == ["only #1 has three, two; only #2 has four: compared is one alone"]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (("two", "three"), "only #1 has one: not compared"),
+        (("four", "five"), "only #1 has one, three, two; only #2 has five, four: no model is in both"),
+    ],
+)
+def test_what_is_compared_is_said_where_models_are_left_out(after: tuple[str, ...], said: str) -> None:
+    diff = batch_diff([ran(model=model) for model in ("one", "two", "three")], [ran(model=model) for model in after])
+    assert diff.changes == ()
+    assert list(notes_of(diff, "#1", "#2")) == [said]
+
+
+def test_a_model_that_a_batch_never_came_to_is_not_one_that_it_was_not_planned_with() -> None:
+    before = [ran(model="one"), ran(model="two")]
+    diff = batch_diff(before, [ran(model="one")], unfinished=((), [("weather.toml", "paris", "two")]))
+    assert (diff.only_before, diff.left_out, diff.models) == ((), 1, frozenset({"one", "two"}))
+
+
+def test_of_two_models_that_are_compared_with_each_other_the_later_one_is_named() -> None:
+    diff = batch_diff([ran(model="one")], [ran(model="two")])
+    assert (diff.models, diff.only_before, diff.only_after) == (frozenset({"two"}), (), ())
+
+
+def test_forks_speak_for_no_case() -> None:
+    assert batch_diff([ran()], [ran(), ran(status="failed", score=0.0, repeat=1, is_fork=True)]).changes == ()
+
+
+def test_a_case_can_break_and_be_slower() -> None:
+    diff = batch_diff([ran()], [ran(status="failed", score=0.0, latency_ms=900)])
+    assert [change.kind for change in diff.changes] == ["broke", "slower"]
+    assert all(run.status in GRADED for change in diff.changes if change.after for run in change.after.runs)

@@ -1,0 +1,80 @@
+"""However many models are compared, at most one of twenty comparisons of equal ones says that some differ: by the test
+on pass and fail, and by the test on scores, each by itself. Who goes by whichever suits is wrong more often."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.analysis.equal_models import equal_models
+from workbench.analysis.paired import paired, together
+from workbench.analysis.side_by_side import ALL_PAIRS_MAX
+from workbench.analysis.significance import LEVEL
+
+PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
+TWO = (2, 60, 4_000)
+FOUR = (4, 30, 1_000)
+"""Models, cases, and how many such comparisons are made."""
+
+
+def off(trials: int) -> float:
+    """By how much the share of so many trials that are wrong is off in one of a thousand such simulations."""
+    return 3 * math.sqrt(LEVEL * (1 - LEVEL) / trials)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """How often some pair of equal models is called different: by each question, by either, and and by scores where
+    nothing is adjusted for there being several pairs."""
+
+    status: float
+    score: float
+    either: float
+    unadjusted: float
+
+
+@cache
+def wrong(models: int, cases: int, trials: int) -> Wrong:
+    random = Random(f"{models} models, {cases} cases")
+    found = [_trial(random, models, cases) for _ in range(trials)]
+    return Wrong(*(sum(each) / trials for each in zip(*found, strict=True)))
+
+
+def _trial(random: Random, models: int, cases: int) -> tuple[bool, bool, bool, bool]:
+    columns = equal_models(random, models, cases)
+    pairs = combinations(columns, 2) if models <= ALL_PAIRS_MAX else ((columns[0], other) for other in columns[1:])
+    found = together(paired(first, second) for first, second in pairs)
+    status = any(_tells(pair.holm_status) for pair in found)
+    score = any(_tells(pair.holm_score) for pair in found)
+    return status, score, status or score, any(_tells(pair.p_score) for pair in found)
+
+
+def _tells(p: float | None) -> bool:
+    return p is not None and p <= LEVEL
+
+
+@pytest.mark.parametrize(("models", "cases", "trials"), [TWO, (3, 30, 1_000), FOUR])
+def test_each_question_by_itself_is_wrong_in_at_most_one_of_twenty_comparisons(
+    models: int, cases: int, trials: int
+) -> None:
+    found = wrong(models, cases, trials)
+    assert found.status <= LEVEL + off(trials)
+    assert found.score <= LEVEL + off(trials)
+
+
+def test_without_an_adjustment_several_pairs_would_be_wrong_more_often() -> None:
+    assert wrong(*FOUR).unadjusted > LEVEL + off(FOUR[-1])
+
+
+def test_who_goes_by_whichever_suits_is_wrong_as_often_as_the_page_says() -> None:
+    told = re.search(r"calls (\d+) of 100\s+comparisons\s+of\s+equal\s+models\s+different", PAGE)
+    assert told is not None
+    assert wrong(*TWO).either == pytest.approx(int(told[1]) / 100, abs=off(TWO[-1]))
+    assert wrong(*TWO).either > LEVEL + off(TWO[-1])

@@ -1,0 +1,199 @@
+"""Two models compared case by case: what counts as a pair, what is said, and how many cases would be enough."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.analysis.cells import column, columns, ran
+from workbench.analysis.comparison import cell_of
+from workbench.analysis.paired import MOST_MORE_CASES, Paired, all_paired, paired
+from workbench.analysis.significance import LEVEL, mcnemar, p_text
+from workbench.grading.grade import GRADED, Status
+
+STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
+COLUMNS = st.lists(st.tuples(*[st.sampled_from(STATUSES)] * 2), max_size=20)
+FEW = st.integers(0, 6)
+
+
+def compared(better: int, worse: int, both_good: int = 0, both_bad: int = 0) -> Paired:
+    return paired(*columns(better=better, worse=worse, both_good=both_good, both_bad=both_bad))
+
+
+@given(COLUMNS)
+def test_every_case_is_a_pair_of_one_kind_or_left_out(statuses: list[tuple[Status, Status]]) -> None:
+    first, second = (column(model, *(both[side] for both in statuses)) for side, model in enumerate("ab"))
+    found = paired(first, second)
+    assert found.left_out == sum(not GRADED.issuperset(both) for both in statuses)
+    assert found.better + found.worse + found.both_good + found.both_bad == len(statuses) - found.left_out
+
+
+@given(COLUMNS)
+def test_the_other_way_round_better_is_worse(statuses: list[tuple[Status, Status]]) -> None:
+    first, second = (column(model, *(both[side] for both in statuses)) for side, model in enumerate("ab"))
+    there, back = paired(first, second), paired(second, first)
+    assert (there.better, there.worse) == (back.worse, back.better)
+    assert (there.p_status, there.p_score, there.more_cases) == (back.p_status, back.p_score, back.more_cases)
+
+
+def test_a_case_that_only_one_of_them_has_is_left_out() -> None:
+    found = paired(column("a", "passed"), column("b", "failed", "passed", "passed"))
+    assert (len(found.pairs), found.left_out) == (1, 2)
+
+
+def test_cases_of_the_same_id_in_other_suites_are_no_pair() -> None:
+    elsewhere = [replace(cell, suite="other.toml") for cell in column("b", "passed")]
+    assert paired(column("a", "passed"), elsewhere).left_out == 2
+
+
+def test_a_warned_case_is_as_good_as_a_passed_one() -> None:
+    found = paired(column("a", "warned", "failed"), column("b", "passed", "warned"))
+    assert (found.better, found.worse, found.both_good) == (1, 0, 1)
+
+
+def test_repeats_are_one_case() -> None:
+    first = [cell_of([ran("failed", repeat=nth) for nth in range(20)])]
+    second = [cell_of([ran("passed", repeat=nth, model="b") for nth in range(20)])]
+    assert paired(first, second).p_status == 1.0
+
+
+def test_discordant_cases_come_first_and_the_strongest_difference_before_all() -> None:
+    first = column("a", "passed", "passed", "failed", "failed", scores=[0.9, 0.9, 0.5, 0.1])
+    second = column("b", "passed", "failed", "failed", "warned", scores=[1.0, 0.6, 0.0, 0.85])
+    found = paired(first, second)
+    assert [pair[0].case_id for pair in found.pairs] == ["3", "1", "2", "0"]
+    assert found.discordant == list(found.pairs[:2])
+
+
+def test_scores_are_compared_where_both_have_one() -> None:
+    first, second = column("a", "failed", "failed", "passed"), column("b", "passed", "passed", "passed")
+    without = replace(first[0].runs[0], score=None)
+    infinite = replace(second[1].runs[0], score=math.inf)
+    found = paired([cell_of([without]), *first[1:]], [second[0], cell_of([infinite]), second[2]])
+    assert (found.differences, found.mean_difference, found.better) == ((0.0,), 0.0, 2)
+
+
+def test_nothing_to_compare_has_no_p() -> None:
+    found = paired(column("a", "error"), column("b", "passed"))
+    assert (found.p_status, found.p_score, found.mean_difference, found.more_cases) == (None, None, None, None)
+    assert found.sentence("A", "B") == "nothing to compare: no case was graded with both A and B"
+    assert found.score_sentence("A", "B") == "no case has a score with both A and B"
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (
+            compared(7, 2, both_good=30, both_bad=13),
+            "B better on 7, worse on 2, p = 0.18: not enough to tell; about 34 more cases like these would be",
+        ),
+        (compared(12, 1, 20), "B better on 12, worse on 1, p = 0.0034: a real difference at the 5 % level"),
+        (compared(0, 9), "B better on 0, worse on 9, p = 0.0039: a real difference at the 5 % level"),
+        (compared(3, 3, 10), "B better on 3, worse on 3, p = 1: not enough to tell"),
+        (
+            compared(5, 0),
+            "B better on 5, worse on 0, p = 0.063: not enough to tell; about one more case like these would be",
+        ),
+        (
+            compared(501, 500),
+            "B better on 501, worse on 500, p = 1: not enough to tell; nor would 10,000 more cases like these be",
+        ),
+        (compared(0, 0, 10, 3), "A and B pass and fail alike on 13 cases: nothing to tell them apart by"),
+        (compared(0, 0, 1), "A and B pass and fail alike on one case: nothing to tell them apart by"),
+    ],
+)
+def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Paired, sentence: str) -> None:
+    assert found.sentence("A", "B") == sentence
+
+
+def test_the_sentence_says_how_many_cases_were_left_out() -> None:
+    first, second = column("a", "error", "skipped", "failed"), column("b", "passed", "passed", "passed")
+    told = "B better on 1, worse on 0, p = 1: not enough to tell; about 5 more cases like these would be"
+    assert paired(first, second).sentence("A", "B") == f"{told} (2 cases without a verdict with both left out)"
+
+
+def test_another_says_what_the_test_on_scores_found() -> None:
+    alike, apart = column("a", "passed", "passed"), column("b", "passed", "passed", scores=[0.9, 0.95])
+    assert paired(alike, alike).score_sentence("A", "B") == "A and B score alike on 2 cases"
+    told = "B scores -0.075 on the mean of 2 cases, p = 0.5: not enough to tell"
+    assert paired(alike, apart).score_sentence("A", "B") == told
+
+
+@settings(max_examples=30)
+@given(FEW, FEW, FEW, FEW)
+def test_more_cases_are_the_fewest_with_which_the_scaled_counts_would_tell(
+    better: int, worse: int, both_good: int, both_bad: int
+) -> None:
+    found = compared(better, worse, both_good, both_bad)
+    if better == worse:
+        assert found.more_cases is None
+        return
+    pairs = len(found.pairs)
+
+    def tells(more: int) -> bool:
+        return mcnemar(*(math.floor(n * (pairs + more) / pairs + 0.5) for n in (better, worse))) <= LEVEL
+
+    assert found.more_cases == next((more for more in count() if tells(more) or more > MOST_MORE_CASES), None)
+
+
+def test_where_there_are_enough_cases_no_more_are_needed() -> None:
+    assert compared(12, 1).more_cases == 0
+
+
+def against_a_model_that_always_fails(**good: int) -> dict[str, Paired]:
+    """Models compared with one that fails on all of 8 cases, by how many each one passes."""
+    first, _ = columns(both_bad=8)
+    return all_paired(first, {model: columns(better=count, both_bad=8 - count)[1] for model, count in good.items()})
+
+
+def test_several_comparisons_are_adjusted_for() -> None:
+    found = against_a_model_that_always_fails(b=8, c=6, d=0)
+    assert [pair.p_status for pair in found.values()] == [2 / 256, 2 / 64, 1.0]
+    assert [pair.holm_status for pair in found.values()] == [6 / 256, 4 / 64, 1.0]
+    assert [pair.holm_score for pair in found.values()] == [6 / 256, 4 / 64, 1.0]
+
+
+def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> None:
+    found = against_a_model_that_always_fails(b=8, c=6, d=0)
+    assert found["b"].sentence("A", "B") == (
+        "B better on 8, worse on 0, p = 0.0078 (p = 0.023 for 3 comparisons): a real difference at the 5 % level"
+    )
+    assert found["c"].sentence("A", "C") == (
+        "C better on 6, worse on 0, p = 0.031 (p = 0.063 for 3 comparisons): not enough to tell among so many; "
+        "about one more case like these would be"
+    )
+
+
+def test_a_single_comparison_is_adjusted_for_nothing() -> None:
+    alone = paired(*columns(better=8))
+    (found,) = against_a_model_that_always_fails(b=8).values()
+    assert (found.holm_status, found.holm_score) == (alone.p_status, alone.p_score)
+    assert found.sentence("A", "B") == alone.sentence("A", "B")
+
+
+def test_a_model_without_a_verdict_does_not_count_among_the_comparisons() -> None:
+    first, second = columns(better=8)
+    found = all_paired(first, {"b": second, "c": column("c", "error")})
+    assert found["b"].sentence("A", "B") == paired(first, second).sentence("A", "B")
+
+
+def test_an_adjusted_p_that_is_the_same_is_not_said_twice() -> None:
+    found = against_a_model_that_always_fails(b=1, c=1)
+    assert found["b"].sentence("A", "B").startswith("B better on 1, worse on 0, p = 1: not enough to tell")
+
+
+def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
+    apart = paired(column("a", "failed", scores=(0.5,)), column("b", "failed", scores=(0.5004,)))
+    assert apart.score_sentence("A", "B").startswith("B scores about the same on the mean of one case, p = 1")
+
+
+@pytest.mark.parametrize(
+    ("p", "said"), [(0.125, "0.13"), (0.0625, "0.063"), (0.051, "0.051"), (0.0504, "0.0504"), (1, "1")]
+)
+def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
+    assert p_text(p) == f"p = {said}"

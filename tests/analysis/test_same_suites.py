@@ -1,0 +1,42 @@
+"""A suite is the same one by its project and its path, and by its path alone where that leaves no doubt."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.analysis.same_suites import same_suites
+from workbench.history.records import SuiteRef
+
+
+def suites(*files: str) -> list[SuiteRef]:
+    """Each `PROJECT s.toml`."""
+    refs = []
+    for number, file in enumerate(files):
+        project, path = file.split()
+        refs.append(SuiteRef(number, project, path, "hash", path, 1))
+    return refs
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "same"),
+    [
+        (["/a s.toml"], ["/a s.toml"], {"/a/s.toml": "/a/s.toml"}),
+        (["/a s.toml"], ["/b s.toml"], {"/a/s.toml": "/b/s.toml"}),
+        (["/a s.toml", "/a s.toml"], ["/b s.toml"], {"/a/s.toml": "/b/s.toml"}),
+        (["/a s.toml"], ["/b t.toml"], {}),
+        (["/a s.toml", "/b s.toml"], ["/a s.toml"], {}),
+        (["/a s.toml"], ["/b s.toml", "/c s.toml"], {}),
+        (["/a s.toml", "/a t.toml"], ["/b t.toml", "/b s.toml"], {"/a/s.toml": "/b/s.toml", "/a/t.toml": "/b/t.toml"}),
+    ],
+    ids=[
+        "the same file",
+        "another checkout",
+        "its text changed while the batch went on",
+        "another path",
+        "at two places before",
+        "at two places later",
+        "two suites of another checkout",
+    ],
+)
+def test_which_suite_is_the_same(earlier: list[str], later: list[str], same: dict[str, str]) -> None:
+    assert same_suites(suites(*earlier), suites(*later)) == same

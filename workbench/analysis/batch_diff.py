@@ -1,0 +1,195 @@
+"""What became of the cases of one batch in another: what broke, was fixed, moved, is new, gone, slower or in error.
+
+A case stands for its repeats, by its own rule. It is the same case where suite, id and model are; where each batch has
+one model alone, of all that were planned, and these differ, the one model is compared with the other. Else what was
+planned with a model that the other batch was never planned with is left out: none of its cases is new or gone. By kind:
+
+- `broke`: passed or warned before, failed now;
+- `fixed`: failed before, passed or warned now;
+- `moved`: graded both times and on the same side of failing, but with another status, or a score that is more than
+  0.005 away, or a score where there was none, or the other way round;
+- `new`: only in the later batch; `gone`: only in the earlier one;
+- `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times what it was and at
+  least 200 ms more. A case can be slower and something else as well; of all other kinds it has at most one;
+- `errored`: graded before, and in error now. That is the infrastructure's doing, and no regression.
+
+What was not graded before cannot have changed, whatever it is now, nor can what was skipped or stopped now: that is
+`left_out`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
+from workbench.analysis.same_suites import SameSuites
+from workbench.grading.figures import RunFigures
+from workbench.suite.decimals import decimals
+
+ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
+
+KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "slower", "errored")
+"""In the order in which a person wants to know of them."""
+
+SLOWER_TIMES = 1.5
+SLOWER_BY_MS = 200.0
+"""How much longer a model must have taken to be slower: so many times, and so many milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChange:
+    """What became of a case with a model. `suite` is its key, and like the model the later batch's where they differ.
+    `sentence` says it in words: `passed 1.00 → failed 0.50: missing_call: no call of get_weather`."""
+
+    kind: ChangeKind
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    before: Cell | None
+    after: Cell | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDiff:
+    """The changes from one batch to another, by kind, each kind in the order of the later batch's cases.
+
+    `compared` counts the cases that were graded both times, `left_out` those in both batches that were not and did not
+    change to an error; both count a case with each of its models, `cases` counts each compared one once. `models` are
+    those that both batches were planned with, `only_before` and `only_after` the ones that are left out. `across` are
+    the two models where one was compared with another; of these `models` has the later one.
+    """
+
+    changes: tuple[CaseChange, ...]
+    compared: int
+    left_out: int
+    cases: int
+    models: frozenset[str]
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+    across: tuple[str, str] | None = None
+
+    def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
+        """The changes of one kind."""
+        return tuple(change for change in self.changes if change.kind == kind)
+
+    @property
+    def as_before(self) -> int:
+        """How many cases came to the same status and score as before."""
+        return self.compared - sum(change.kind in ("broke", "fixed", "moved") for change in self.changes)
+
+
+def batch_diff(
+    before: Sequence[RunFigures],
+    after: Sequence[RunFigures],
+    *,
+    unfinished: tuple[Collection[CellKey], Collection[CellKey]] = ((), ()),
+    same: SameSuites = MappingProxyType({}),
+) -> BatchDiff:
+    """Compare two batches by the figures of their runs; forks are left out.
+
+    `unfinished` are cases that the one and the other batch planned and never came to: they are neither new nor gone,
+    but left out. `same` says which suite of the later batch a suite of the earlier one is, where that is not clear.
+    """
+    earlier, later = cells_of(before), cells_of(after)
+    then, now = _models((*earlier, *unfinished[0])), _models((*later, *unfinished[1]))
+    across = (min(then), min(now)) if len(then) == len(now) == 1 and then != now else None
+    models = now if across is not None else then & now
+
+    def in_later(key: CellKey) -> CellKey:
+        suite, case_id, model = key
+        return same.get(suite, suite), case_id, across[1] if across is not None else model
+
+    earlier = {in_later(key): cell for key, cell in earlier.items()}
+    planned = {*map(in_later, unfinished[0]), *unfinished[1]}
+    changes: list[CaseChange] = []
+    cases: set[tuple[str, str]] = set()
+    compared = left_out = 0
+    for key in dict.fromkeys((*later, *earlier)):
+        if key[2] not in models:
+            continue
+        one, other = earlier.get(key), later.get(key)
+        if one is None or other is None:
+            if key in planned:
+                left_out += 1
+            else:
+                changes.append(_only_once(key, one, other))
+            continue
+        kinds = tuple(_kinds(one, other))
+        both = one.is_graded and other.is_graded
+        compared += both
+        if both:
+            cases.add(key[:2])
+        left_out += not both and not kinds
+        changes += (_change(kind, key, one, other) for kind in kinds)
+    changes.sort(key=lambda change: KINDS.index(change.kind))
+    only_before, only_after = ((), ()) if across is not None else (tuple(sorted(then - now)), tuple(sorted(now - then)))
+    return BatchDiff(tuple(changes), compared, left_out, len(cases), models, only_before, only_after, across)
+
+
+def _models(planned: Iterable[CellKey]) -> frozenset[str]:
+    return frozenset(model for _, _, model in planned)
+
+
+def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
+    if not before.is_graded:
+        return
+    if after.status == "error":
+        yield "errored"
+    if not after.is_graded:
+        return
+    if before.is_good != after.is_good:
+        yield "broke" if before.is_good else "fixed"
+    elif before.status != after.status or _score_moved(before.score, after.score):
+        yield "moved"
+    was, is_now = before.latency_ms, after.latency_ms
+    if was is not None and is_now is not None and is_now >= was * SLOWER_TIMES and is_now - was >= SLOWER_BY_MS:
+        yield "slower"
+
+
+def _score_moved(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return scores_differ(before, after)
+
+
+def _only_once(key: CellKey, before: Cell | None, after: Cell | None) -> CaseChange:
+    there = before or after
+    assert there is not None
+    kind: ChangeKind = "gone" if after is None else "new"
+    return _change(kind, key, before, after)
+
+
+def _change(kind: ChangeKind, key: CellKey, before: Cell | None, after: Cell | None) -> CaseChange:
+    named = after or before
+    assert named is not None
+    suite, case_id, model = key
+    return CaseChange(kind, suite, case_id, named.case_name, model, before, after, _sentence(kind, before, after))
+
+
+def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
+    if before is None or after is None:
+        there = after if before is None else before
+        assert there is not None
+        return f"{came_to(there)}, only in the {'later' if before is None else 'earlier'} batch{_because(there)}"
+    if kind == "slower":
+        assert before.latency_ms is not None and after.latency_ms is not None
+        times = f", {after.latency_ms / before.latency_ms:.1f} times as long" if before.latency_ms else ""
+        return f"{before.latency_ms:,.0f} ms → {after.latency_ms:,.0f} ms{times}"
+    why = f", before{_because(before)}" if kind == "fixed" and before.reason else _because(after)
+    return f"{came_to(before)} → {came_to(after)}{why}"
+
+
+def came_to(cell: Cell) -> str:
+    """Status and score, and of several graded runs how many were good: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    score = f" {decimals(cell.score)}" if cell.score is not None else ""
+    share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
+    return f"{cell.status}{score}{share}"
+
+
+def _because(cell: Cell) -> str:
+    return f": {cell.reason}" if cell.reason and cell.status != "passed" else ""

@@ -1,0 +1,35 @@
+"""Whether what changed from one batch to another is more than chance: the paired tests of their models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from workbench.analysis.comparison import Cell, cells_of
+from workbench.analysis.paired import Paired, paired, together
+from workbench.analysis.same_suites import SameSuites
+from workbench.grading.figures import RunFigures
+
+
+def tests_of(
+    before: Sequence[RunFigures],
+    after: Sequence[RunFigures],
+    *,
+    across: tuple[str, str] | None,
+    same: SameSuites = MappingProxyType({}),
+) -> dict[str, Paired]:
+    """The paired test of each model that both batches have, by model; of the only two where these differ, which are
+    then `across`, by the later one. `same` as in `batch_diff`."""
+    earlier, later = _by_model(before, same), _by_model(after, {})
+    if across is not None:
+        return {across[1]: paired(earlier.get(across[0], ()), later.get(across[1], ()))}
+    both = [model for model in later if model in earlier]
+    return dict(zip(both, together([paired(earlier[model], later[model]) for model in both]), strict=True))
+
+
+def _by_model(figures: Sequence[RunFigures], same: SameSuites) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = {}
+    for cell in cells_of(figures).values():
+        found.setdefault(cell.model, []).append(replace(cell, suite=same.get(cell.suite, cell.suite)))
+    return found

@@ -1,0 +1,230 @@
+"""Models side by side: what each case came to with each of them, and what the cases of a model add up to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workbench.analysis.intervals import Interval, wilson
+from workbench.analysis.passing import Passing, passing
+from workbench.analysis.totals import Latency, cost_of_runs, latency_of
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import GRADED, Status
+from workbench.grading.means import mean
+from workbench.grading.repeats import Joined, joined
+from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.suite.model import RepeatRule
+
+CellKey = tuple[str, str, str]
+"""Suite, id of the case, model."""
+
+GOOD: frozenset[Status] = frozenset({"passed", "warned"})
+"""The statuses with which a case or a run is good enough."""
+
+SAME_SCORE = 0.005
+"""Scores that differ by no more are the same to a person, who sees two digits."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One case with one model: its runs that are over, at least one, in the order of the repeats."""
+
+    suite: str
+    case_id: str
+    case_name: str
+    model: str
+    runs: tuple[RunFigures, ...]
+
+    @cached_property
+    def _joined(self) -> Joined:
+        return joined(self.runs)
+
+    @property
+    def status(self) -> Status:
+        """By the case's rule for repeats; without a graded run the worst of what broke them off."""
+        return self._joined.status
+
+    @property
+    def repeat_rule(self) -> RepeatRule:
+        """By which rule the runs come to one status."""
+        return self._joined.rule
+
+    @property
+    def score(self) -> float | None:
+        """Mean over the graded runs, 0..1."""
+        return self._joined.score
+
+    @property
+    def spread(self) -> float | None:
+        """Population deviation of the scores."""
+        return self._joined.deviation
+
+    @property
+    def reason(self) -> str | None:
+        """In one line why the case did not pass, where its runs have one reason in common."""
+        return self._joined.reason
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether there is a word on the model at all."""
+        return self.status in GRADED
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the case passed or warned."""
+        return self.status in GOOD
+
+    @cached_property
+    def good(self) -> int:
+        """How many of the graded runs passed or warned."""
+        return sum(run.status in GOOD for run in self.runs)
+
+    @cached_property
+    def graded(self) -> int:
+        """How many runs were graded."""
+        return sum(run.status in GRADED for run in self.runs)
+
+    @cached_property
+    def latency_ms(self) -> float | None:
+        """Mean over the graded runs of how long the model answered, waits left out."""
+        return mean([run.latency_ms for run in self.runs if run.status in GRADED]) if self.graded else None
+
+
+@dataclass(frozen=True)
+class ModelTotals:
+    """What the cases of one model add up to. Counts are of cases, by their status, but for those named after runs; what
+    is not graded is part of no rate, no mean and no latency."""
+
+    model: str
+    cases: int
+    passed: int
+    warned: int
+    failed: int
+    errors: int
+    skipped: int
+    stopped: int
+    runs: int
+    runs_in_error: int
+    interval: Interval | None
+    """Of the pass rate, 95 % (Wilson), over cases."""
+    mean_score: float | None
+    """Over the cases that have a score, 0..1."""
+    latency: Latency | None
+    """Of the graded runs."""
+    first_token: Latency | None
+    """Of the graded runs that say so."""
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    """US dollars, of the runs whose cost is known, graded or not; `None` where those that cost anything are of unknown
+    cost."""
+    runs_of_unknown_cost: int
+    """Runs that are not in the cost."""
+    cases_a_minute: float | None
+    """Graded cases by the time in which at least one run of the model was under way."""
+    passing: tuple[Passing, ...]
+    """pass@k and pass^k for k from 1 on."""
+    repeat_rules: tuple[RepeatRule, ...]
+    """By which rules the cases with several runs came to their status; none without repeats."""
+
+    @property
+    def graded(self) -> int:
+        return self.passed + self.warned + self.failed
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Passed and warned over graded cases, 0..1."""
+        return (self.passed + self.warned) / self.graded if self.graded else None
+
+    @property
+    def pass_at(self) -> Mapping[int, float]:
+        """pass@k by k."""
+        return {share.k: share.at_least_one for share in self.passing}
+
+    @property
+    def pass_all(self) -> Mapping[int, float]:
+        """pass^k by k."""
+        return {share.k: share.all_of_them for share in self.passing}
+
+
+def cells_of(figures: Iterable[RunFigures]) -> dict[CellKey, Cell]:
+    """The cells of runs, in the order of their first runs. Forks are left out; of runs of the same repeat only the last
+    one counts, as it was made again."""
+    runs: dict[CellKey, dict[int, RunFigures]] = {}
+    for run in figures:
+        if not run.is_fork:
+            runs.setdefault((run.suite, run.case_id, run.model), {})[run.repeat] = run
+    return {key: cell_of(list(of_cell.values())) for key, of_cell in runs.items()}
+
+
+def cell_of(runs: Sequence[RunFigures]) -> Cell:
+    """The cell of runs of one case with one model, at least one, each of another repeat."""
+    ordered = tuple(sorted(runs, key=lambda run: run.repeat))
+    latest = ordered[-1]
+    return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered)
+
+
+def totals_of(model: str, cells: Iterable[Cell]) -> ModelTotals:
+    """Add up the cells of a model."""
+    cells = tuple(cells)
+    runs = [run for cell in cells for run in cell.runs]
+    counts = Counter(cell.status for cell in cells)
+    good, graded = counts["passed"] + counts["warned"], sum(counts[status] for status in GRADED)
+    scores = [cell.score for cell in cells if cell.score is not None]
+    cost = cost_of_runs([run.cost_usd for run in runs])
+    judged = [run for run in runs if run.status in GRADED]
+    minutes = _busy_ms(runs) / 60_000
+    return ModelTotals(
+        model=model,
+        cases=len(cells),
+        passed=counts["passed"],
+        warned=counts["warned"],
+        failed=counts["failed"],
+        errors=counts["error"],
+        skipped=counts["skipped"],
+        stopped=counts["stopped"],
+        runs=len(runs),
+        runs_in_error=sum(run.status == "error" for run in runs),
+        interval=wilson(good, graded) if graded else None,
+        mean_score=mean(scores) if scores else None,
+        latency=latency_of([run.latency_ms for run in judged]),
+        first_token=latency_of([run.first_token_ms for run in judged if run.first_token_ms is not None]),
+        input_tokens=_sum(run.input_tokens for run in runs),
+        output_tokens=_sum(run.output_tokens for run in runs),
+        cost_usd=cost.dollars,
+        runs_of_unknown_cost=cost.unknown,
+        cases_a_minute=graded / minutes if graded and minutes else None,
+        passing=passing((cell.good, cell.graded) for cell in cells),
+        repeat_rules=repeat_rules_of(cells),
+    )
+
+
+def scores_differ(one: float, other: float) -> bool:
+    """Whether a person would tell two scores apart."""
+    # Infinite ones are compared as they are: one less the other is no number.
+    return one != other and not abs(one - other) <= SAME_SCORE + ROUNDING_SLACK
+
+
+def repeat_rules_of(cells: Iterable[Cell]) -> tuple[RepeatRule, ...]:
+    """The rules by which cells with several runs came to their status, each once."""
+    return tuple(dict.fromkeys(cell.repeat_rule for cell in cells if len(cell.runs) > 1))
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _busy_ms(runs: Iterable[RunFigures]) -> float:
+    """How long at least one of the runs was under way; what lies between batches does not count, nor does a run that
+    ended before it began, as the clock was set back: nobody knows how long that took."""
+    times = ((run.began_ms, run.ended_ms) for run in runs)
+    busy, until = 0.0, -math.inf
+    for began, ended in sorted((began, ended) for began, ended in times if began is not None and ended is not None):
+        if ended > max(began, until):
+            busy += ended - max(began, until)
+            until = ended
+    return busy

@@ -1,0 +1,200 @@
+"""Two models compared case by case: on which cases they differ, and whether that is more than chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import NormalDist
+
+from workbench.analysis.comparison import Cell
+from workbench.analysis.significance import LEVEL, holm, mcnemar, p_text, permutation
+from workbench.grading.means import mean
+from workbench.suite.decimals import decimals
+
+Pair = tuple[Cell, Cell]
+"""One case with A and with B."""
+
+MOST_MORE_CASES = 10_000
+"""So many further cases nobody writes: what needs more is as good as equal."""
+
+_ALWAYS_ASKED = 50
+"""Fewer discordant pairs are too few for an approximation."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """B against A on the cases that were graded with both, each of which counts once, with what its repeats come to.
+
+    `pairs` has the discordant ones first, those whose scores differ most before the others. `left_out` counts the cases
+    that ran with A or with B and have no verdict with both: in error, skipped, stopped, or run with one alone. What ran
+    with neither is no case of theirs, and in no count. `among` are all comparisons that are looked at together, this
+    one included.
+    """
+
+    pairs: tuple[Pair, ...]
+    left_out: int
+    among: Sequence[Paired] = field(default=(), repr=False, compare=False)
+
+    @cached_property
+    def better(self) -> int:
+        """Cases that are good (passed or warned) with B alone."""
+        return sum(b.is_good and not a.is_good for a, b in self.pairs)
+
+    @cached_property
+    def worse(self) -> int:
+        """Cases that are good with A alone."""
+        return sum(a.is_good and not b.is_good for a, b in self.pairs)
+
+    @cached_property
+    def both_good(self) -> int:
+        return sum(a.is_good and b.is_good for a, b in self.pairs)
+
+    @property
+    def both_bad(self) -> int:
+        return len(self.pairs) - self.better - self.worse - self.both_good
+
+    @property
+    def discordant(self) -> list[Pair]:
+        """The cases that are good with one of the two alone, the strongest difference in score first."""
+        return list(self.pairs[: self.better + self.worse])
+
+    @cached_property
+    def differences(self) -> tuple[float, ...]:
+        """B's score less A's, of the cases that have one with both."""
+        return tuple(apart for pair in self.pairs if (apart := _difference(pair)) is not None)
+
+    @property
+    def mean_difference(self) -> float | None:
+        return mean(self.differences) if self.differences else None
+
+    @cached_property
+    def p_status(self) -> float | None:
+        """Of the exact McNemar test; `None` without pairs."""
+        return mcnemar(self.better, self.worse) if self.pairs else None
+
+    @property
+    def holm_status(self) -> float | None:
+        """`p_status` adjusted for all comparisons `among` which this is one."""
+        return _adjusted(self.p_status, self._all_status)
+
+    @cached_property
+    def p_score(self) -> float | None:
+        """Of the paired permutation test on `differences`; `None` without any."""
+        return permutation(self.differences) if self.differences else None
+
+    @property
+    def holm_score(self) -> float | None:
+        """`p_score` adjusted for all comparisons `among` which this is one."""
+        return _adjusted(self.p_score, self._all_score)
+
+    @property
+    def _all_status(self) -> list[float]:
+        return [other.p_status for other in self.among if other.p_status is not None]
+
+    @property
+    def _all_score(self) -> list[float]:
+        return [other.p_score for other in self.among if other.p_score is not None]
+
+    @cached_property
+    def more_cases(self) -> int | None:
+        """About how many more cases would be enough to tell if the shares stayed as they are; 0 where there are enough.
+
+        With n pairs, it is the smallest m for which McNemar's test on `better` and `worse`, each times (n + m) / n and
+        rounded to whole cases, gives a p of at most 0.05, divided by the number of comparisons where there are several.
+        `None` where both are equal, or where m is beyond `MOST_MORE_CASES`.
+        """
+        if self.better == self.worse:
+            return None
+        pairs, level = len(self.pairs), LEVEL / max(1, len(self._all_status))
+        least = 0.97 * NormalDist().inv_cdf(1 - level / 2) ** 2
+        for more in range(MOST_MORE_CASES + 1):
+            better, worse = (_rounded(count * (pairs + more), pairs) for count in (self.better, self.worse))
+            # The normal approximation saves most of the work: what it takes for far too likely is not asked for.
+            near = better + worse < _ALWAYS_ASKED or (abs(better - worse) - 1) ** 2 >= least * (better + worse)
+            if near and mcnemar(better, worse) <= level:
+                return more
+        return None
+
+    def sentence(self, name_a: str, name_b: str) -> str:
+        """What the test on pass and fail says, in one plain sentence, and how many cases it says nothing of."""
+        if self.p_status is None or self.holm_status is None:
+            return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
+        left_out = f" ({_cases(self.left_out)} without a verdict with both left out)" if self.left_out else ""
+        if not self.better + self.worse:
+            alike = _cases(len(self.pairs))
+            return f"{name_a} and {name_b} pass and fail alike on {alike}: nothing to tell them apart by{left_out}"
+        told = _told(self.p_status, self.holm_status, len(self._all_status))
+        if self.holm_status > LEVEL and self.better != self.worse:
+            more = self.more_cases
+            if more is None:
+                told += f"; nor would {MOST_MORE_CASES:,} more cases like these be"
+            else:
+                told += f"; about {'one more case' if more == 1 else f'{more:,} more cases'} like these would be"
+        return f"{name_b} better on {self.better}, worse on {self.worse}, {told}{left_out}"
+
+    def score_sentence(self, name_a: str, name_b: str) -> str:
+        """What the test on scores says, in one plain sentence."""
+        if self.mean_difference is None or self.p_score is None or self.holm_score is None:
+            return f"no case has a score with both {name_a} and {name_b}"
+        over = _cases(len(self.differences))
+        if not any(self.differences):
+            return f"{name_a} and {name_b} score alike on {over}"
+        told = _told(self.p_score, self.holm_score, len(self._all_score))
+        apart = decimals(self.mean_difference, 3)
+        if not float(apart):
+            return f"{name_b} scores about the same on the mean of {over}, {told}"
+        return f"{name_b} scores {float(apart):+.3f} on the mean of {over}, {told}"
+
+
+def paired(first: Iterable[Cell], second: Iterable[Cell]) -> Paired:
+    """Compare the cells of one model, A, with those of another, B, by suite and case."""
+    of_a, of_b = ({(cell.suite, cell.case_id): cell for cell in cells} for cells in (first, second))
+    pairs = [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.is_graded and of_b[key].is_graded]
+    pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(pair) or 0.0)))
+    return Paired(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs))
+
+
+def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
+    """Compare the cells of one model with those of each of the others, by model; each knows that there are several."""
+    first = tuple(first)
+    found = together([paired(first, cells) for cells in others.values()])
+    return dict(zip(others, found, strict=True))
+
+
+def together(comparisons: Iterable[Paired]) -> list[Paired]:
+    """The same comparisons, each knowing that it is one of several that are looked at."""
+    among: list[Paired] = []
+    among += (replace(comparison, among=among) for comparison in comparisons)
+    return among
+
+
+def _adjusted(p: float | None, among: Sequence[float]) -> float | None:
+    return dict(zip(among, holm(among), strict=True))[p] if p is not None and among else p
+
+
+def _told(p: float, adjusted: float, comparisons: int) -> str:
+    shown = p_text(p)
+    if comparisons > 1 and p_text(adjusted) != shown:
+        shown += f" ({p_text(adjusted)} for {comparisons} comparisons)"
+    if adjusted <= LEVEL:
+        return f"{shown}: a real difference at the 5 % level"
+    return f"{shown}: not enough to tell" + (" among so many" if p <= LEVEL else "")
+
+
+def _cases(count: int) -> str:
+    return "one case" if count == 1 else f"{count:,} cases"
+
+
+def _difference(pair: Pair) -> float | None:
+    """How much better B scores; `None` where one of the two has no score, or an infinite one."""
+    of_a, of_b = (cell.score for cell in pair)
+    if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
+        return None
+    return of_b - of_a
+
+
+def _rounded(some: int, of: int) -> int:
+    """To the nearest whole number, halves upwards."""
+    return (2 * some + of) // (2 * of)

@@ -1,0 +1,108 @@
+"""A whole comparison: the cases as rows, the models as columns, what each adds up to, and which are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from workbench.analysis.comparison import Cell, CellKey, ModelTotals, repeat_rules_of, scores_differ, totals_of
+from workbench.analysis.paired import Paired, paired, together
+from workbench.suite.model import RepeatRule
+
+ALL_PAIRS_MAX = 3
+"""With more models than this, each is compared with the first one only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case, and what came of it with each model, in the order of the columns: `None` where it did not run."""
+
+    suite: str
+    suite_name: str
+    case_id: str
+    case_name: str
+    cells: tuple[Cell | None, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the models with a verdict came to something else."""
+        return differ(self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two models compared case by case: `second` is better or worse than `first`."""
+
+    first: str
+    second: str
+    found: Paired
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Models side by side; rows are in the order in which their cases were first run."""
+
+    models: tuple[str, ...]
+    rows: tuple[Row, ...]
+    totals: tuple[ModelTotals, ...]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def with_repeats(self) -> bool:
+        """Whether a case has several runs with one model."""
+        return any(cell is not None and len(cell.runs) > 1 for row in self.rows for cell in row.cells)
+
+    @property
+    def repeat_rules(self) -> tuple[RepeatRule, ...]:
+        """By which rules cases with several runs came to their status; none without repeats."""
+        return repeat_rules_of(cell for row in self.rows for cell in row.cells if cell is not None)
+
+    @property
+    def has_suites(self) -> bool:
+        """Whether there are several suites."""
+        return len({row.suite for row in self.rows}) > 1
+
+
+WhenLeft = Callable[[Comparison, Sequence[int]], None]
+"""Is told what was compared in the app when that is left, and the numbers of the batches in the history of which runs
+are missing."""
+
+
+def compared(cells: Mapping[CellKey, Cell], models: Sequence[str], suite_names: Mapping[str, str]) -> Comparison:
+    """Put cells side by side, in columns by `models`. `suite_names` says how suites are called, by what tells them
+    apart in the cells."""
+    models = tuple(dict.fromkeys(models))
+    cases = dict.fromkeys((suite, case_id) for suite, case_id, model in cells if model in models)
+    rows = tuple(
+        _row(suite, suite_names.get(suite, suite), case_id, tuple(cells.get((suite, case_id, each)) for each in models))
+        for suite, case_id in cases
+    )
+    columns = {model: [cell for key, cell in cells.items() if key[2] == model] for model in models}
+    return Comparison(
+        models,
+        rows,
+        tuple(totals_of(model, column) for model, column in columns.items()),
+        tuple(_pairs(columns)),
+    )
+
+
+def differ(cells: Iterable[Cell | None]) -> bool:
+    """Whether cells of one case have different verdicts, or scores that a person would tell apart. What was not graded
+    is no verdict: it differs from nothing."""
+    graded = [cell for cell in cells if cell is not None and cell.is_graded]
+    scores = [cell.score for cell in graded if cell.score is not None]
+    apart = bool(scores) and scores_differ(max(scores), min(scores))
+    return apart or len({cell.status for cell in graded}) > 1
+
+
+def _row(suite: str, suite_name: str, case_id: str, cells: tuple[Cell | None, ...]) -> Row:
+    named = next(cell for cell in cells if cell is not None)
+    return Row(suite, suite_name, case_id, named.case_name, cells)
+
+
+def _pairs(columns: Mapping[str, Sequence[Cell]]) -> Iterator[Pair]:
+    names = list(columns)
+    pairs = list(combinations(names, 2)) if len(names) <= ALL_PAIRS_MAX else [(names[0], other) for other in names[1:]]
+    found = together(paired(columns[one], columns[other]) for one, other in pairs)
+    return (Pair(one, other, test) for (one, other), test in zip(pairs, found, strict=True))
