@@ -1,0 +1,67 @@
+"""Batches for tests of the history: real runs of the offline model, kept as the command line keeps them."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from tests.programs import program_of
+from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone
+from workbench.batches.plan import plan_runs
+from workbench.batches.session import Session
+from workbench.grading.grade import RunResult
+from workbench.suite.loading import load_suite
+
+HEAD = """\
+format = 1
+name = "Weather"
+models = ["offline"]
+
+[[tools]]
+name = "get_weather"
+description = "The weather of a city."
+[tools.parameters]
+type = "object"
+required = ["city"]
+[tools.parameters.properties]
+city = { type = "string", description = "A city" }
+"""
+"""A suite without its cases."""
+
+SUITE = f"""\
+{HEAD}
+[[cases]]
+name = "Paris"
+user = "What is the weather in the city of Paris? Call get_weather."
+[[cases.ordered]]
+tool = "get_weather"
+args = {{ city = "Paris" }}
+
+[[cases]]
+name = "Nowhere"
+user = "What is the weather in the city of Berlin? Call get_weather."
+[[cases.ordered]]
+tool = "get_weather"
+args = {{ city = "Rome" }}
+"""
+
+
+def run_kept(
+    folder: Path, history: Path, *, suite: str = SUITE, repeats: int | None = None, models: Sequence[str] = ()
+) -> tuple[list[RunResult], list[str]]:
+    """Run a suite and keep the batch: its results, and what was said of the history."""
+    file = folder / "weather.toml"
+    file.write_text(suite, encoding="utf-8")
+    runs = plan_runs([load_suite(file)], repeats=repeats, models=models)
+    said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    with closing(Session(said.put, program_of(folder), history=history)) as session:
+        session.start(runs, trusted=lambda _: True)
+        events = [said.get(timeout=20)]
+        while not isinstance(events[-1], BatchDone):
+            events.append(said.get(timeout=20))
+    while not said.empty():
+        events.append(said.get())
+    results = [event.result for event in events if isinstance(event, RunDone)]
+    return results, [event.text for event in events if isinstance(event, HistorySaid)]

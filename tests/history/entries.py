@@ -1,0 +1,64 @@
+"""Batches made by hand, for tests of how they are written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.history.batches import SUITE
+from tests.results import result
+from workbench.history.records import DoneRun, NewBatch, NewRun
+from workbench.suite.loading import SuiteFile, parse_suite
+
+FILE = parse_suite(SUITE, Path("/project/weather.toml"))
+
+
+def batch_of(runs: int, *, file: SuiteFile = FILE, started_at: str = "2030-01-01T00:00:00.000+00:00") -> NewBatch:
+    """A batch of the first case's repeats; its runs are called run-0, run-1, …"""
+    return NewBatch(
+        kind="runs",
+        started_at=started_at,
+        program="1",
+        settings={},
+        runs=tuple(NewRun(f"run-{number}", file, "paris", "Paris", "offline", number, False) for number in range(runs)),
+        projects={file.path: file.path.parent},
+    )
+
+
+def done(number: int) -> DoneRun:
+    """The run of that number, passed."""
+    passed = result("passed", 1.0, case="paris", suite="weather.toml", repeat=number)
+    return DoneRun(f"run-{number}", passed, (), 1000.0 * number, 1000.0 * number + 5)
+
+
+_CHILD = """\
+import os, resource, signal, sys
+from pathlib import Path
+from tests.history.entries import batch_of, done
+from workbench.history.history import History
+from workbench.history.writing import HistoryWriter
+def say(said): print(said, flush=True)
+file = Path(sys.argv[1])
+"""
+
+ROOT = Path(__file__).parents[2]
+
+
+def child(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """Another program that uses the history `file`, its first argument; it says what it is told with `say`."""
+    return subprocess.Popen(
+        [sys.executable, "-B", "-c", _CHILD + program, *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+
+
+def lines_of(program: str, *arguments: str | Path) -> list[str]:
+    """What another program says until its end."""
+    with child(program, *arguments) as running:
+        said, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    return said.splitlines()

@@ -1,0 +1,142 @@
+"""What is damaged in a history costs the batch or the run that it is in, and no other one."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.history.batches import SUITE, run_kept
+from workbench.history.editing import name_batch, remove_batches
+from workbench.history.errors import DamagedError, HistoryError
+from workbench.history.history import History
+
+NO_JSON = "settings Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+
+
+def nothing_said(said: str) -> None:
+    raise AssertionError(said)
+
+
+def written(file: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        assert connection.execute(statement, values).rowcount
+
+
+@pytest.fixture
+def three(tmp_path: Path, file: Path) -> Path:
+    """Three batches; the suite of the first one was another text."""
+    run_kept(tmp_path, file, suite=f"{SUITE}\n# another text\n")
+    run_kept(tmp_path, file)
+    run_kept(tmp_path, file)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "why"),
+    [
+        ("UPDATE batches SET settings = ? WHERE id = 1", "{", NO_JSON),
+        ("UPDATE batches SET planned = ? WHERE id = 1", "x", "planned must be a whole number"),
+        ("UPDATE batches SET planned = ? WHERE id = 1", 3, "planned is not what was planned"),
+        ("UPDATE batches SET name = ? WHERE id = 1", b"\xff", "name must be a text"),
+        ("UPDATE batches SET kind = ? WHERE id = 1", "x", "kind must be one of runs, fork"),
+        ("UPDATE parts SET passed = ? WHERE batch = 1", -1, "passed must not be negative"),
+        ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "planned is not what was planned"),
+        ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is not there"),
+        ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a path that can be"),
+        ("UPDATE suites SET cases = ? WHERE id = 1", "x", "its suite 1: cases must be a whole number"),
+    ],
+)
+def test_one_bad_value_costs_its_batch_alone(three: Path, statement: str, value: object, why: str) -> None:
+    written(three, statement, value)
+    with History(three) as history:
+        assert [batch.number for batch in history.batches()] == [3, 2]
+        first = history.all_batches()[-1]
+        assert (first.number, first.parts, first.missing) == (1, (), 0)
+        assert first.damage is not None and first.damage.startswith(why)
+        way_out = f"'workbench history prune --batch 1 --history {three}' removes it"
+        with pytest.raises(DamagedError) as caught:
+            history.batch("1")
+        assert str(caught.value) == f"batch 1 in {three} is damaged: {first.damage}; {way_out}"
+        assert history.batch("1", damaged=True) == first
+        assert history.batch("2").graded == len(history.runs(2)) == 2
+    remove_batches(three, [1], nothing_said)
+    with History(three) as history:
+        assert [batch.number for batch in history.all_batches()] == [3, 2]
+
+
+def test_what_can_be_read_of_a_damaged_batch_is_told(three: Path) -> None:
+    name_batch(three, 1, "good", nothing_said)
+    with History(three) as history:
+        sound = history.batch("good")
+    written(three, "UPDATE batches SET settings = '{' WHERE id = 1")
+    with History(three) as history:
+        damaged = history.batch("good", damaged=True)
+        assert history.names() == {1: "good"}
+    assert (damaged.name, damaged.started_at, damaged.ended_at) == ("good", sound.started_at, sound.ended_at)
+    written(three, "UPDATE batches SET name = ? WHERE id = 2", b"\xff")
+    with History(three) as history:
+        assert history.names() == {1: "good"}
+
+
+def test_a_damaged_run_costs_no_other_run_of_its_case(three: Path) -> None:
+    written(three, "UPDATE runs SET status = 'x' WHERE batch = 2")
+    damaged: list[str] = []
+    with History(three) as history:
+        key = history.runs(1)[0].suite.key
+        found = history.runs_of_case(key, "paris", 10, damaged.append)
+        with pytest.raises(DamagedError):
+            history.runs(2)
+    assert [run.batch for run in found] == [3, 1]
+    assert len(damaged) == 1 and damaged[0].startswith(f"a run of batch 2 in {three} is damaged: status must be one of")
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "why"),
+    [
+        ("DELETE FROM details WHERE run = ?", 1, "what happened in it is not there"),
+        ("UPDATE details SET outcome = ? WHERE run = 1", zlib.compress(b"{}"), "status is missing"),
+        ("UPDATE details SET events = ? WHERE run = 1", b"", "cannot be unpacked"),
+    ],
+)
+def test_a_damaged_run_is_named_and_left_out(three: Path, statement: str, value: object, why: str) -> None:
+    written(three, statement, value)
+    damaged: list[str] = []
+    with History(three) as history:
+        runs = history.runs(1)
+        left = [run.place for run, _ in history.recordings(runs, None, damaged.append)]
+    assert left == [1]
+    assert len(damaged) == 1 and damaged[0].startswith(f"run 1 of batch 1 in {three} is damaged: {why}")
+
+
+def test_a_run_that_never_finished_is_not_damaged(three: Path) -> None:
+    written(three, "DELETE FROM details WHERE run = 1")
+    written(three, "UPDATE runs SET status = NULL WHERE id = 1")
+    with History(three) as history, pytest.raises(HistoryError, match="the run never finished") as caught:
+        history.recording(history.runs(1)[0])
+    assert not isinstance(caught.value, DamagedError)
+
+
+def test_every_run_whose_pages_are_damaged_is_named(tmp_path: Path, file: Path) -> None:
+    run_kept(tmp_path, file, repeats=20)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'details'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    content = bytearray(file.read_bytes())
+    # The third child of the table's first page: the others are whole.
+    at = int.from_bytes(content[(root - 1) * size + 12 + 4 : (root - 1) * size + 12 + 6], "big")
+    child = int.from_bytes(content[(root - 1) * size + at : (root - 1) * size + at + 4], "big")
+    content[(child - 1) * size : child * size] = b"\xff" * size
+    file.write_bytes(content)
+    damaged: list[str] = []
+    with History(file) as history:
+        runs = history.runs(1)
+        left = [run.place for run, _ in history.recordings(runs, None, damaged.append)]
+    named = [int(number) - 1 for said in damaged for number in re.findall(r"^run (\d+) of batch 1 ", said)]
+    assert left and named and sorted([*left, *named]) == list(range(40))
+    assert len(named) == len(damaged)

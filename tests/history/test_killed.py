@@ -1,0 +1,78 @@
+"""A program that is killed loses the runs that were under way, and nothing else: what is missing is made later."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.suites import SLOW, WEATHER
+from tests.history.killing import content_of, is_whole
+from workbench.history.history import History
+
+ROOT = Path(__file__).parents[2]
+KILLS = 100
+IN_THE_MIDST = 50
+"""So many of the kills hit a batch that is half made: it goes on until they did, however fast the machine is."""
+WAITING = """
+[[cases]]
+name = "Waiting"
+user = "What is the weather in Bergen?"
+mocks = [{ tool = "get_weather", result = "Rain", delay_ms = 400 }]
+ordered = [{ tool = "get_weather", args = { city = "Bergen" } }]
+"""
+
+
+def test_a_batch_killed_at_any_moment_and_resumed_is_kept_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tests.history.killing", str(tmp_path), str(KILLS), str(IN_THE_MIDST), "7"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kills"] >= KILLS
+    assert found["in the midst"] >= IN_THE_MIDST
+    wrong = {name: found[name] for name in ("differing", "not whole", "still claimed")}
+    assert wrong == {"differing": 0, "not whole": 0, "still claimed": 0}
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def kept(file: Path) -> int:
+    """How many runs are in a history."""
+    with History(file) as history:
+        return sum(batch.planned - batch.missing for batch in history.batches())
+
+
+def test_the_command_line_goes_on_with_a_batch_that_was_killed(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WAITING)
+    words = ("run", "weather.toml", "--repeats", "4", "--concurrency", "2")
+    assert program.run(*words, "--history", "undisturbed.sqlite3").returncode == 0
+    file = program.folder / "kept.sqlite3"
+    with program.start(*words, "--history", str(file)) as running:
+        while not kept(file):
+            assert running.poll() is None
+        running.kill()
+    assert is_whole(file, program.folder / "copies")
+    assert 0 < kept(file) < 8
+    done = program.run("run", "--resume", "--history", str(file))
+    assert done.returncode == 0, done.stderr
+    assert content_of(file) == content_of(program.folder / "undisturbed.sqlite3")
+
+
+def test_a_batch_that_goes_on_is_not_gone_on_with_elsewhere(program: Program) -> None:
+    program.write("weather.toml", WEATHER + SLOW)
+    words = ("run", "weather.toml", "--history", "kept.sqlite3", "--verbose")
+    with program.start(*words) as running:
+        assert running.stdout is not None
+        while (line := running.stdout.readline()) and "passed" not in line:
+            pass
+        refused = program.run("run", "--resume", "1", "--history", "kept.sqlite3")
+        running.kill()
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "batch 1 is going on in another program" in refused.stderr

@@ -1,0 +1,350 @@
+"""What a writer is given is in the history in the end, or it is said what is not, and why."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.history.entries import batch_of, child, done, lines_of
+from workbench.config.logs import log_to
+from workbench.history import database, writing
+from workbench.history.claims import claimed
+from workbench.history.editing import remove_batches
+from workbench.history.errors import HistoryError
+from workbench.history.history import History
+from workbench.history.writing import HistoryWriter, Ticket
+
+
+def nothing_said(said: str) -> None:
+    raise AssertionError(said)
+
+
+def way_out(file: Path) -> str:
+    """How what is missing in the first batch can be made."""
+    return f"'workbench run --resume 1 --history {file}' makes what is missing"
+
+
+def kept(file: Path, batch: int = 1) -> list[bool]:
+    """Which runs of a batch are in the history."""
+    with History(file) as history:
+        return [not run.missing for run in history.runs(batch)]
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Another program that writes and does not come to an end."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(writing, "RETRY_S", 0.0)
+
+
+def test_runs_are_kept_one_by_one_while_the_batch_goes_on(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    ticket = writer.begin(batch_of(3))
+    assert writer.settle(10)
+    assert (ticket.number, kept(file)) == (1, [False] * 3)
+    writer.keep(ticket, done(1))
+    assert writer.settle(10)
+    assert kept(file) == [False, True, False]
+    assert writer.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_log_that_cannot_be_written_costs_no_run(file: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    before, raising = list(logging.getLogger().handlers), logging.raiseExceptions
+    (tmp_path / "log" / "workbench.log").mkdir(parents=True)
+    log_to(tmp_path / "log")
+    try:
+        writer = HistoryWriter(file, said.append)
+        ticket = writer.begin(batch_of(2))
+        assert writer.settle(10)
+        with locked(file):
+            assert writer.keep(ticket, done(0)).result(10) is None
+        writer.keep(ticket, done(1))
+        assert writer.close()
+    finally:
+        logging.getLogger().handlers[:] = before
+        logging.raiseExceptions = raising
+    assert kept(file) == [True] * 2
+    assert "is locked by another program" in said[0]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_a_lock_held_up_is_written_when_it_is_gone(file: Path) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    ticket = writer.begin(batch_of(3))
+    assert writer.settle(10)
+    with locked(file):
+        writer.keep(ticket, done(0))
+        writer.keep(ticket, done(1))
+        assert not writer.settle(0.2)
+    writer.keep(ticket, done(2))
+    assert writer.close()
+    assert said == [
+        f"the history {file} is locked by another program: end that, or wait and try again; what is not kept yet is "
+        "tried again",
+        f"the history {file} can be written again: all that waited is in it",
+    ]
+    assert kept(file) == [True] * 3
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_could_not_be_written_to_the_end_is_counted(file: Path) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    ticket = writer.begin(batch_of(3))
+    writer.keep(ticket, done(0))
+    assert writer.settle(10)
+    with locked(file):
+        writer.keep(ticket, done(1))
+        writer.keep(ticket, done(2))
+        writer.end(ticket, "2030")
+        assert not writer.close()
+    assert said[1:] == [f"2 runs of batch 1 are not in the history {file}: {way_out(file)}"]
+    assert kept(file) == [True, False, False]
+
+
+def test_whoever_gives_a_run_is_told_when_it_is_written(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    ticket = writer.begin(batch_of(2))
+    for number in range(2):
+        writer.keep(ticket, done(number)).result(10)
+        assert kept(file)[number]
+    assert writer.close()
+
+
+def test_whoever_gives_a_run_is_neither_held_up_nor_left_waiting_when_nothing_can_be_written(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.2)
+    writer = HistoryWriter(file, lambda _: None)
+    ticket = writer.begin(batch_of(3))
+    assert writer.settle(10)
+    with locked(file):
+        given = [writer.keep(ticket, done(0)), writer.keep(ticket, done(1))]
+        assert not any(run.done() for run in given), "giving waits for nothing"
+        for run in given:
+            run.result(10)
+        assert writer.keep(ticket, done(2)).done(), "what fails is not waited for"
+    assert writer.close()
+    assert kept(file) == [True] * 3
+
+
+ROOM = """
+HARD = resource.RLIM_INFINITY
+def room(bytes_):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, HARD))
+writer = HistoryWriter(file, say)
+ticket = writer.begin(batch_of(400))
+writer.settle(10)
+room(Path(f"{file}-wal").stat().st_size + 300_000)
+for number in range(300):
+    writer.keep(ticket, done(number))
+writer.settle(0.5)
+with History(file) as history:
+    say(str(0 < sum(not run.missing for run in history.runs(1)) < 300))
+room(HARD)
+say(str(writer.close()))
+with History(file) as history:
+    say(str(sum(not run.missing for run in history.runs(1))))
+"""
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_FSIZE)[1] != resource.RLIM_INFINITY, reason="there is a limit")
+def test_what_found_no_room_is_written_when_there_is_some(file: Path) -> None:
+    assert lines_of(ROOM, file) == [
+        f"the disk refuses the history {file} (disk I/O error): make room on it, or see whether it is in order; "
+        "what is not kept yet is tried again",
+        "True",
+        f"the history {file} can be written again: all that waited is in it",
+        "True",
+        "300",
+    ]
+
+
+def test_a_run_that_cannot_be_written_costs_no_other_one(file: Path) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    ticket = writer.begin(batch_of(3))
+    good = done(1)
+    writer.keep(ticket, replace(good, run_id="run-0", result=replace(good.result, error=float("nan"))))  # type: ignore[arg-type]
+    writer.keep(ticket, good)
+    assert not writer.close()
+    assert kept(file) == [False, True, False]
+    assert said == [
+        f"the history {file} cannot keep everything: ValueError: Out of range float values are not JSON compliant",
+        f"1 run of batch 1 is not in the history {file}: {way_out(file)}",
+    ]
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_batch_goes_on_in_another_file_when_its_own_is_taken_away(file: Path, how: str) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    writer.end(writer.begin(batch_of(1, started_at="2029")), "2029")
+    ticket = writer.begin(batch_of(2))
+    writer.keep(ticket, done(0))
+    assert writer.settle(10)
+    assert ticket.number == 2
+    file.unlink()
+    if how == "replaced":
+        HistoryWriter(file, nothing_said).close()
+        with closing(database.open_for_writing(file, nothing_said)):
+            pass
+    writer.keep(ticket, done(1))
+    assert writer.close()
+    assert said == [
+        f"the history {file} was removed or replaced: what comes next is kept under that name anew",
+        f"1 run of batch 1 is not in the history {file}: {way_out(file)}",
+    ]
+    assert (ticket.number, kept(file)) == (1, [False, True])
+
+
+def test_a_file_that_comes_back_as_it_was_is_written_on(file: Path) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    ticket = writer.begin(batch_of(2))
+    writer.keep(ticket, done(0))
+    assert writer.settle(10)
+    with closing(sqlite3.connect(file)) as saved, closing(sqlite3.connect(file.with_name("saved"))) as copy:
+        saved.backup(copy)
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{file}{ending}").unlink(missing_ok=True)
+    file.with_name("saved").rename(file)
+    writer.keep(ticket, done(1))
+    assert writer.close()
+    assert (ticket.number, kept(file), len(said)) == (1, [True, True], 1)
+
+
+def test_a_batch_is_claimed_for_as_long_as_it_goes_on(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    ticket = writer.begin(batch_of(2))
+    assert writer.settle(10)
+    assert claimed(file, 1)
+    with pytest.raises(HistoryError, match="batch 1 is going on"):
+        writer.go_on(Ticket(1, {"again": 1}))
+    with pytest.raises(HistoryError, match="batch 1 is going on"):
+        remove_batches(file, [1], nothing_said)
+    writer.end(ticket, "2030")
+    assert writer.settle(10)
+    assert not claimed(file, 1)
+    writer.go_on(again := Ticket(1, {"run-1": 1}))
+    assert claimed(file, 1)
+    writer.keep(again, done(1))
+    assert writer.close()
+    assert not claimed(file, 1)
+    assert kept(file) == [False, True]
+
+
+def test_a_batch_that_is_not_there_cannot_go_on(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    writer.end(writer.begin(batch_of(1)), "2030")
+    assert writer.settle(10)
+    with pytest.raises(HistoryError, match=r"batch 7 is no longer in the history .*: begin a new one"):
+        writer.go_on(Ticket(7, {"run-0": 0}))
+    assert not claimed(file, 7)
+    assert writer.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_batch_does_not_go_on_while_nothing_can_be_written(file: Path) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    writer.end(writer.begin(batch_of(1)), "2030")
+    other = writer.begin(batch_of(1))
+    assert writer.settle(10)
+    for waiting in (0, 1):
+        with locked(file):
+            if waiting:
+                writer.keep(other, done(0)).result(10)
+            with pytest.raises(HistoryError, match="locked by another program: end that, or wait"):
+                writer.go_on(Ticket(1, {"run-0": 0}))
+        assert not claimed(file, 1)
+        assert len(said) == waiting, "what waits for nothing is tried again by nobody"
+    writer.go_on(again := Ticket(1, {"run-0": 0}))
+    writer.keep(again, done(0))
+    assert writer.close()
+    assert kept(file, 1) == kept(file, 2) == [True]
+    with pytest.raises(HistoryError, match="is not written any more"):
+        writer.go_on(Ticket(1, {}))
+
+
+def test_what_is_in_the_history_is_not_written_over(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    ticket = writer.begin(batch_of(1))
+    writer.keep(ticket, done(0))
+    writer.end(ticket, "2030")
+    writer.settle(10)
+    again = done(0)
+    writer.go_on(second := Ticket(1, {"run-0": 0}))
+    writer.keep(second, replace(again, result=replace(again.result, status="failed")))
+    assert writer.close()
+    with History(file) as history:
+        (batch,) = history.batches()
+        assert (batch.count("passed"), batch.count("failed"), batch.missing) == (1, 0, 0)
+
+
+def test_a_writer_that_closes_leaves_one_file_with_everything_in_it(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    writer.keep(writer.begin(batch_of(1)), done(0))
+    assert writer.close()
+    assert sorted(path.name for path in file.parent.iterdir()) == [file.name, f"{file.name}-claims"]
+
+
+TWO = """
+writer = HistoryWriter(file, say)
+say("ready")
+sys.stdin.readline()
+for number in range(15):
+    ticket = writer.begin(batch_of(20))
+    for run in range(20):
+        writer.keep(ticket, done(run))
+    writer.end(ticket, "2030")
+say(str(writer.close()))
+"""
+
+
+def test_two_programs_write_at_once(file: Path) -> None:
+    programs = [child(TWO, file) for _ in range(2)]
+    for program in programs:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+    said = []
+    for program in programs:
+        assert program.stdin is not None
+        program.stdin.write("go\n")
+        program.stdin.flush()
+    for program in programs:
+        said.append(program.communicate(timeout=60)[0])
+    assert said == ["True\n"] * 2
+    with History(file) as history:
+        assert [(batch.count("passed"), batch.missing) for batch in history.batches()] == [(20, 0)] * 30
+
+
+def test_what_is_removed_makes_the_file_smaller(file: Path) -> None:
+    writer = HistoryWriter(file, nothing_said)
+    for _ in range(3):
+        ticket = writer.begin(batch_of(200))
+        for number in range(200):
+            writer.keep(ticket, done(number))
+        writer.end(ticket, "2030")
+    assert writer.close()
+    before = file.stat().st_size
+    remove_batches(file, [1, 2], nothing_said)
+    assert file.stat().st_size < before / 2
+    assert kept(file, 3) == [True] * 200

@@ -1,0 +1,165 @@
+"""Which batches of a history are going on, in whatever program: each has one byte of a file beside the history locked.
+
+The system drops the locks of a program that ends, however it ends. They are POSIX record locks, which belong to a whole
+program and are all lost when it closes the file once: so each file is open once at most, and its locks are counted
+here. They hold between the programs of one machine, and of several where the network's file system has such locks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.history.errors import HistoryError
+
+_ENDING = "-claims"
+_OPENING = 0
+"""The byte of whoever opens a history, sets it aside or makes it; batches count from 1."""
+
+_LOOKED_AT_S = 0.2
+"""For so long a batch may seem to be going on because another program looks whether it is."""
+
+_AGAIN_S = 0.01
+
+
+@dataclass
+class _Locks:
+    descriptor: int
+    held: set[int] = field(default_factory=set)
+
+
+_files: dict[tuple[int, int], _Locks] = {}
+"""The files in which this program holds a lock, by device and inode."""
+
+_guard = threading.Lock()
+
+
+class Claim:
+    """A batch that goes on in this program, until it is released. It may be released more than once."""
+
+    def __init__(self, key: tuple[int, int], number: int) -> None:
+        self._key = key
+        self._number = number
+
+    def release(self) -> None:
+        """Let others have it."""
+        with _guard:
+            locks = _files.get(self._key)
+            if locks is None or self._number not in locks.held:
+                return
+            fcntl.lockf(locks.descriptor, fcntl.LOCK_UN, 1, self._number)
+            locks.held.remove(self._number)
+            _close_if_unused(self._key)
+
+
+def claim(file: Path, number: int) -> Claim:
+    """Claim a batch of the history `file`, so that nobody else resumes or removes it.
+
+    To be sure that nobody finished it in between, claim it first and read what is missing then. Raises HistoryError
+    when it is going on, in this program or in another one.
+    """
+    try:
+        taken = claim_if_free(file, number)
+    except OSError as error:
+        raise HistoryError(f"the history {file} cannot be written: {error.strerror or error}") from error
+    if taken is None:
+        raise HistoryError(f"batch {number} is going on in another program, or in this one: stop it there, or wait")
+    return taken
+
+
+def claim_if_free(file: Path, number: int) -> Claim | None:
+    """Claim a batch, `None` when it is going on already. Raises OSError."""
+    return _taken(file, number, _LOOKED_AT_S)
+
+
+def claimed(file: Path, number: int) -> bool:
+    """Whether a batch of the history `file` is going on, in this program or in another one. One that has not ended and
+    is not going on was cut off. Quick enough for any thread; never raises."""
+    path = _lock_file(file)
+    with _guard:
+        try:
+            found = path.lstat()
+            locks = _files.get((found.st_dev, found.st_ino))
+            if locks is not None:
+                return number in locks.held or _is_locked(locks.descriptor, number)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:  # nobody has ever claimed anything, or nobody can
+            return False
+        try:
+            return _is_locked(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
+    """Be the only one who makes a history or sets it aside. Raises HistoryError when somebody else takes too long over
+    it, and OSError."""
+    taken = _taken(file, _OPENING, timeout_s)
+    if taken is None:
+        raise HistoryError(f"the history {file} is being opened by another program: end that, or wait and try again")
+    try:
+        yield
+    finally:
+        taken.release()
+
+
+def _lock_file(file: Path) -> Path:
+    return Path(f"{file}{_ENDING}")
+
+
+def _taken(file: Path, number: int, timeout_s: float) -> Claim | None:
+    never = threading.Event()  # nothing tells when somebody else lets go: it is tried again, a moment apart
+    deadline = time.monotonic() + timeout_s
+    while (taken := _taken_now(_lock_file(file), number)) is None and time.monotonic() < deadline:
+        never.wait(_AGAIN_S)
+    return taken
+
+
+def _taken_now(path: Path, number: int) -> Claim | None:
+    with _guard:
+        key = _opened(path)
+        locks = _files[key]
+        try:
+            if number in locks.held:
+                return None
+            fcntl.lockf(locks.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            locks.held.add(number)
+            return Claim(key, number)
+        except (BlockingIOError, PermissionError):
+            return None
+        finally:
+            _close_if_unused(key)
+
+
+def _opened(path: Path) -> tuple[int, int]:
+    try:
+        found = path.lstat()
+        if (found.st_dev, found.st_ino) in _files:
+            return found.st_dev, found.st_ino
+    except FileNotFoundError:
+        pass
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    found = os.fstat(descriptor)
+    _files[found.st_dev, found.st_ino] = _Locks(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def _close_if_unused(key: tuple[int, int]) -> None:
+    if not _files[key].held:
+        os.close(_files.pop(key).descriptor)
+
+
+def _is_locked(descriptor: int, number: int) -> bool:
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
+    except (BlockingIOError, PermissionError):
+        return True
+    fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, number)
+    return False

@@ -1,0 +1,174 @@
+"""What each column of a history must hold: SQLite takes anything anywhere, and a file may come from anybody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, get_args
+
+from workbench.history.records import COUNTED, Kind
+from workbench.trajectory.typed_json import parsed_json
+
+Reader = Callable[[Any], Any]
+"""Gives the value that a column holds; raises ValueError when it is none of the column's."""
+
+_LARGEST = 1e15
+"""Sums of such numbers can be shown, and as milliseconds they are years that calendars have."""
+
+_LAST_MS = 250_000_000_000_000
+
+
+def text(value: Any) -> str:
+    """A text; one with lone surrogates is kept as its bytes."""
+    if type(value) is bytes:
+        with suppress(UnicodeDecodeError):
+            return value.decode("utf-8", "surrogatepass")
+    if type(value) is not str:
+        raise ValueError("must be a text")
+    return value
+
+
+def path(value: Any) -> str:
+    """A text that can be the name of a file."""
+    name = text(value)
+    if "\0" in name:
+        raise ValueError("must be a path that can be")
+    return name
+
+
+def whole(value: Any) -> int:
+    """A whole number."""
+    if type(value) is not int:
+        raise ValueError("must be a whole number")
+    return value
+
+
+def count(value: Any) -> int:
+    """A whole number, 0 or more."""
+    if whole(value) < 0:
+        raise ValueError("must not be negative")
+    return int(value)
+
+
+def number(value: Any) -> float:
+    """A number that can be reckoned with."""
+    if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _LARGEST:
+        raise ValueError("must be a number")
+    return value  # type: ignore[no-any-return]
+
+
+def score(value: Any) -> float:
+    """A score as a grader gives it: mostly from 0 to 1, but with `arcade_compatible` as far below as one likes, even
+    infinitely. None is infinitely good."""
+    if type(value) not in (int, float) or not value < math.inf:
+        raise ValueError("must be a score")
+    return value  # type: ignore[no-any-return]
+
+
+def moment_ms(value: Any) -> float:
+    """A time in milliseconds since 1970."""
+    if not 0 <= number(value) <= _LAST_MS:
+        raise ValueError("must be a time")
+    return value  # type: ignore[no-any-return]
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """A text that is a JSON object."""
+    found = parsed_json(text(value))
+    if type(found) is not dict:
+        raise ValueError("must be an object")
+    return found
+
+
+def one_of(*words: str) -> Reader:
+    """One of these texts."""
+
+    def read(value: Any) -> str:
+        if (found := text(value)) not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
+        return found
+
+    return read
+
+
+def optional(inner: Reader) -> Reader:
+    """That, or nothing."""
+    return lambda value: None if value is None else inner(value)
+
+
+def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
+    """The values of a row; raises ValueError, which names the column."""
+    try:
+        return [column(value) for column, value in zip(columns.values(), row, strict=True)]
+    except ValueError:
+        for (name, column), value in zip(columns.items(), row, strict=True):
+            try:
+                column(value)
+            except ValueError as error:
+                raise ValueError(f"{name} {error}") from None
+        raise
+
+
+def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any]:
+    """What of a row holds what it must, by the names of its columns."""
+    found: dict[str, Any] = {}
+    for (name, column), value in zip(columns.items(), row, strict=True):
+        with suppress(ValueError):
+            found[name] = column(value)
+    return found
+
+
+SUITE: Mapping[str, Reader] = {
+    "id": whole,
+    "project": path,
+    "path": path,
+    "hash": text,
+    "name": text,
+    "cases": count,
+}
+BATCH: Mapping[str, Reader] = {
+    "id": whole,
+    "name": optional(text),
+    "kind": one_of(*get_args(Kind)),
+    "started_at": text,
+    "ended_at": optional(text),
+    "program": text,
+    "settings": json_object,
+    "planned": count,
+}
+PART: Mapping[str, Reader] = {
+    "batch": whole,
+    "suite": whole,
+    "model": text,
+    "planned": count,
+    "cases": count,
+    **dict.fromkeys(COUNTED, count),
+}
+RUN: Mapping[str, Reader] = {
+    "id": whole,
+    "batch": whole,
+    "place": count,
+    "suite": whole,
+    "case_id": text,
+    "case_name": text,
+    "model": text,
+    "model_of_suite": whole,
+    "repeat": count,
+    "decided_by": optional(text),
+    "is_fork": whole,
+    "status": optional(one_of(*COUNTED)),
+    "score": optional(score),
+    "reason": optional(text),
+    "broken": optional(whole),
+    "options": optional(text),
+    "began_ms": optional(moment_ms),
+    "ended_ms": optional(moment_ms),
+    "latency_ms": optional(number),
+    "first_token_ms": optional(number),
+    "input_tokens": optional(whole),
+    "output_tokens": optional(whole),
+    "cost_usd": optional(number),
+    "asked": optional(whole),
+}
+GRADING: Mapping[str, Reader] = {"id": whole, "graded_at": text, "program": text}

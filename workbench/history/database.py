@@ -1,0 +1,340 @@
+"""A history's file: found sound or set aside, brought up to this program's schema, opened."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shlex
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from workbench.config.history_file import is_beside_project, is_named_as_ours
+from workbench.history.claims import opening_alone
+from workbench.history.errors import DamagedError, HistoryError
+from workbench.history.schema import APPLICATION_ID, MIGRATIONS
+
+_logger = logging.getLogger(__name__)
+
+BUSY_TIMEOUT_S = 5.0
+"""How long another program's lock is waited for."""
+
+_AGAIN_S = 0.02
+
+CHECKED_WHOLE_BYTES = 128 << 20
+"""A file up to this size is checked from end to end when it is opened for writing; of a larger one, all but what
+happened in its runs."""
+
+_SMALL_TABLES = tuple(f"quick_check({table})" for table in ("suites", "batches", "parts"))
+_ALL_OF_IT = ("quick_check",)
+_AND_ITS_INDEXES = ("integrity_check",)
+
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
+_BESIDE = ("-wal", "-shm")
+"""What SQLite keeps beside a database, as endings of its name: what is not in the file itself yet."""
+
+_LOOKED_AT = "mode=ro"
+"""How a file is opened of which is only asked what it is: no lock is waited for."""
+
+_MAGIC = b"SQLite format 3\0"
+"""How every database begins that is not damaged there."""
+
+Say = Callable[[str], None]
+
+_Result = TypeVar("_Result")
+
+
+def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
+    """Open a history, making it and its folder if need be. One that is damaged is set aside, and `say` is told.
+
+    `suspect` has all of it checked, however large it is. Raises HistoryError.
+    """
+    with said_of(file):
+        _refuse_links(file)
+        _refuse_what_is_no_history(file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with opening_alone(file, BUSY_TIMEOUT_S):
+            large = file.exists() and file.stat().st_size > CHECKED_WHOLE_BYTES
+            checks = _AND_ITS_INDEXES if suspect else _SMALL_TABLES if large else _ALL_OF_IT
+            connection = _patiently(lambda: _sound(file, "mode=rwc", checks))
+            if connection is None:
+                say(_set_aside(file))
+                connection = _connected(file, "mode=rwc")
+            _for_its_owner_only(file)
+            return _made_ready(connection, file)
+
+
+def open_for_reading(file: Path) -> sqlite3.Connection | None:
+    """Open a history that is there, `None` when there is none yet. Whatever is wrong with one, it stays where it is.
+
+    It is not opened read-only where it can be written: another program may be writing, and whoever comes last tidies
+    up. Raises HistoryError, a DamagedError of one that is damaged.
+    """
+    with said_of(file):
+        _refuse_links(file)
+        _refuse_what_is_no_file(file)
+        if not _is_there(file):
+            return None
+        connection = _sound_for_reading(file)
+        if connection is None:
+            _refuse_what_is_not_ours(file)
+            raise DamagedError(_damaged(file))
+        if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            connection.close()  # another program is making it
+            return None
+        return _made_ready(connection, file)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Everything that is written within it, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite may have rolled it back itself, when the disk is full for one
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def said_of(file: Path) -> Iterator[None]:
+    """Whatever SQLite or the system says of a history's file becomes a HistoryError with the way out, a DamagedError
+    among them."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        kind = DamagedError if _name(error).startswith(_DAMAGE) else HistoryError
+        raise kind(_said(file, error)) from error
+    except UnicodeDecodeError as error:  # SQLite says what it has read, and that is no text
+        raise DamagedError(_damaged(file, error)) from error
+    except OSError as error:
+        raise HistoryError(_said_by_system(file, error)) from error
+
+
+def _said(file: Path, error: sqlite3.Error) -> str:
+    name = _name(error)
+    if name.startswith(_LOCKED):
+        return f"the history {file} is locked by another program: end that, or wait and try again"
+    if name.startswith("SQLITE_FULL"):
+        return _no_room(file)
+    if name.startswith("SQLITE_IOERR"):
+        return f"the disk refuses the history {file} ({error}): make room on it, or see whether it is in order"
+    if name.startswith(_NOT_WRITABLE):
+        return _no_right(file)
+    if name.startswith(_DAMAGE):
+        return _damaged(file, error)
+    return f"the history {file} cannot be used: {error}"
+
+
+def _said_by_system(file: Path, error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return _no_right(file)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return _no_room(file)
+    return f"the history {file} cannot be used: {error.strerror or error}"
+
+
+def _damaged(file: Path, error: Exception | None = None) -> str:
+    what = f" ({error})" if error is not None else ""
+    return f"the history {file} is damaged{what}: the next batch sets it aside and begins a new one; {_recovers(file)}"
+
+
+def _recovers(file: Path) -> str:
+    return f"'sqlite3 {shlex.quote(str(file))} .recover' may save what is in it"
+
+
+def _no_room(file: Path) -> str:
+    return f"there is no room left for the history {file}: make room on its disk"
+
+
+def _no_right(file: Path) -> str:
+    done = "written"
+    try:
+        file.open("rb").close()
+    except PermissionError:
+        done = "read"
+    except OSError:
+        pass  # there is none yet
+    return f"the history {file} cannot be {done}: give yourself the right to, or name another with --history"
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "")
+
+
+def _connected(file: Path, how: str) -> sqlite3.Connection:
+    if how == "mode=rwc":
+        with suppress(FileExistsError):
+            # For its owner only, as recordings are; what SQLite puts beside it gets the same rights.
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
+    # Whoever uses it closes it: `with connection` ends a transaction and leaves the file open.
+    connection = sqlite3.connect(
+        f"{file.absolute().as_uri()}?{how}",
+        uri=True,
+        timeout=0 if how == _LOOKED_AT else BUSY_TIMEOUT_S,
+        isolation_level=None,
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _refuse_links(file: Path) -> None:
+    """What comes with a project must not lead anywhere else."""
+    if is_beside_project(file):
+        for path in (file.parent, *(Path(f"{file}{ending}") for ending in ("", *_BESIDE))):
+            if path.is_symlink():
+                raise HistoryError(f"{path} is a link, which a history beside a project must not be: put a file there")
+
+
+def _refuse_what_is_no_file(file: Path) -> None:
+    try:
+        mode = file.stat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise HistoryError(f"{file} is a folder, no history: name a file with --history")
+    if not stat.S_ISREG(mode):
+        raise HistoryError(f"{file} is no file on a disk, as a history is: name another with --history")
+
+
+def _refuse_what_is_no_history(file: Path) -> None:
+    """Before anything is written, also beside it."""
+    _refuse_what_is_no_file(file)
+    if not _is_there(file):
+        return
+    with suppress(sqlite3.OperationalError):  # whoever opens it for writing says so, or waits
+        connection = _sound(file, _LOOKED_AT, ())
+        if connection is not None:
+            connection.close()
+        else:
+            _refuse_what_is_not_ours(file)
+
+
+def _refuse_what_is_not_ours(file: Path) -> None:
+    """Somebody's text, or a database that is encrypted, named by mistake, is no damaged history, and keeps its name."""
+    with suppress(FileNotFoundError), file.open("rb") as content:  # another program may set it aside
+        if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
+            raise HistoryError(f"{file} is no history: name another with --history, or move it away")
+
+
+def _for_its_owner_only(file: Path) -> None:
+    """What came with a project may be readable by everybody, and prompts are written into it."""
+    if is_beside_project(file):
+        for path in (file, *(Path(f"{file}{ending}") for ending in _BESIDE)):
+            with suppress(FileNotFoundError, PermissionError):
+                path.chmod(path.stat().st_mode & 0o700)
+
+
+def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
+    """The opened file if SQLite finds nothing wrong, `None` if it does; raises what is no damage."""
+    connection = None
+    sound = False
+    try:
+        connection = _connected(file, how)
+        connection.execute("BEGIN")  # what is looked at is from one moment: another program may be making it
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        if application == APPLICATION_ID:
+            if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
+                raise HistoryError(f"{file} has triggers or views, as no history has: name another with --history")
+            sound = all(connection.execute(f"PRAGMA {check}").fetchone()[0] == "ok" for check in checks)
+        elif connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise HistoryError(f"{file} is a database of something else, no history: name another with --history")
+        else:
+            sound = True  # empty: nothing was written yet
+        connection.execute("COMMIT")
+        return connection if sound else None
+    except sqlite3.DatabaseError as error:
+        if not _name(error).startswith(_DAMAGE):
+            raise
+        return None
+    except UnicodeDecodeError:
+        return None
+    finally:
+        if connection is not None and not sound:
+            connection.close()
+
+
+def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
+    try:
+        return _patiently(lambda: _sound(file, "mode=rw", _SMALL_TABLES))
+    except sqlite3.OperationalError as error:
+        # Where nothing can be written beside it, SQLite must be told that nobody else writes. Nobody who could does, or
+        # there would be more beside it.
+        beside = [Path(f"{file}{ending}") for ending in _BESIDE]
+        if not _name(error).startswith(_NOT_WRITABLE) or any(other.exists() for other in beside):
+            raise
+        return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
+
+
+def _patiently(attempt: Callable[[], _Result]) -> _Result:
+    """Where a lock is met while a file is made, SQLite gives up at once instead of waiting."""
+    never = threading.Event()  # SQLite does not say when a lock is gone: it is tried again, a moment apart
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return attempt()
+        except sqlite3.OperationalError as error:
+            if not _name(error).startswith(_LOCKED) or time.monotonic() >= deadline:
+                raise
+        never.wait(_AGAIN_S)
+
+
+def _is_there(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
+
+
+def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
+    """The connection, in this program's schema. What a reader changes nothing of stays as it is."""
+    try:
+        if _version(connection, file) < len(MIGRATIONS):
+            _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+            _patiently(lambda: _migrate(connection, file))
+        connection.execute("PRAGMA synchronous = FULL")  # what is committed outlives a power loss
+        return connection
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _set_aside(file: Path) -> str:
+    _refuse_what_is_not_ours(file)
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
+    aside = file.with_name(f"{file.stem}.damaged-{stamp}{file.suffix}")
+    for ending in _BESIDE:
+        # First, so that a new database never finds what belongs to this one.
+        with suppress(FileNotFoundError):
+            Path(f"{file}{ending}").rename(f"{aside}{ending}")
+    file.rename(aside)
+    said = f"the history {file} was damaged: it is {aside.name} now, and a new one begins; {_recovers(aside)}"
+    _logger.error("%s", said)
+    return said
+
+
+def _migrate(connection: sqlite3.Connection, file: Path) -> None:
+    with transaction(connection):
+        # Another program may have come first.
+        for script in MIGRATIONS[_version(connection, file) :]:
+            for statement in script.split(";\n"):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _version(connection: sqlite3.Connection, file: Path) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise HistoryError(f"the history {file} was written by a newer Workbench: update this one")
+    return version

@@ -1,0 +1,348 @@
+"""A history that is read: its batches, their runs, one run with all that happened in it, one case over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from workbench.config.history_file import folder_of_kept, history_option
+from workbench.grading.figures import RunFigures
+from workbench.grading.result_json import outcome_from_json
+from workbench.history import columns
+from workbench.history.database import Say, open_for_reading, said_of
+from workbench.history.errors import DamagedError, HistoryError
+from workbench.history.packing import grading_from, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Grading, RunRow, SuiteRef
+from workbench.history.rows import stored
+from workbench.suite.excerpt import cut_out
+from workbench.trajectory.fold import TrajectoryError, fold
+from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.recording import Header, RecordedSuite, Recording
+from workbench.trajectory.trajectory import Trajectory
+
+_BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
+_PART = f"SELECT batch, suite, model, planned, cases, {', '.join(COUNTED)} FROM parts"
+_RUN = """
+SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
+    runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
+    input_tokens, output_tokens, cost_usd, asked
+FROM runs"""
+_REGRADED = _RUN.replace(
+    "runs.status, runs.score, runs.reason, runs.broken, runs.options",
+    """
+    coalesce(regrades.status, runs.status), iif(regrades.run, regrades.score, runs.score),
+    iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
+    iif(regrades.run, regrades.options, runs.options)""",
+)
+
+_NAMED = {"id": columns.whole, "name": columns.text}
+_DAMAGE = (
+    *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError),
+    *(RecursionError, TrajectoryError),
+)
+"""What reading values raises that mean something else than what they stand for."""
+
+
+class History:
+    """A history that is there. To be used on one thread; everything raises HistoryError.
+
+    One that was never written is empty.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._connection = open_for_reading(file)
+        self._suites: dict[int, SuiteRef] = {}
+        self._damaged_suites: dict[Any, str] = {}
+        """Why some of them cannot be read, by their ids."""
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def batches(self) -> list[BatchRow]:
+        """All batches that are not damaged, the newest first."""
+        return [batch for batch in self.all_batches() if batch.damage is None]
+
+    def all_batches(self) -> list[BatchRow]:
+        """All batches, those that are damaged too, the newest first."""
+        return self._batches("ORDER BY id DESC", "")
+
+    def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
+        """A batch by its name or its number, with or without a # before it; one that is damaged only with `damaged`."""
+        number = which.removeprefix("#")
+        found = self._batches("WHERE name = ?", "WHERE batch = (SELECT id FROM batches WHERE name = ?)", (which,))
+        if not found and number.isdecimal() and len(number) < 19:
+            found = self._batches("WHERE id = ?", "WHERE batch = ?", (int(number),))
+        if not found:
+            names_all = f"'workbench history list{history_option(self.file)}' names all"
+            raise HistoryError(f"there is no batch {which!r} in {self.file}: {names_all}")
+        batch = found[0]
+        if batch.damage is not None and not damaged:
+            removes_it = f"'workbench history prune --batch {batch.number}{history_option(self.file)}' removes it"
+            raise DamagedError(f"batch {batch.number} in {self.file} is damaged: {batch.damage}; {removes_it}")
+        return batch
+
+    def runs(self, batch: int, grading: Grading | None = None) -> list[RunRow]:
+        """The runs of a batch in the order of its plan; with `grading`, as they were graded then."""
+        if grading is None:
+            return self._runs(f"{_RUN} WHERE batch = ? ORDER BY place", (batch,))
+        joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
+        return self._runs(f"{joined} WHERE batch = ? ORDER BY place", (grading.id, batch))
+
+    def run_ids(self, batch: int) -> frozenset[str]:
+        """The ids that the runs of a batch have in their events: those of runs that are added must be others."""
+        found = {"run_id": columns.text}
+        rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
+        return frozenset(run_id for (run_id,) in rows)
+
+    def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> list[RunRow]:
+        """The latest runs of a case, the newest first; `suite` is a `SuiteRef.key`. Those that are damaged are left
+        out, which `damaged` is told."""
+        with self._at_one_moment():
+            self._read_suites()
+            ids = ", ".join(str(known.id) for known in self._suites.values() if known.key == suite)
+            statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) ORDER BY id DESC LIMIT ?"
+            return self._runs(statement, (case_id, limit), damaged)
+
+    def recording(self, run: RunRow, grading: Grading | None = None) -> Recording:
+        """A run with all that happened in it, as if it had been recorded where its suite was; with `grading`, with the
+        result that it was given then. Nothing is known of one that never finished."""
+        which = f"run {run.place + 1} of batch {run.batch}"
+        with self._told_of(which), self._at_one_moment():
+            rows = self._stored(
+                "SELECT run_id, program, events, outcome, text, blocks FROM runs JOIN batches ON batches.id = batch "
+                "JOIN suites ON suites.id = suite JOIN details ON details.run = runs.id WHERE runs.id = ?",
+                (run.id,),
+            )
+            again = grading and self._stored(
+                "SELECT outcome FROM regrades WHERE grading = ? AND run = ?", (grading.id, run.id)
+            )
+        if not rows and run.figures is None:
+            raise HistoryError("the run never finished: nothing that happened in it was kept")
+        if not rows:
+            raise self._damaged(which, "what happened in it is not there")
+        run_id, program, events_packed, outcome, text, blocks = rows[0]
+        with self._damage_of(which):
+            run_id, program = columns.text(run_id), columns.text(program)
+            whole = unpacked(text)
+            suite = cut_out(whole, unpacked_blocks(blocks), run.case_id) if blocks is not None else whole
+            events = tuple(unpacked_events(events_packed))
+            trajectory = fold(events) if events else Trajectory(run_id)
+            result = unpacked_outcome(again[0][0] if again else outcome)
+            outcome_from_json(result)
+            began_ms = (run.figures.began_ms if run.figures is not None else None) or 0
+            started_at = datetime.fromtimestamp(began_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        header = Header(
+            program=program,
+            run=run_id,
+            started_at=started_at,
+            suite=RecordedSuite(Path(run.suite.path).name, run.suite.hash, suite),
+            case=run.case_id,
+            model=run.model,
+            repeat=run.repeat,
+            by=run.by,
+        )
+        return Recording(run.suite.file, header, events, trajectory, result)
+
+    def recordings(
+        self, runs: Iterable[RunRow], grading: Grading | None, damaged: Say
+    ) -> Iterator[tuple[RunRow, Recording]]:
+        """The recordings of runs that are over, but for those that are damaged: of these `damaged` is told why."""
+        for run in runs:
+            try:
+                recording = self.recording(run, grading)
+            except DamagedError as error:
+                damaged(str(error))
+            else:
+                yield run, recording
+
+    def suite_text(self, suite: SuiteRef) -> str:
+        """The text of a suite as it was, but for the secrets in it."""
+        rows = self._stored("SELECT text FROM suites WHERE id = ?", (suite.id,))
+        if not rows:
+            raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
+        with self._damage_of(f"the suite {suite.path}"):
+            return unpacked(rows[0][0])
+
+    def gradings(self, batch: int) -> list[Grading]:
+        """How a batch was graded again since it ran, the oldest first."""
+        rows = self._rows(
+            f"batch {batch}",
+            columns.GRADING,
+            "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id",
+            (batch,),
+        )
+        return [Grading(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
+
+    def bytes_of(self, batches: Sequence[int]) -> int:
+        """About how much room batches take: what happened in their runs, and what these were graded."""
+        statement = """
+            SELECT coalesce(sum(length(events) + length(outcome) + coalesce(
+                (SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
+            FROM runs JOIN details ON details.run = runs.id WHERE batch = ?"""
+        return sum(self._stored(statement, (batch,))[0][0] for batch in batches) if self._connection is not None else 0
+
+    def regraded(self) -> dict[int, int]:
+        """How often batches were graded again since they ran, by their numbers; those that never were are left out."""
+        return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
+
+    def names(self) -> dict[int, str]:
+        """The names of batches, by their numbers; those without one that can be read are left out."""
+        rows = self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ())
+        found = (columns.readable(_NAMED, row) for row in rows)
+        return {named["id"]: named["name"] for named in found if len(named) == len(_NAMED)}
+
+    def _batches(self, which: str, parts_of: str, values: tuple[Any, ...] = ()) -> list[BatchRow]:
+        with self._at_one_moment():
+            rows = self._stored(f"{_BATCH} {which}", values)
+            parts: dict[Any, list[tuple[Any, ...]]] = {row[0]: [] for row in rows}
+            for part in self._stored(f"{_PART} {parts_of}", values):
+                parts.get(part[0], []).append(part)
+            return [self._batch(row, parts[row[0]]) for row in rows]
+
+    def _batch(self, row: Sequence[Any], part_rows: Sequence[Sequence[Any]]) -> BatchRow:
+        try:
+            number, name, kind, started, ended, program, settings, planned = columns.read(columns.BATCH, row)
+            parts = [self._part(part) for part in part_rows]
+            if sum(part.planned for part in parts) != planned:
+                raise ValueError("planned is not what was planned of its suites with its models")
+        except _DAMAGE as error:
+            return self._damaged_batch(row, error)
+        # In the settings of a batch, models stand in the order of its plan, and parts by their names.
+        in_order = _in_order(parts, settings.get("models"))
+        return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
+
+    def _damaged_batch(self, row: Sequence[Any], error: Exception) -> BatchRow:
+        """A batch of which only so much is known as can be read of its row."""
+        known = columns.readable(columns.BATCH, row)
+        if "id" not in known:
+            raise self._damaged("the number of a batch", error) from error
+        name, kind, program = known.get("name"), known.get("kind", "runs"), known.get("program", "")
+        started, ended = known.get("started_at", ""), known.get("ended_at")
+        return BatchRow(known["id"], name, kind, started, ended, program, {}, 0, (), str(error))
+
+    def _part(self, row: Sequence[Any]) -> BatchPart:
+        _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
+        return BatchPart(self._suite(suite), model, planned, cases, dict(zip(COUNTED, counts, strict=True)))
+
+    def _runs(self, statement: str, values: tuple[Any, ...], damaged: Say | None = None) -> list[RunRow]:
+        """Runs; without `damaged`, which is told of them, raises DamagedError of those that are."""
+        runs = []
+        with self._at_one_moment():
+            for row in self._stored(statement, values):
+                try:
+                    with self._damage_of(f"a run of batch {row[1]}"):
+                        runs.append(self._run(columns.read(columns.RUN, row)))
+                except DamagedError as error:
+                    if damaged is None:
+                        raise
+                    damaged(str(error))
+        return runs
+
+    def _run(self, row: Sequence[Any]) -> RunRow:
+        id_, batch, place, suite_id, case_id, case_name, model, of_suite, repeat, by, is_fork, status, *figures = row
+        suite = self._suite(suite_id)
+        run = RunRow(
+            id_, batch, place, suite, case_id, case_name, model, bool(of_suite), repeat, by, bool(is_fork), None
+        )
+        if status is None:
+            return run
+        score, reason, broken, options, began, ended, latency, first, tokens_in, tokens_out, cost, asked = figures
+        if latency is None:
+            raise ValueError("latency_ms must be a number")
+        return replace(
+            run,
+            figures=RunFigures(
+                *(suite.key, case_id, case_name, model, repeat, status, score, reason),
+                *(latency, first, tokens_in, tokens_out, cost, bool(asked), bool(broken), grading_from(options)),
+                *(began, ended, bool(is_fork)),
+            ),
+        )
+
+    def _suite(self, id_: int) -> SuiteRef:
+        if id_ not in self._suites and id_ not in self._damaged_suites:
+            self._read_suites()
+        if id_ not in self._suites:
+            raise ValueError(self._damaged_suites.get(id_, f"its suite {id_} is not there"))
+        return self._suites[id_]
+
+    def _read_suites(self) -> None:
+        self._suites, self._damaged_suites = {}, {}
+        for row in self._stored("SELECT id, project, path, hash, name, cases FROM suites", ()):
+            try:
+                id_, project, *others = columns.read(columns.SUITE, row)
+            except ValueError as error:
+                self._damaged_suites[row[0]] = f"its suite {row[0]}: {error}"
+            else:
+                self._suites[id_] = SuiteRef(id_, folder_of_kept(self.file, project), *others)
+
+    def _rows(
+        self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: tuple[Any, ...]
+    ) -> list[list[Any]]:
+        """Rows whose every column holds what it must; `what` is what they are of."""
+        found = self._stored(statement, values)
+        with self._damage_of(what):
+            return [columns.read(wanted, row) for row in found]
+
+    def _stored(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            return []
+        bound = [stored(value) if isinstance(value, str) else value for value in values]
+        with said_of(self.file):
+            return self._connection.execute(statement, bound).fetchall()
+
+    @contextmanager
+    def _at_one_moment(self) -> Iterator[None]:
+        """What is read within it belongs together: another program may begin batches and remove some meanwhile."""
+        connection = self._connection
+        if connection is None or connection.in_transaction:
+            yield
+            return
+        # Of what was removed, the numbers may stand for something else by now.
+        self._suites, self._damaged_suites = {}, {}
+        with said_of(self.file):
+            connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if connection.in_transaction:  # SQLite may have ended it itself, over an error
+                with said_of(self.file):
+                    connection.execute("ROLLBACK")  # nothing was written
+
+    @contextmanager
+    def _damage_of(self, what: str) -> Iterator[None]:
+        """What SQLite did not find, since it does not know what its values mean."""
+        try:
+            yield
+        except _DAMAGE as error:
+            raise self._damaged(what, error) from error
+
+    @contextmanager
+    def _told_of(self, what: str) -> Iterator[None]:
+        """What SQLite found damaged in the file is said of what it was read for."""
+        try:
+            yield
+        except DamagedError as error:
+            raise DamagedError(f"{what} cannot be read: {error}") from error
+
+    def _damaged(self, what: str, why: Exception | str) -> DamagedError:
+        return DamagedError(f"{what} in {self.file} is damaged: {why}")
+
+
+def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...]:
+    places = {name: place for place, name in enumerate(models)} if isinstance(models, dict) else {}
+    return tuple(sorted(parts, key=lambda part: places.get(part.model, len(places))))

@@ -1,0 +1,106 @@
+"""The tables of a history, and how those of an older program become those of this one."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x576B4248
+"""What marks a database as a history, in the header of its file."""
+
+_FIRST = """
+CREATE TABLE suites (
+    id INTEGER PRIMARY KEY,
+    project TEXT NOT NULL,      -- folder of the project; one below that of this file from there on: ./folder
+    path TEXT NOT NULL,         -- of its file, relative to that, with slashes
+    hash TEXT NOT NULL,         -- SHA-256 of its bytes, hexadecimal
+    name TEXT NOT NULL,
+    cases INTEGER NOT NULL,     -- how many there are in it
+    text BLOB NOT NULL,         -- zlib
+    blocks BLOB,                -- zlib of JSON [[case id, first character, end], ...]; NULL: cases cannot be cut out
+    UNIQUE (project, path, hash)
+);
+CREATE TABLE batches (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT UNIQUE,           -- as a person calls it
+    kind TEXT NOT NULL,         -- 'runs', or 'fork' of a run
+    started_at TEXT NOT NULL,   -- ISO 8601
+    ended_at TEXT,              -- NULL: it is going on, or was cut off
+    program TEXT NOT NULL,
+    settings TEXT NOT NULL,     -- JSON, without secrets
+    planned INTEGER NOT NULL
+);
+CREATE TABLE parts (            -- how the runs of a batch ended: one row for each suite and model
+    batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
+    suite INTEGER NOT NULL REFERENCES suites,
+    model TEXT NOT NULL,
+    planned INTEGER NOT NULL,
+    passed INTEGER NOT NULL DEFAULT 0,
+    warned INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    error INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    stopped INTEGER NOT NULL DEFAULT 0,
+    cases INTEGER NOT NULL,     -- how many of the suite's were planned
+    PRIMARY KEY (batch, suite, model)
+) WITHOUT ROWID;
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
+    place INTEGER NOT NULL,     -- in the batch's plan, from 0
+    suite INTEGER NOT NULL REFERENCES suites,
+    case_id TEXT NOT NULL,
+    case_name TEXT NOT NULL,
+    model TEXT NOT NULL,
+    model_of_suite INTEGER NOT NULL,
+    repeat INTEGER NOT NULL,    -- from 0
+    decided_by TEXT,            -- the grader, where it is another one than the case says
+    is_fork INTEGER NOT NULL,
+    run_id TEXT NOT NULL,       -- its id in the events
+    status TEXT,                -- NULL: never finished
+    score REAL,
+    reason TEXT,
+    broken INTEGER,
+    options TEXT,               -- what it was graded by, JSON; NULL: the defaults
+    began_ms REAL,              -- since 1970
+    ended_ms REAL,
+    latency_ms REAL,
+    first_token_ms REAL,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    cost_usd REAL,
+    asked INTEGER,
+    UNIQUE (batch, place)
+);
+CREATE INDEX runs_of_cases ON runs (case_id, suite);
+CREATE INDEX runs_of_suites ON runs (suite);
+CREATE TABLE details (
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    events BLOB NOT NULL,       -- zlib of the lines of a recording between its header and its result
+    outcome BLOB NOT NULL       -- zlib of the JSON of its result
+);
+"""
+
+_GRADINGS = """
+CREATE TABLE gradings (         -- a batch graded again, later
+    id INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
+    graded_at TEXT NOT NULL,
+    program TEXT NOT NULL,
+    hashes TEXT NOT NULL        -- '{}', and something else in some older files: nothing reads it
+);
+CREATE INDEX gradings_of_batches ON gradings (batch);
+CREATE TABLE regrades (
+    grading INTEGER NOT NULL REFERENCES gradings ON DELETE CASCADE,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    status TEXT NOT NULL,
+    score REAL,
+    reason TEXT,
+    broken INTEGER NOT NULL,
+    options TEXT,               -- what it was graded by, JSON; NULL: the defaults
+    outcome BLOB NOT NULL,      -- zlib of the JSON of its result
+    PRIMARY KEY (grading, run)
+) WITHOUT ROWID;
+CREATE INDEX regrades_of_runs ON regrades (run);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS)
+"""What makes each version of the schema out of the one before; the first one out of nothing. A file's version is its
+`PRAGMA user_version`. What is written here once is never changed: histories of it exist."""

@@ -1,0 +1,254 @@
+"""Writes batches into a history while they go on: run by run, on a thread of its own, so that no disk holds up a
+run."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import Counter, deque
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.config.history_file import history_option
+from workbench.history.claims import claim
+from workbench.history.database import Say
+from workbench.history.errors import HistoryError
+from workbench.history.open_file import Begin, End, Entry, GoOn, Keep, OpenHistory, Ticket
+from workbench.history.records import DoneRun, NewBatch
+from workbench.history.rows import pack_run
+
+__all__ = ["HistoryWriter", "Ticket"]
+
+_logger = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S = 6.0
+"""How long the end of the program waits for what is not written yet."""
+
+RETRY_S = 1.0
+"""How long nothing is tried again after something could not be written: an attempt takes a while itself."""
+
+
+LOOK_S = 1.0
+"""So often whoever waits looks whether the writer is still there."""
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A run that is over, not packed yet."""
+
+    ticket: Ticket
+    run: DoneRun
+    settled: Future[None]
+
+
+class HistoryWriter:
+    """One history that is written to for as long as the program runs.
+
+    Nothing that goes wrong stops a run: `say` is told once, on the writer's thread, and what could not be written is
+    tried again with what comes next, and at the end. What waits is in memory, as small as it will be in the file. May
+    be used from any thread.
+    """
+
+    def __init__(self, file: Path, say: Say) -> None:
+        self.file = file
+        self._say = say
+        self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
+        self._waiting: deque[Entry] = deque()
+        """What could not be written so far, in its order."""
+        self._settling: list[threading.Event] = []
+        self._runs_waiting: list[Future[None]] = []
+        """Those whose givers wait for them to be written."""
+        self._beginning: dict[Ticket, Future[None]] = {}
+        """Whoever goes on with a batch waits for it to be written that it does."""
+        self._runs_given: Counter[Ticket] = Counter()
+        """Of every batch, none at first."""
+        self._runs_written: Counter[Ticket] = Counter()
+        self._open = OpenHistory(self.file, self._tell)
+        self._said: set[str] = set()
+        self._failed_at: float | None = None
+        self._closing_at: float | None = None
+        self._thread = threading.Thread(target=self._write, name="history", daemon=True)
+        self._thread.start()
+
+    def begin(self, batch: NewBatch) -> Ticket:
+        """Keep a batch that begins: its plan is written at once."""
+        places = {run.run_id: place for place, run in enumerate(batch.runs)}
+        ticket = Ticket(places=places, started_at=batch.started_at)
+        self._runs_given[ticket] = 0
+        self._given.put(Begin(ticket, batch))
+        return ticket
+
+    def go_on(self, ticket: Ticket) -> None:
+        """Keep more runs of a batch that is there: `ticket` has its number, and the places of the runs to come. Blocks
+        until that is written.
+
+        Raises HistoryError when that batch is going on already, in this program or in another one, and when it cannot
+        be written: its runs would be made for the history alone.
+        """
+        if ticket.claim is None and ticket.number is not None:
+            ticket.claim = claim(self.file, ticket.number)
+        begun = self._beginning[ticket] = Future()
+        self._given.put(GoOn(ticket))
+        try:
+            while not wait((begun,), LOOK_S).done and self._thread.is_alive():
+                pass
+            if not begun.done():
+                raise HistoryError(f"the history {self.file} is not written any more: the program ends")
+            begun.result()
+        except HistoryError:
+            ticket.release()
+            raise
+
+    def keep(self, ticket: Ticket, run: DoneRun) -> Future[None]:
+        """Keep a run that is over; returns at once. Those of one batch are given on one thread.
+
+        The future is done when the run is written, or when it is of no use to wait for that: what is not written is
+        lost when the program is killed. It cannot be cancelled.
+        """
+        settled: Future[None] = Future()
+        settled.set_running_or_notify_cancel()
+        if self._failed_at is not None or self._closing_at is not None:
+            settled.set_result(None)
+        self._runs_given[ticket] += 1
+        self._given.put(_Done(ticket, run, settled))
+        return settled
+
+    def end(self, ticket: Ticket, ended_at: str) -> None:
+        """Say that a batch is over."""
+        self._given.put(End(ticket, ended_at))
+
+    def missing(self, ticket: Ticket) -> int:
+        """How many of the runs that were given of a batch are not in the history, as far as is known by now."""
+        return self._runs_given[ticket] - self._runs_written[ticket] + self._open.lost[ticket]
+
+    def settle(self, timeout_s: float) -> bool:
+        """Wait until what was given so far is written; whether it was. Blocks."""
+        written = threading.Event()
+        self._given.put(written)
+        return self._thread.is_alive() and written.wait(timeout_s)
+
+    def close(self) -> bool:
+        """Write what is left; whether all could be. Blocks, for at most some seconds; may be called more than once."""
+        if self._closing_at is None:
+            self._closing_at = time.monotonic()
+            self._given.put(None)
+            self._thread.join(CLOSE_TIMEOUT_S)
+            if self._thread.is_alive():
+                self._tell_what_is_missing()
+        return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
+
+    def _write(self) -> None:
+        file = self._open
+        while (given := self._given.get()) is not None:
+            if isinstance(given, threading.Event):
+                self._settling.append(given)
+            else:
+                if isinstance(given, _Done) and not given.settled.done():
+                    self._runs_waiting.append(given.settled)
+                if (entry := self._packed(given)) is not None:
+                    self._waiting.append(entry)
+            may_retry = self._closing_at is None and time.monotonic() >= (self._failed_at or 0.0) + RETRY_S
+            if self._failed_at is None or may_retry or self._beginning:
+                self._write_waiting(file)
+            self._let_go_on()
+        # What has failed since the end came would only fail again, and take its time.
+        if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
+            self._write_waiting(file)
+        self._tell_what_is_missing()
+        file.close()
+        for ticket in tuple(self._runs_given):
+            ticket.release()
+
+    def _let_go_on(self) -> None:
+        """What was given is written, or cannot be now: nobody waits for it any longer."""
+        while self._runs_waiting:
+            self._runs_waiting.pop().set_result(None)
+
+    def _packed(self, given: Entry | _Done) -> Entry | None:
+        if not isinstance(given, _Done):
+            return given
+        try:
+            packed = pack_run(given.run)
+        except (TypeError, ValueError, RecursionError) as error:
+            self._leave_out(error)
+            return None
+        if packed is None:
+            self._runs_written[given.ticket] += 1
+            return None
+        return Keep(given.ticket, packed)
+
+    def _write_waiting(self, file: OpenHistory) -> None:
+        while self._waiting:
+            entry = self._waiting[0]
+            try:
+                file.write(entry)
+                self._runs_written[entry.ticket] += isinstance(entry, Keep)
+                if isinstance(entry, GoOn):
+                    self._runs_given[entry.ticket] = 0
+                    self._beginning.pop(entry.ticket).set_result(None)
+            except HistoryError as error:
+                self._refuse_to_go_on(error)
+                if not self._waiting:
+                    break
+                self._failed_at = time.monotonic()
+                self._tell(f"{error}; what is not kept yet is tried again")
+                return
+            except Exception as error:
+                _logger.exception("an entry was left out of the history %s", self.file)
+                if isinstance(entry, GoOn):
+                    self._beginning.pop(entry.ticket).set_exception(self._cannot_go_on(entry, error))
+                else:
+                    self._leave_out(error)
+            self._waiting.popleft()
+        if self._failed_at is not None:
+            self._failed_at = None
+            self._tell(f"the history {self.file} can be written again: all that waited is in it")
+        while self._settling:
+            self._settling.pop().set()
+
+    def _refuse_to_go_on(self, error: HistoryError) -> None:
+        """Nothing can be written now: what is only about to go on does not, and waits for nothing."""
+        for entry in self._waiting:
+            if isinstance(entry, GoOn):
+                self._beginning.pop(entry.ticket).set_exception(error)
+        self._waiting = deque(entry for entry in self._waiting if not isinstance(entry, GoOn))
+
+    def _cannot_go_on(self, entry: GoOn, error: Exception) -> HistoryError:
+        number = entry.ticket.number
+        if isinstance(error, LookupError):
+            return HistoryError(f"batch {number} is no longer in the history {self.file}: begin a new one")
+        return HistoryError(f"batch {number} in the history {self.file} cannot go on: {_why(error)}")
+
+    def _leave_out(self, error: Exception) -> None:
+        """Trying again would not help: what it is about is left out, and the rest goes on."""
+        self._tell(f"the history {self.file} cannot keep everything: {_why(error)}")
+
+    def _tell_what_is_missing(self) -> None:
+        missing: Counter[int | None] = Counter()
+        for ticket in tuple(self._runs_given):
+            missing[ticket.number] += self.missing(ticket)
+        for number, runs in (+missing).items():
+            said = f"1 run{_of(number)} is" if runs == 1 else f"{runs:,} runs{_of(number)} are"
+            self._tell(f"{said} not in the history {self.file}{self._way_out(number)}")
+
+    def _way_out(self, number: int | None) -> str:
+        if number is None:
+            return ""
+        return f": 'workbench run --resume {number}{history_option(self.file)}' makes what is missing"
+
+    def _tell(self, said: str) -> None:
+        if said not in self._said:
+            self._said.add(said)
+            _logger.error("%s", said)
+            self._say(said)
+
+
+def _why(error: Exception) -> str:
+    return f"{error}" if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
+
+
+def _of(number: int | None) -> str:
+    return "" if number is None else f" of batch {number}"
