@@ -201,6 +201,7 @@ async def test_stopping_a_batch_keeps_what_is_done_and_grades_nothing_else() -> 
     watched.batch.stop()
     results = sorted(await running, key=lambda result: result.case_name)
     assert [result.status for result in results] == ["passed", "stopped", "stopped"]
+    assert results[2].cost_usd == 0, "it asked nobody"
     assert results[1].trajectory.finish == RunFinished("stopped")
     assert results[1].trajectory.rounds[0].text == "Half a sen"
     assert results[1].grades == results[2].grades == ()
@@ -241,3 +242,31 @@ def test_the_plan_holds_every_model_and_repeat_in_order() -> None:
     assert [run.model for run in plan_runs([file], models=["z"])] == ["z", "z", "z"]
     runs = plan_runs([file])
     assert len({run.run_id for run in runs}) == len(runs)
+
+
+async def test_no_run_takes_the_place_of_one_that_is_not_kept_yet() -> None:
+    waiting: asyncio.Queue[str] = asyncio.Queue()
+    may_go_on = asyncio.Event()
+
+    async def kept(run_id: str) -> None:
+        waiting.put_nowait(run_id)
+        await may_go_on.wait()
+
+    said: list[BatchEvent] = []
+    around = Surroundings(
+        said.append,
+        ServerPool(program_of(Path("unused"))),
+        lambda _: scripted(RIGHT, DONE)(),
+        lambda _: False,
+        kept=kept,
+    )
+    runs = plan_runs([suite(case("Oslo"))], models=["good"], repeats=6)
+    making = asyncio.create_task(Batch("batch", runs, lambda run: LaneOf(run.model, 2), around).run())
+    for _ in range(2):
+        await waiting.get()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len({event.result.run_id for event in said if isinstance(event, RunDone)}) == 2
+    may_go_on.set()
+    await making
+    assert len([event for event in said if isinstance(event, RunDone)]) == 6

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from workbench.batches.cost import cost_of
+from workbench.batches.cost import FREE, cost_of
 from workbench.config.models import Price
 from workbench.trajectory.messages import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
@@ -31,7 +33,18 @@ def test_tokens_of_all_rounds_are_counted_and_cached_ones_at_their_own_price(pri
     assert cost_of(TWO, price) == pytest.approx(dollars)
 
 
-@pytest.mark.parametrize("trajectory", [run_of(), run_of(None), run_of(Usage(1, 1), None)])
+@pytest.mark.parametrize("price", [None, FREE, Price(2.0, 10.0)])
+def test_a_run_that_asked_nobody_cost_nothing(price: Price | None) -> None:
+    replayed = replace(run_of(Usage(1, 1)).rounds[0], replayed=True)
+    assert cost_of(run_of(), price) == cost_of(Trajectory("fork", rounds=(replayed,)), price) == 0.0
+
+
+def test_what_is_free_costs_nothing_whatever_was_counted() -> None:
+    assert cost_of(run_of(Usage(1, 1), None), FREE) == 0.0
+    assert cost_of(run_of(None), Price(0.0, 0.0, 1.0)) is None
+
+
+@pytest.mark.parametrize("trajectory", [run_of(None), run_of(Usage(1, 1), None)])
 def test_a_cost_is_unknown_where_an_answer_was_not_counted(trajectory: Trajectory) -> None:
     assert cost_of(trajectory, Price(2.0, 10.0)) is None
 

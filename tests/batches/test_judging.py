@@ -121,7 +121,7 @@ def test_a_judge_decides_says_why_and_its_tokens_are_no_part_of_the_run(tmp_path
     }
     assert (result.judging.asked, result.judging.usage) == (2, Usage(22, 14))
     assert result.judging.cost_usd == pytest.approx(0.162)
-    assert (result.trajectory.usage, result.cost_usd) == (None, None)
+    assert (result.trajectory.usage, result.cost_usd) == (None, 0.0)
 
 
 def test_what_was_judged_once_is_not_paid_for_again_unless_that_is_wanted(tmp_path: Path) -> None:

@@ -161,7 +161,9 @@ def endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 ASKED = Said("user", "Weather in Oslo?")
 CALLS = [Said("call", {"city": "Oslo"}, "call_1"), Said("call", {"city": "Rome"}, "call_2")]
 RESULTS = [Said("result", "rain in Oslo", "call_1"), Said("result", "rain in Rome", "call_2")]
-TWICE_ASKED = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TWICE_ASKED = settings(
+    max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 
 
 def test_a_run_stepped_through_without_edits_says_what_an_unstepped_one_says(endpoint: Endpoint) -> None:

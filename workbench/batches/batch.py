@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchDone, BatchStarted, RunDone
 from workbench.batches.lanes import Lane, LaneOf, lanes_of
 from workbench.batches.plan import PlannedRun
@@ -37,7 +39,7 @@ class Batch:
         """Make all runs. Every one of them ends in exactly one `RunDone`, whatever happens."""
         self._surroundings.listener(BatchStarted(self.name, self.runs))
         try:
-            await self._surroundings.servers.renew()
+            await asyncio.gather(self._surroundings.servers.renew(), self._surroundings.ready())
             await asyncio.gather(
                 *(self._work(lane) for lane in self._lanes for _ in range(min(lane.concurrency, len(lane.waiting))))
             )
@@ -67,7 +69,12 @@ class Batch:
                 _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
                 broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
                 self._without_trajectory(planned, "error", broken)
+            if lane.waiting:
+                await self._surroundings.kept(planned.run_id)
 
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
-        result = result_of(planned, status, Trajectory(planned.run_id), error=error)
-        self._surroundings.listener(RunDone(result))
+        trajectory = Trajectory(planned.run_id)
+        result = result_of(planned, status, trajectory, error=error)
+        # What a run had asked that broke is lost, and with it what that cost: it is not known.
+        cost_usd = cost_of(trajectory, None) if error is None else None
+        self._surroundings.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -46,10 +47,24 @@ class JudgeAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestPutOff:
+    """A run makes its next request in so many seconds at the earliest: its endpoint has told another run to wait. Its
+    next event ends that. It is no event of the run, which does not wait by itself: no recording holds it."""
+
+    run_id: str
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunDone:
-    """A run is over and, unless it was stopped, skipped or broke, graded."""
+    """A run is over and, unless it was stopped, skipped or broke, graded.
+
+    When it began and ended, in milliseconds since 1970, `timed` says: to all who listen the same.
+    """
 
     result: RunResult
+    began_ms: float | None = None
+    ended_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +74,31 @@ class BatchDone:
     batch: str
 
 
-BatchEvent = BatchStarted | RunEvent | ExecutionAsked | JudgeAsked | RunDone | BatchDone
+@dataclass(frozen=True, slots=True)
+class HistorySaid:
+    """Something is wrong with the history that batches are kept in; the runs go on. Said on a thread of its own."""
+
+    text: str
+
+
+BatchEvent = BatchStarted | RunEvent | ExecutionAsked | JudgeAsked | RequestPutOff | RunDone | BatchDone | HistorySaid
 BatchListener = Callable[[BatchEvent], None]
+
+
+def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> BatchListener:
+    """The listener, told of each run that is over when its first event came and when it was over; `now_ms` is the time
+    since 1970. Told on the engine's thread, neither a slow screen nor a slow disk is in that."""
+    began_ms: dict[str, float] = {}
+
+    def tell(event: BatchEvent) -> None:
+        if isinstance(event, RunEvent):
+            began_ms.setdefault(event.event.run_id, now_ms())
+        elif isinstance(event, RunDone):
+            ended_ms = now_ms()
+            event = replace(event, began_ms=began_ms.pop(event.result.run_id, ended_ms), ended_ms=ended_ms)
+        listener(event)
+
+    return tell
 
 
 def without_secrets(listener: BatchListener, secrets: Secrets) -> BatchListener:
@@ -68,7 +106,7 @@ def without_secrets(listener: BatchListener, secrets: Secrets) -> BatchListener:
 
     def tell(event: BatchEvent) -> None:
         if isinstance(event, RunDone):
-            event = RunDone(result_without_secrets(event.result, secrets))
+            event = replace(event, result=result_without_secrets(event.result, secrets))
         listener(event)
 
     return tell

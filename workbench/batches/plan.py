@@ -46,8 +46,12 @@ class Selection:
     tags: frozenset[str] = frozenset()
 
     def takes(self, suite: Suite, case: Case) -> bool:
-        wanted_id = not self.case_ids or case.id in self.case_ids
-        wanted_tag = not self.tags or not self.tags.isdisjoint({*suite.tags, *case.tags})
+        return self.takes_one(case.id, (*suite.tags, *case.tags))
+
+    def takes_one(self, case_id: str, tags: Iterable[str]) -> bool:
+        """Whether a case with this id is meant; `tags` are its own and those of its suite."""
+        wanted_id = not self.case_ids or case_id in self.case_ids
+        wanted_tag = not self.tags or not self.tags.isdisjoint(tags)
         return wanted_id and wanted_tag
 
 
@@ -56,7 +60,8 @@ EVERYTHING = Selection()
 _numbers = count(1)
 
 
-def _next_run_id() -> str:
+def next_run_id() -> str:
+    """An id that no other run of this program has."""
     return f"run-{next(_numbers)}"
 
 
@@ -74,7 +79,7 @@ def plan_fork(
     repeat: int = 0,
     model_of_suite: bool = False,
     by: GraderName | None = None,
-    next_run_id: Callable[[], str] = _next_run_id,
+    next_run_id: Callable[[], str] = next_run_id,
 ) -> PlannedRun:
     """Plan a run that begins like another one, which may come from elsewhere: its id is another one than that."""
     run_id = next_run_id()
@@ -93,7 +98,7 @@ def plan_runs(
     tags: Iterable[str] = (),
     repeats: int | None = None,
     by: GraderName | None = None,
-    next_run_id: Callable[[], str] = _next_run_id,
+    next_run_id: Callable[[], str] = next_run_id,
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 

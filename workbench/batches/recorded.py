@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
+from typing import cast, get_args
 
-from workbench.batches.plan import decided_by
+from workbench.batches.cost import FREE, cost_of
+from workbench.batches.plan import PlannedRun, decided_by
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json
+from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import GraderName
 from workbench.trajectory.events import CallEdited, MessageAdded, Paused, ResultEdited
@@ -33,6 +35,22 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     return replace(file, suite=file.suite.model_copy(update={"cases": cases}))
 
 
+def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun, RunResult] | None:
+    """The recorded run as it was planned, and what it came to; `file` is what `suite_of_recording` gives. `None` where
+    that does not have the case.
+
+    Raises RecordingError when its result is none.
+    """
+    header = recording.header
+    cases = file.suite.cases if file.suite is not None else ()
+    case = next((case for case in cases if case.id == header.case), None)
+    if case is None:
+        return None
+    by = cast("GraderName | None", header.by)  # `suite_of_recording` has looked
+    planned = PlannedRun(header.run, file, case, header.model, header.repeat, by=by)
+    return planned, replace(result_of_recording(recording), grading=planned.settings.grading)
+
+
 def result_of_recording(recording: Recording) -> RunResult:
     """The recorded run with the grades it was given; without a result it ended in an error that says so.
 
@@ -54,6 +72,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         trajectory=recording.trajectory,
         grades=outcome.grades,
         error=outcome.error,
+        cost_usd=cost_of(recording.trajectory, FREE if is_built_in(header.model) else None),
         judgements=outcome.judgements,
         steps=outcome.steps,
     )

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -40,6 +40,7 @@ from workbench.trajectory.recording import (
     SUFFIX,
     Header,
     RecordedSuite,
+    Recording,
     RecordingError,
     header_line,
     result_line,
@@ -159,7 +160,7 @@ class Recordings:
     def _new_file(self, run: PlannedRun) -> _RunFile:
         if self._numbers is None:
             self._numbers = _numbers_in(self._folder)
-        stem = _stem(run)
+        stem = _stem(run.file.path, run.case.id, run.model)
         file = _RunFile(self._folder, stem, self._numbers.get(stem, 0) + 1)
         self._numbers[stem] = file.number
         return file
@@ -207,12 +208,34 @@ def save_recording(
     `started_at` is when the run began, as ISO 8601 text. Raises RecordingError when the file cannot be written.
     """
     lines = RecordingLines(secrets, lambda: started_at)
+
+    def written() -> Iterator[str]:
+        yield lines.header(planned)
+        yield from map(lines.event, events)
+        yield from (lines.result(result),) if result is not None else ()
+
+    return _new_file(folder, _stem(planned.file.path, planned.case.id, planned.model), 1, written())
+
+
+def export_recording(folder: Path, recording: Recording, secrets: Secrets, before: str = "") -> Path:
+    """Write a run of the history into a folder, as `save_recording` does; the file's name begins with `before`."""
+    header = secrets.redacted(recording.header)
+
+    def written() -> Iterator[str]:
+        yield header_line(header)
+        yield from (secrets.redact(event_to_line(event)) for event in recording.events)
+        yield from (result_line(header.run, secrets.redacted(recording.result)),) if recording.result else ()
+
+    stem = f"{before}{_stem(recording.path, header.case, header.model)}"
+    return _new_file(folder, stem, header.repeat + 1, written())
+
+
+def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = _RunFile(folder, _stem(planned), 1)
+        file = _RunFile(folder, stem, first)
         try:
-            end = (lines.result(result),) if result is not None else ()
-            for line in (lines.header(planned), *map(lines.event, events), *end):
+            for line in lines:
                 file.write(line)
             return file.finish()
         except BaseException:
@@ -276,8 +299,8 @@ def _numbers_in(folder: Path) -> dict[str, int]:
     return numbers
 
 
-def _stem(planned: PlannedRun) -> str:
-    parts = (planned.file.path.stem, planned.case.id, planned.model)
+def _stem(suite: Path, case_id: str, model: str) -> str:
+    parts = (suite.stem, case_id, model)
     return ".".join(_safe(part, length) for part, length in zip(parts, _NAME_PARTS_BYTES, strict=True))
 
 

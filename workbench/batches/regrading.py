@@ -90,8 +90,9 @@ async def _regrade(run: ToRegrade, judges: RegradingJudges) -> RunResult:
     header, trajectory = run.recording.header, run.recording.trajectory
     planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
     functions = PythonFunctions(run.file.path.parent, trusted=run.trusted)
-    judge = judges.of(planned, result_of_recording(run.recording).judgements, trusted=run.trusted)
-    return await graded(planned, trajectory, functions.answer, judge)
+    recorded = result_of_recording(run.recording)
+    judge = judges.of(planned, recorded.judgements, trusted=run.trusted)
+    return replace(await graded(planned, trajectory, functions.answer, judge), cost_usd=recorded.cost_usd)
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> RunResult:

@@ -16,9 +16,19 @@ from itertools import count
 from pathlib import Path
 
 from workbench.batches.batch import Batch
-from workbench.batches.events import BatchListener, ExecutionAsked, JudgeAsked, without_secrets
+from workbench.batches.events import (
+    BatchListener,
+    ExecutionAsked,
+    HistorySaid,
+    JudgeAsked,
+    RequestPutOff,
+    timed,
+    without_secrets,
+)
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
+from workbench.batches.keeping import Keeper, settings_of_batch
+from workbench.batches.known_secrets import learn_secrets_of_runs
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
@@ -36,6 +46,7 @@ from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
+from workbench.history.writing import HistoryWriter, Ticket
 from workbench.providers.model import Model, ModelError, Noted
 from workbench.providers.registry import BuiltInModels, Endpoints
 from workbench.suite.judged import judged_checks
@@ -47,6 +58,7 @@ from workbench.trajectory.events import RetryScheduled
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 8.0
+SETTLING_TIMEOUT_S = 1.0
 
 
 class Session:
@@ -55,6 +67,7 @@ class Session:
     `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. `own_pace` plays
     recordings as fast as they were made. With `asks`, real executions that nothing covers are asked about by the event
     `ExecutionAsked`; without it they are refused. With `judge_anew`, judges are asked about what they judged before.
+    `history` is the file in which all batches are kept.
     """
 
     def __init__(
@@ -67,6 +80,7 @@ class Session:
         asks: bool = False,
         judge_anew: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
+        history: Path | None = None,
     ) -> None:
         self._listener = listener
         self._program = program
@@ -77,6 +91,8 @@ class Session:
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
         self._endpoints = Endpoints(program.secrets)
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
+        self._history = HistoryWriter(history, lambda said: listener(HistorySaid(said))) if history else None
+        self._tickets: dict[str, Ticket] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._steppers = Steppers()
         self._batch_numbers = count(1)
@@ -94,22 +110,38 @@ class Session:
         trusted: Callable[[Path], bool],
         record: Recordings | None = None,
         until: Until = "end",
+        going_on: Ticket | None = None,
     ) -> str:
         """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
 
         `until` is how far its runs go before they are held, where somebody can answer (`asks`).
 
         `concurrency` is how many runs may be under way on each endpoint whose model does not say.
-        `record` is where they are recorded.
+        `record` is where they are recorded. `going_on` is the batch of the history whose missing runs they are; raises
+        HistoryError when that is going on already, here or elsewhere, and when it cannot be written. Blocks for that.
         """
         name = f"batch-{next(self._batch_numbers)}"
         specs = Specs(self._program.models, self._program.environment)
+        # Before anything of the batch is written: a run learns the key of its model only when it opens that.
+        learn_secrets_of_runs(self._program, runs, specs)
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         judge_of = self._judges(runs, specs, trusted, concurrency)
         listener = self._listener if record is None else record.before(self._listener, runs)
+        keeper = None
+        if self._history is not None:
+            keeper = Keeper(
+                self._history,
+                runs,
+                settings_of_batch(runs, specs, execution, concurrency),
+                self._program.secrets,
+                home=self._program.environment.home,
+                going_on=going_on,
+            )
+            self._tickets[name] = keeper.ticket
+            listener = keeper.before(listener)
         listener = self._steppers.before(listener)
         surroundings = Surroundings(
-            without_secrets(listener, self._program.secrets),
+            timed(without_secrets(listener, self._program.secrets)),
             self._servers,
             lambda planned: self._open_model(planned, specs, built_in, trusted, concurrency),
             trusted,
@@ -121,10 +153,35 @@ class Session:
             specs.price_of,
             judge_of,
             self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
+            # A program that is killed after the first run leaves the plan behind.
+            lambda: asyncio.to_thread(self.settle_history),
         )
+        if keeper is not None:
+            surroundings = replace(surroundings, kept=keeper.kept)
         batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
         self._engine.submit(self._run(batch, until))
         return name
+
+    def number_of(self, batch: str) -> int | None:
+        """How a batch is called in the history; `None` while that is not known, and where none is kept."""
+        ticket = self._tickets.get(batch)
+        return ticket.number if ticket is not None else None
+
+    def unkept_of(self, batch: str) -> int:
+        """How many runs of a batch that are over its history lacks; known for good once the session is closed."""
+        ticket = self._tickets.get(batch)
+        return self._history.missing(ticket) if self._history is not None and ticket is not None else 0
+
+    def began_at(self, batch: str) -> str | None:
+        """When a batch began according to the history, ISO 8601; `None` where none is kept."""
+        ticket = self._tickets.get(batch)
+        return ticket.started_at if ticket is not None else None
+
+    def settle_history(self) -> None:
+        """Wait until the history holds what has happened so far, where it can be written: whoever reads it wants to see
+        that. Blocks, for at most a second."""
+        if self._history is not None:
+            self._history.settle(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
         """Stop one run; it ends as `stopped`. Returns at once."""
@@ -166,8 +223,8 @@ class Session:
             self._engine.submit(self._stop(run_id))
 
     def close(self) -> None:
-        """Stop all runs, close all servers and connections, end the thread. Blocks, for at most about eight seconds;
-        may be called more than once, and nothing can be started afterwards."""
+        """Stop all runs, close all servers and connections, write the rest of the history, end the thread. Blocks, for
+        at most about fifteen seconds; may be called more than once, and nothing can be started afterwards."""
         if not self._engine.alive:
             return
         try:
@@ -176,6 +233,8 @@ class Session:
             _logger.error("closing took longer than %g s", CLOSE_TIMEOUT_S)
         finally:
             self._engine.close(timeout_s=1.0)
+            if self._history is not None:
+                self._history.close()
 
     async def _run(self, batch: Batch, until: Until) -> None:
         task = asyncio.current_task()
@@ -239,7 +298,11 @@ class Session:
             folder = planned.file.path.parent if planned.model_of_suite else Path()
             model = built_in.open(planned.model, folder, planned.case.id)
             return Noted(model, unread.problems) if unread is not None else model
-        return self._open_endpoint(planned, spec, environment, trusted, concurrency)
+
+        def put_off(wait_s: float) -> None:
+            self._listener(RequestPutOff(planned.run_id, wait_s))
+
+        return self._open_endpoint(planned, spec, environment, trusted, concurrency, put_off)
 
     def _open_endpoint(
         self,
@@ -248,10 +311,11 @@ class Session:
         environment: Mapping[str, str],
         trusted: Callable[[Path], bool],
         concurrency: int,
+        put_off: Callable[[float], object] | None = None,
     ) -> Model:
         if needs_asking(spec) and not trusted(planned.file.path):
             raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
-        return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment)
+        return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment, put_off)
 
     def _judges(
         self, runs: Sequence[PlannedRun], specs: Specs, trusted: Callable[[Path], bool], concurrency: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +32,7 @@ from workbench.grading.run import grade_run_and_steps
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
+from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.errors import ToolsError
@@ -57,11 +58,15 @@ class Execution:
     """For every case, or `None` for what each case says."""
     all_tools: bool = False
     """Tools that are not marked read-only too, without asking."""
-    exempt: Callable[[Path], bool] = lambda _path: False
+    exempt: Callable[[SuiteFile], bool] = lambda _file: False
     """Suites whose servers are known to do no harm: the bundled ones."""
 
 
 AS_CASES_SAY = Execution()
+
+
+async def _at_once(*_about: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class Surroundings:
 
     `open_model` raises ModelError, `ask` asks a person about a real execution, `audit` is where executions are written
     down: without it there are none. `price_of` is what the model of a run costs, if that is known; `judge_of` is who
-    judges for it, `checkpoint_of` what may hold it.
+    judges for it, `checkpoint_of` what may hold it. `ready` is waited for before the first run begins, and `kept`, with
+    the id of a run that is over, before another one takes its place.
     """
 
     listener: BatchListener
@@ -85,6 +91,8 @@ class Surroundings:
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
     checkpoint_of: Callable[[PlannedRun, RunGrading], Checkpoint | None] = lambda _planned, _grading: None
+    ready: Callable[[], Awaitable[None]] = _at_once
+    kept: Callable[[str], Awaitable[None]] = _at_once
 
 
 async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
@@ -135,7 +143,7 @@ def _without_secrets(fork: Fork | None, secrets: Secrets) -> Fork | None:
 
 def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:
     execution = surroundings.execution
-    return Permission(execution.all_tools, surroundings.ask, execution.exempt(planned.file.path))
+    return Permission(execution.all_tools, surroundings.ask, execution.exempt(planned.file))
 
 
 def _audit(planned: PlannedRun, surroundings: Surroundings) -> Audit | None:

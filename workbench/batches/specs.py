@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from workbench.batches.cost import FREE
 from workbench.batches.plan import PlannedRun
 from workbench.config.environment import Environment
 from workbench.config.model_book import ModelBook
@@ -34,9 +35,11 @@ class Specs:
     def of(self, run: PlannedRun) -> ModelSpec | None:
         """How the model of a run is reached, `None` for one that is built in; raises ConfigError when that is not
         known."""
-        if is_built_in(run.model):
-            return None
-        return self._resolved(run.model, run.file.path.parent, run.model_of_suite)
+        return self.of_model(run.model, run.file.path.parent, by_suite=run.model_of_suite)
+
+    def of_model(self, name: str, folder: Path, *, by_suite: bool) -> ModelSpec | None:
+        """As `of`: a model that is named for the suites of a folder, by one of them or by the person who runs it."""
+        return None if is_built_in(name) else self._resolved(name, folder, by_suite)
 
     def judge_of(self, run: PlannedRun, check: Judged) -> ModelSpec:
         """How the model that judges is reached: the one that the check names, else the one that is chosen. Raises
@@ -71,7 +74,7 @@ class Specs:
             spec = self.of(run)
         except ConfigError:
             return None
-        return spec.price if spec is not None else None
+        return spec.price if spec is not None else FREE
 
 
 NO_JUDGE = (

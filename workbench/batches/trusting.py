@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +36,16 @@ def needs_of(file: SuiteFile, models: ModelBook) -> Needs:
     asked = {_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
     asked |= judges_asked(file, file.suite.cases, models)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
+
+
+def with_asked(needs: Needs, asked: Collection[ModelNeed]) -> Needs:
+    """The needs of a suite for runs that would ask some models, whoever named them: in a batch that is resumed, that
+    may be the history."""
+    return (
+        needs
+        if set(asked) <= set(needs.models)
+        else replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
+    )
 
 
 def models_asked(runs: Iterable[PlannedRun], models: ModelBook) -> frozenset[ModelNeed]:

@@ -1,0 +1,204 @@
+"""Keeps batches in the history while they go on: from the events of a batch to its entries."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from workbench import __version__
+from workbench.batches.events import BatchDone, BatchEvent, BatchListener, RunDone, RunEvent
+from workbench.batches.plan import PlannedRun
+from workbench.batches.single import Execution
+from workbench.batches.specs import Specs
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.project import project_folder
+from workbench.config.secrets import Secrets
+from workbench.history.records import DoneRun, NewBatch, NewRun
+from workbench.history.writing import HistoryWriter, Ticket
+from workbench.suite.judged import judged_checks
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.model import Case
+from workbench.trajectory.events import Event
+from workbench.trajectory.messages import JsonValue
+
+KEPT_TIMEOUT_S = 1.0
+"""How long the next run waits for one that is over to be written: long enough for a disk that is in order."""
+
+
+class Keeper:
+    """Keeps one batch. `ticket` says which it is in the history; `now_ms` is the time since 1970."""
+
+    def __init__(
+        self,
+        writer: HistoryWriter,
+        runs: Iterable[PlannedRun],
+        settings: Mapping[str, JsonValue],
+        secrets: Secrets,
+        *,
+        home: Path | None,
+        going_on: Ticket | None = None,
+        now_ms: Callable[[], float] = lambda: time.time() * 1000,
+    ) -> None:
+        """`going_on` is the batch that is resumed, if one is. Raises HistoryError when it is going on elsewhere,
+        or cannot be written."""
+        self._writer = writer
+        self._now_ms = now_ms
+        self._events: dict[str, list[Event]] = {}
+        self._given: dict[str, Future[None]] = {}
+        if going_on is None:
+            self.ticket = writer.begin(_new_batch(tuple(runs), settings, secrets, home, self._now()))
+        else:
+            self.ticket = going_on
+            writer.go_on(going_on)
+
+    def before(self, listener: BatchListener) -> BatchListener:
+        """A listener that keeps what is said of the batch, and passes it on."""
+
+        def keep_and_pass_on(event: BatchEvent) -> None:
+            match event:
+                case RunEvent(event=happened):
+                    self._events.setdefault(happened.run_id, []).append(happened)
+                case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
+                    assert began_ms is not None and ended_ms is not None  # it listens through `timed`
+                    events = tuple(self._events.pop(result.run_id, ()))
+                    done = DoneRun(result.run_id, result, events, began_ms, ended_ms)
+                    self._given[result.run_id] = self._writer.keep(self.ticket, done)
+                case BatchDone():
+                    self._writer.end(self.ticket, self._now())
+                case _:
+                    pass
+            listener(event)
+
+        return keep_and_pass_on
+
+    async def kept(self, run_id: str) -> None:
+        """Wait until a run that is over is written, if it can be, and not for long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.wrap_future(self._given.pop(run_id)), KEPT_TIMEOUT_S)
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def settings_of_batch(
+    runs: Iterable[PlannedRun], specs: Specs, execution: Execution, concurrency: int
+) -> dict[str, JsonValue]:
+    """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
+    Neither keys nor the names of the variables that hold them are among it."""
+    runs = tuple(runs)
+    models: dict[str, JsonValue] = {}
+    for run in runs:
+        if run.model not in models:
+            models[run.model] = model_settings(partial(specs.of, run))
+    return {
+        "concurrency": concurrency,
+        "execute": execution.wanted,
+        "execute_all": execution.all_tools,
+        "models": models,
+        "judges": judges_of(runs, specs),
+    }
+
+
+REACHED_BY = ("provider", "model", "base_url", "params")
+"""What of the settings of a model decides what is asked; its price, for one, does not."""
+
+
+def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
+    """How each model is reached that some runs may have something judged by; where a check names none and none is
+    chosen, that stands under an empty name."""
+    judges: dict[str, JsonValue] = {}
+    for run in runs:
+        for check in judged_checks(run.suite, run.case):
+            try:
+                spec = specs.judge_of(run, check)
+            except ConfigError as error:
+                judges.setdefault(check.model or "", {"problem": str(error)})
+            else:
+                judges.setdefault(spec.name, _reached(spec))
+    return judges
+
+
+def model_settings(find: Callable[[], ModelSpec | None]) -> dict[str, JsonValue]:
+    """How a model is reached, as JSON; `find` may raise ConfigError."""
+    try:
+        spec = find()
+    except ConfigError as error:
+        return {"problem": str(error)}
+    return {"provider": "built in"} if spec is None else _reached(spec)
+
+
+def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
+    price = spec.price
+    return {
+        "provider": spec.provider,
+        "model": spec.model,
+        "base_url": spec.base_url,
+        "params": dict(spec.params),
+        "price": None if price is None else {"input": price.input, "output": price.output},
+        "origin": spec.origin,
+    }
+
+
+def _new_batch(
+    runs: tuple[PlannedRun, ...], settings: Mapping[str, JsonValue], secrets: Secrets, home: Path | None, now: str
+) -> NewBatch:
+    as_they_are = {run.file.path: run.file for run in runs}
+    files = {path: _without_secrets(file, secrets) for path, file in as_they_are.items()}
+    ids = {
+        path: {case.id: kept.id for case, kept in zip(_cases(file), _cases(files[path]), strict=True)}
+        for path, file in as_they_are.items()
+    }
+    return NewBatch(
+        kind="fork" if any(run.fork is not None for run in runs) else "runs",
+        started_at=now,
+        program=__version__,
+        settings=secrets.redacted(settings),
+        runs=tuple(
+            NewRun(
+                run_id=run.run_id,
+                file=files[run.file.path],
+                case_id=ids[run.file.path][run.case.id],
+                case_name=secrets.redact(run.case.name),
+                model=secrets.redact(run.model),
+                repeat=run.repeat,
+                model_of_suite=run.model_of_suite,
+                by=run.by,
+                is_fork=run.fork is not None,
+            )
+            for run in runs
+        ),
+        projects={path: project_folder(path.parent, home) for path in files},
+    )
+
+
+def cases_as_kept(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
+    """The cases of a suite by the ids that a history knows them by, in which no secret is."""
+    kept = _without_secrets(file, secrets)
+    return {then.id: case for then, case in zip(_cases(kept), _cases(file), strict=True)}
+
+
+def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
+    """A suite in whose text, names and ids no secret is; its hash stays that of the file."""
+    text = secrets.redact(file.text)
+    if file.suite is None:
+        return replace(file, text=text)
+    # Ids may come from names: a case is called what whoever reads the text that is kept will call it.
+    read = file.suite if text == file.text else parse_suite(text, file.path).suite
+    if read is None or len(read.cases) != len(file.suite.cases):
+        read = file.suite
+    name, ids = secrets.redact(read.name), [secrets.redact(case.id) for case in read.cases]
+    if name != read.name or ids != [case.id for case in read.cases]:
+        cases = tuple(case.model_copy(update={"id": id_}) for case, id_ in zip(read.cases, ids, strict=True))
+        read = read.model_copy(update={"name": name, "cases": cases})
+    return file if read is file.suite and text == file.text else replace(file, text=text, suite=read)
+
+
+def _cases(file: SuiteFile) -> tuple[Case, ...]:
+    return tuple(file.suite.cases) if file.suite is not None else ()

@@ -1,0 +1,60 @@
+"""What is secret for suites, known before anything of them is kept or shown: else a run learns it when it reaches its
+model and starts its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.config.models import ConfigError
+from workbench.config.program import Program
+from workbench.suite.judged import judged_checks
+from workbench.suite.references import environment_names
+
+if TYPE_CHECKING:
+    from workbench.batches.plan import PlannedRun
+    from workbench.batches.specs import Specs
+    from workbench.suite.model import Suite
+
+
+def learn_secrets(program: Program, folder: Path, suite: Suite | None = None) -> None:
+    """Have the program know what is secret for the suites in a folder: in its `.env`, the keys of the models that are
+    named there, and what the servers of `suite` are given. Raises ConfigError."""
+    environment = program.environment.of(folder)
+    names = {spec.api_key_env for spec in program.models.named(folder)}
+    for server in suite.servers if suite is not None else ():
+        for text in (*server.env.values(), *server.headers.values()):
+            names.update(environment_names(text))
+    for name in names:
+        _learn(program, name, environment)
+
+
+def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
+    """Have the program know what is secret for some runs: what `learn_secrets` finds for their suites, and the keys of
+    all models that they ask and have judge, whoever names these. What is wrong with the settings, the runs will say."""
+    runs = tuple(runs)
+    for run in {run.file.path: run for run in runs}.values():
+        with suppress(ConfigError):
+            learn_secrets(program, run.file.path.parent, run.suite)
+    for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
+        with suppress(ConfigError):
+            if (spec := specs.of(run)) is not None:
+                _learn(program, spec.api_key_env, _environment(program, run, specs))
+    for run in {(run.file.path, run.case.id): run for run in runs}.values():
+        for check in judged_checks(run.suite, run.case):
+            with suppress(ConfigError):
+                _learn(program, specs.judge_of(run, check).api_key_env, _environment(program, run, specs))
+
+
+def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str, str]:
+    try:
+        return specs.environment_of(run)
+    except ConfigError:
+        return program.environment.own  # a `.env` overrides nothing of it
+
+
+def _learn(program: Program, name: str | None, environment: Mapping[str, str]) -> None:
+    if name is not None and name in environment:
+        program.secrets.add(name, environment[name].strip())

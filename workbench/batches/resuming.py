@@ -1,0 +1,213 @@
+"""Going on with a batch of the history: exactly the runs that are missing in it, made as they were meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import get_args
+
+from workbench.batches.keeping import REACHED_BY, cases_as_kept, judges_of, model_settings
+from workbench.batches.known_secrets import learn_secrets_of_runs
+from workbench.batches.plan import PlannedRun, decided_by, next_run_id
+from workbench.batches.specs import Specs
+from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.program import Program
+from workbench.history.claims import claim
+from workbench.history.errors import HistoryError
+from workbench.history.history import History
+from workbench.history.records import BatchRow, RunRow, SuiteRef
+from workbench.history.writing import Ticket
+from workbench.providers.built_in import is_built_in
+from workbench.suite.loading import SuiteFile, load_suite, parse_suite
+from workbench.suite.model import Case, GraderName
+from workbench.trajectory.messages import JsonValue
+
+_GRADERS: tuple[GraderName, ...] = get_args(GraderName)
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A batch that can go on. `runs` are those that are missing, in the order of the plan, and `files` their suites.
+
+    `as_then` says of which suites the text of then is run instead of today's, and why, and what else is graded as then.
+    `differences` says which models and judges are reached otherwise today than then: going on would mix two things in
+    one batch. `execute` and `execute_all` are what `Execution` was made of then; the latter is a person's word, and is
+    to be given again.
+    """
+
+    batch: BatchRow
+    runs: tuple[PlannedRun, ...]
+    files: tuple[SuiteFile, ...]
+    ticket: Ticket = field(repr=False)
+    """What `Session.start` takes as `going_on`: where each run stands in the plan of the batch, by its id."""
+    as_then: tuple[str, ...]
+    differences: tuple[str, ...]
+    execute: bool | None
+    execute_all: bool
+    concurrency: int
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Where each run stands in the plan of the batch, by its id."""
+        return self.ticket.places
+
+
+def claim_and_read(history: History, number: int, program: Program, named: Collection[str]) -> Resumption:
+    """Claim a batch, so that nobody else makes what is missing in it, and read what that is, as `resumable` does.
+
+    Whoever does not go on releases the claim, `ticket.claim`. Raises HistoryError.
+    """
+    taken = claim(history.file, number)
+    try:
+        resumption = resumable(history, history.batch(f"#{number}"), program, named=named)
+    except BaseException:
+        taken.release()
+        raise
+    resumption.ticket.claim = taken
+    return resumption
+
+
+def resumable(
+    history: History,
+    batch: BatchRow,
+    program: Program,
+    *,
+    named: Collection[str] = (),
+    next_run_id: Callable[[], str] = next_run_id,
+) -> Resumption:
+    """What is missing in a batch, ready to be run. Reads the history, suites and settings: nothing for the app's loop.
+
+    A suite whose file is what it was is used as it is; of another one, the text in the history is run under the same
+    path. Who named a model is believed of the user's own history alone: in another one, which may come from anywhere,
+    the suites did, but for the models that are `named` again. Raises HistoryError when nothing is missing, or when what
+    is missing cannot be run as it was meant to be.
+    """
+    rows = history.runs(batch.number)
+    missing = [row for row in rows if row.missing and not row.is_fork]
+    if not missing:
+        forks = "a fork is not made again" if batch.missing else "all of its runs came to their end"
+        raise HistoryError(f"nothing is missing in batch {batch.number}: {forks}")
+    if history.file.resolve() != program.folders.history.resolve():
+        rows = [replace(row, model_of_suite=_as_of_suite(row, named)) for row in rows]
+        missing = [row for row in rows if row.missing and not row.is_fork]
+    specs = Specs(program.models, program.environment)
+    files: dict[SuiteRef, SuiteFile] = {}
+    as_then: list[str] = []
+    for suite in dict.fromkeys(row.suite for row in missing):
+        _check_path(batch, suite, files)
+        files[suite], said = suite_of(history, batch, suite)
+        # Before ids are looked for, and models compared: what was secret then was taken out of both.
+        learn_secrets_of_rows(program, files[suite], [row for row in rows if row.suite == suite], specs)
+        as_then += said
+    if history.gradings(batch.number):
+        as_then.append(
+            f"batch {batch.number} was graded again since it ran: what is made now is graded by what its suites "
+            "expected then, until the batch is graded once more"
+        )
+    cases = {suite: cases_as_kept(file, program.secrets) for suite, file in files.items()}
+    taken = history.run_ids(batch.number)
+    runs: list[PlannedRun] = []
+    for row in missing:
+        run_id = next_run_id()
+        while run_id in taken:
+            run_id = next_run_id()
+        runs.append(_planned(run_id, row, files[row.suite], cases[row.suite].get(row.case_id)))
+    settings = batch.settings
+    concurrency = settings.get("concurrency")
+    execute = settings.get("execute")
+    places = {run.run_id: row.place for run, row in zip(runs, missing, strict=True)}
+    return Resumption(
+        batch=batch,
+        runs=tuple(runs),
+        files=tuple(files.values()),
+        ticket=Ticket(batch.number, places, batch.started_at),
+        as_then=tuple(as_then),
+        differences=tuple(_differences(batch, rows, runs, program, specs)),
+        execute=execute if isinstance(execute, bool) else None,
+        execute_all=settings.get("execute_all") is True,
+        concurrency=concurrency if isinstance(concurrency, int) and concurrency > 0 else DEFAULT_CONCURRENCY,
+    )
+
+
+def _as_of_suite(row: RunRow, named: Collection[str]) -> bool:
+    return row.model_of_suite or not (row.model in named or is_built_in(row.model))
+
+
+def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
+    """What a suite is trusted to do goes by its path, which is to be a whole one, and that of one suite alone."""
+    if not suite.file.is_absolute() or "\0" in str(suite.file):
+        raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is not whole")
+    if suite.file in {other.file for other in others}:
+        raise HistoryError(f"batch {batch.number} is damaged: it has two suites at {suite.file}")
+
+
+def learn_secrets_of_rows(program: Program, file: SuiteFile, rows: Sequence[RunRow], specs: Specs) -> None:
+    """Have the program know what is secret for runs of a suite that a history has, as it was when they were kept."""
+    models = dict.fromkeys((row.model, row.model_of_suite) for row in rows)
+    cases = file.suite.cases if file.suite is not None else ()
+    runs = (PlannedRun("", file, case, model, 0, by_suite) for case in cases for model, by_suite in models)
+    learn_secrets_of_runs(program, runs, specs)
+
+
+def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
+    """A suite of a batch as it was then, and what is to be said of that. Raises HistoryError when it cannot be had."""
+    today = load_suite(suite.file)
+    if today.suite is not None and today.hash == suite.hash:
+        return today, []
+    then = replace(parse_suite(history.suite_text(suite), suite.file), as_then=True)
+    changed = "is gone" if today.is_missing else "has changed"
+    if then.hash != suite.hash:
+        raise HistoryError(
+            f"{suite.file} {changed} since batch {batch.number}, and of what it was then, secrets were not kept: put "
+            "the file back as it was, or begin a new batch"
+        )
+    if then.suite is None:
+        raise HistoryError(
+            f"{suite.file} {changed} since batch {batch.number}, and as it was then it is no suite any more: "
+            f"{then.errors[0] if then.errors else 'begin a new batch'}"
+        )
+    return then, [f"{suite.file} {changed} since batch {batch.number}: it is run as it was then"]
+
+
+def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
+    if case is None:
+        raise HistoryError(
+            f"run {row.place + 1} of batch {row.batch} is damaged: {file.path} has no case {row.case_id!r}"
+        )
+    by = next((name for name in _GRADERS if name == row.by), None)
+    if row.by is not None:
+        if by is None:
+            raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is none of {', '.join(_GRADERS)}")
+        case = decided_by(case, by)
+    return PlannedRun(run_id, file, case, row.model, row.repeat, row.model_of_suite, by)
+
+
+def _differences(
+    batch: BatchRow, rows: Sequence[RunRow], runs: Sequence[PlannedRun], program: Program, specs: Specs
+) -> Iterator[str]:
+    asked_now = {run.model for run in runs}
+    # The first run of a model, missing or not, is the one whose settings were kept for it.
+    models: dict[str, JsonValue] = {}
+    for row in rows:
+        if row.model in asked_now and row.model not in models:
+            folder, by_suite = row.suite.file.parent, row.model_of_suite
+            models[row.model] = model_settings(partial(specs.of_model, row.model, folder, by_suite=by_suite))
+    for kind, today in (("model", models), ("judge", judges_of(runs, specs))):
+        then = batch.settings.get(f"{kind}s")
+        for name, now in program.secrets.redacted(today).items():
+            before = then.get(name) if isinstance(then, dict) else None
+            yield from _difference(f"the {kind} {name!r}", batch.number, before, now)
+
+
+def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iterator[str]:
+    assert isinstance(now, dict)
+    if not isinstance(then, dict) and "problem" in now:
+        yield f"batch {batch} was judged, and now not all of its checks can be: {now['problem']}"
+    elif not isinstance(then, dict):
+        yield f"{which} was not asked in batch {batch}"
+    elif "problem" in now and "problem" not in then:
+        yield f"{which} of batch {batch} cannot be reached any more: {now['problem']}"
+    elif "problem" not in then and (other := [name for name in REACHED_BY if then.get(name) != now.get(name)]):
+        said = "; ".join(f"{name} was {then.get(name)}, and is {now.get(name)} now" for name in other)
+        yield f"{which} is reached otherwise than in batch {batch}: {said}"
