@@ -24,7 +24,8 @@ def result(
     trajectory: Trajectory | None = None,
     cost_usd: float | None = None,
 ) -> RunResult:
-    """A run of `rounds` answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict."""
+    """A run of `rounds` answers of 2 ms, 3 tokens in and 5 out each, with a grade when its status is a verdict. Else it
+    asked nobody, unless `trajectory` says otherwise, and costs nothing."""
     run_id = f"{suite}-{case}-{model}-{repeat}"
     graded = status in _VERDICTS
     script = [("", 1)] * (rounds - 1) + [("Done.", 0)]
@@ -41,5 +42,5 @@ def result(
         trajectory=trajectory or (fold(events_of(script, run_id=run_id)) if graded else Trajectory(run_id)),
         grades=(grade,) if grade else (),
         error=error,
-        cost_usd=cost_usd,
+        cost_usd=cost_usd if graded or trajectory else 0.0,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.results import result
 from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, RunResult
-from workbench.reports.cases import case_report, deciders_line
+from workbench.reports.cases import case_report, deciders_line, grades_line
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.suite.settings import Grading
@@ -75,6 +75,17 @@ def test_several_deciding_graders_are_counted() -> None:
     by_accuracy = replace(result("passed", 1.0, case="b"), grades=(Grade("accuracy", 1.0, "passed", ""),))
     said = deciders_line([result("passed", 1.0), by_accuracy], Paint(False))
     assert said == "  graded by critics (1 run), accuracy (1 run)"
+
+
+def test_the_name_of_a_grader_is_shown_and_not_acted_on() -> None:
+    foreign = "mine\x1b]0;taken over\x07\n"
+    grades = [
+        Grade(foreign, 1.0, "passed", ""),
+        Grade(foreign, 0.0, "error", ""),
+        Grade(foreign, 0.0, "not applicable", ""),
+    ]
+    shown = "mine␛]0;taken over␇⏎"
+    assert grades_line(grades).strip() == f"{shown} ✓ 1.00 · {shown} ⚠ · {shown} n/a"
 
 
 def test_the_json_report_has_each_case_with_its_rule() -> None:

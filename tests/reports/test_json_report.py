@@ -83,7 +83,7 @@ def test_a_report_fits_its_schema_and_says_what_happened() -> None:
         {"suite": "suite.toml", "measure": "mean score", "minimum": 0.5, "reached": 0.5, "met": True}
     ]
     failed, broken = report["runs"]
-    assert (failed["cost_usd"], broken["cost_usd"]) == (0.125, None)
+    assert (failed["cost_usd"], broken["cost_usd"]) == (0.125, 0)
     assert (report["totals"]["cost_usd"], report["totals"]["runs_of_unknown_cost"]) == (0.125, 0)
     assert failed["rounds"][0]["calls"][0]["result"] == "ok"
     assert failed["grades"][0]["issues"][0]["argument"] == "city"

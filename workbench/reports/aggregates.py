@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workbench.analysis.aggregates import AggregateGate, AggregateResult
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import Finite, ReportModel
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.values import counted, reached_text
 from workbench.reports.visible import one_line
 from workbench.suite.decimals import decimals
@@ -28,7 +28,7 @@ class AggregateGateReport(ReportModel):
 class AggregateReport(ReportModel):
     """Statistics over the graded runs of a suite that have a value; null where the values have no such statistic."""
 
-    suite: str
+    suite: SuitePath
     name: str
     of: str
     tags: tuple[str, ...]

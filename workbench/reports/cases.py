@@ -11,7 +11,7 @@ from pydantic import Field
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import Finite, ReportModel
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import counted, score_text
 from workbench.reports.visible import one_line
@@ -37,7 +37,7 @@ class ArgumentStatisticsReport(ReportModel):
 class CaseReport(ReportModel):
     """What a case with one model came to by the rule for its repeats."""
 
-    suite: str
+    suite: SuitePath
     case_id: str
     model: str
     grader: str | None = Field(description="the grader that decided; null when no run was graded")
@@ -96,11 +96,12 @@ def grades_line(grades: Sequence[Grade]) -> str:
 
 
 def _grade_text(grade: Grade) -> str:
+    grader = one_line(grade.grader)
     if grade.verdict == "not applicable":
-        return f"{grade.grader} {score_text(None)}"
+        return f"{grader} {score_text(None)}"
     if grade.verdict == "error":
-        return f"{grade.grader} {STATUS_SIGNS['error']}"
-    return f"{grade.grader} {STATUS_SIGNS[grade.status or grade.verdict]} {score_text(grade.score)}"
+        return f"{grader} {STATUS_SIGNS['error']}"
+    return f"{grader} {STATUS_SIGNS[grade.status or grade.verdict]} {score_text(grade.score)}"
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:

@@ -16,37 +16,13 @@ from workbench.analysis.quality import Quality
 from workbench.analysis.totals import that_count, totals_of
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
 from workbench.reports.aggregates import AggregateReport, aggregate_report
+from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.cases import CaseReport, case_report
 from workbench.reports.failures import FailuresReport, failures_report
+from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport
 from workbench.reports.published import PublishedSummary, published_summaries
-from workbench.reports.report_model import Finite, ReportModel
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.trajectory.trajectory import CallRecord, Round
-
-
-class LatencyReport(ReportModel):
-    """Model latency of the graded runs in milliseconds, percentiles by nearest rank."""
-
-    mean_ms: float
-    p50_ms: float
-    p95_ms: float
-    max_ms: float
-
-
-class UsageReport(ReportModel):
-    """Tokens as the providers counted them."""
-
-    input_tokens: int
-    output_tokens: int
-    cached_input_tokens: int = Field(description="of the input tokens, those read from a cache")
-    reasoning_tokens: int = Field(description="of the output tokens, those spent on reasoning")
-
-
-class JudgeUseReport(ReportModel):
-    """What asking judges took; it is part of no other number."""
-
-    asked: int = Field(description="judgements that were asked of a model; those that were known are not among them")
-    usage: UsageReport | None
-    cost_usd: float | None = Field(description="US dollars; null when not known")
 
 
 class JudgementReport(ReportModel):
@@ -75,15 +51,18 @@ class TotalsReport(ReportModel):
     usage: UsageReport | None
     retries: int = Field(description="model requests that were made again")
     executions: int = Field(description="calls that were really executed on a server")
-    cost_usd: float | None = Field(description="US dollars, of the runs whose cost is known; null when none is")
-    runs_of_unknown_cost: int = Field(description="runs that asked a model and are not in `cost_usd`")
+    cost_usd: float | None = Field(
+        description="US dollars, of the runs whose cost is known; 0 where no model was asked over a network; null where"
+        " some cost is unknown and nothing else was paid for, and without runs"
+    )
+    runs_of_unknown_cost: int = Field(description="runs that are not in `cost_usd`")
     judging: JudgeUseReport
 
 
 class GateReport(ReportModel):
     """A demand on the batch and what was reached; `suite` is null for the command line's own."""
 
-    suite: str | None
+    suite: SuitePath | None
     measure: Literal["mean score", "pass rate"]
     minimum: float
     reached: Finite | None
@@ -206,7 +185,7 @@ class StepReport(ReportModel):
 class RunReport(ReportModel):
     """One case with one model, once. `repeat` counts from 0."""
 
-    suite: str
+    suite: SuitePath
     case_id: str
     case_name: str
     model: str
@@ -219,7 +198,9 @@ class RunReport(ReportModel):
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
     duration_ms: float = Field(description="from the start of the run to its end, without the time held")
-    cost_usd: float | None = Field(description="US dollars; null when price or tokens are not known")
+    cost_usd: float | None = Field(
+        description="US dollars, 0 where no model was asked over a network; null when price or tokens are not known"
+    )
     rounds: tuple[RoundReport, ...]
     grades: tuple[GradeReport, ...]
     judgements: tuple[JudgementReport, ...] = Field(description="those that were used, in grading and by mocks")
@@ -236,7 +217,7 @@ class Report(ReportModel):
     report: Literal["workbench"] = "workbench"
     version: Literal[1] = 1
     workbench: str = Field(description="version of the program")
-    started_at: str = Field(description="ISO 8601, UTC")
+    started_at: str = Field(description="ISO 8601, UTC: when the batch began first, also where it was resumed")
     interrupted: bool
     exit_code: int
     forks: int = Field(description="how many runs are forks: they count in nothing else here unless all runs are forks")
@@ -249,6 +230,8 @@ class Report(ReportModel):
     published: tuple[PublishedSummary, ...] = Field(
         description="each suite as the published system behind its deciding grader reports it"
     )
+    batch: int | None = Field(description="number of the batch in the history; null when it is not kept")
+    baseline: BaselineReport | None = Field(description="what changed since the baseline; null when none was named")
 
 
 def report_of(
@@ -260,8 +243,11 @@ def report_of(
     started_at: str,
     interrupted: bool,
     exit_code: int,
+    batch: int | None = None,
+    baseline: AgainstBaseline | None = None,
 ) -> Report:
-    """Put the results of a batch into a report. `quality` and `failures` are of those runs that count."""
+    """Put the results of a batch into a report. `quality` and `failures` are of those runs that count. `batch` is its
+    number in the history, if it is kept."""
     counted = that_count(results)
     return Report(
         workbench=program_version,
@@ -276,6 +262,8 @@ def report_of(
         cases=tuple(case_report(case) for case in quality.cases),
         failures=failures_report(failures),
         published=published_summaries(counted),
+        batch=batch,
+        baseline=baseline_report(baseline) if baseline is not None else None,
     )
 
 

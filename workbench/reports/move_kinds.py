@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from workbench.grading.figures import RunFigures
 from workbench.grading.grade import RunResult
 from workbench.reports.values import counted, score_text
 
@@ -14,8 +15,8 @@ from workbench.reports.values import counted, score_text
 class Move:
     """What a run came to before, `None` when it was not graded, and what it comes to now."""
 
-    before: RunResult | None
-    after: RunResult
+    before: RunResult | RunFigures | None
+    after: RunResult | RunFigures
 
     @property
     def moved(self) -> bool:

@@ -10,14 +10,14 @@ from pydantic import Field, JsonValue
 from workbench.analysis.published.summary import published_reports
 from workbench.grading.grade import RunResult
 from workbench.reports.paint import Paint
-from workbench.reports.report_model import ReportModel
+from workbench.reports.report_model import ReportModel, SuitePath
 from workbench.reports.visible import one_line
 
 
 class PublishedSummary(ReportModel):
     """A suite as the published system behind its deciding grader reports it."""
 
-    suite: str
+    suite: SuitePath
     model: str | None = Field(description="null for the system's comparison of several models")
     grader: str
     system: str

@@ -5,15 +5,28 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+from workbench.suite.disk import from_here
 
 
-def _bounded(score: object) -> object:
+def bounded(score: object) -> object:
+    """A number that JSON can say; anything else as it is."""
     return max(min(score, sys.float_info.max), -sys.float_info.max) if isinstance(score, float) else score
 
 
-Finite = Annotated[float, BeforeValidator(_bounded)]
+Finite = Annotated[float, BeforeValidator(bounded)]
 """A score; with `arcade_compatible` one can be infinitely bad, which JSON cannot say."""
+
+SuitePath = Annotated[
+    str,
+    AfterValidator(from_here),
+    Field(
+        description="path of the suite's file, links resolved, from the folder in which the command ran; where"
+        " recordings are graded by what they hold, that of the recording"
+    ),
+]
+"""What tells suites apart, whoever writes of them: whether a batch is running or is read in a history."""
 
 
 def _open(schema: dict[str, JsonValue]) -> None:

@@ -109,7 +109,7 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         )
     if totals.usage is not None:
         yield paint(f"  tokens: {tokens_text(totals.usage)}", "quiet")
-    if totals.cost_usd is not None:
+    if totals.cost_usd:
         unknown = totals.runs_of_unknown_cost
         without = f", without {counted(unknown, 'run')} of unknown cost" if unknown else ""
         yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
@@ -141,7 +141,7 @@ def _table(
     model_width = max(model_width, len("model"))
     title_width = max(cell_len(run_title(result, suite_names)) for result in results)
     room = width - model_width - _FIXED_WIDTH
-    with_cost = room >= CASE_WIDTH_MIN + 2 + COST_WIDTH and any(result.cost_usd is not None for result in results)
+    with_cost = room >= CASE_WIDTH_MIN + 2 + COST_WIDTH and any(result.cost_usd for result in results)
     title_width = max(min(title_width, room - (2 + COST_WIDTH if with_cost else 0)), CASE_WIDTH_MIN)
     yield paint(
         f"  {fit('case', title_width)}  {fit('model', model_width)}  {'score':>6}  {'latency':>9}  {'calls':>5}"

@@ -51,7 +51,7 @@ def milliseconds(value: float) -> str:
     """A time in a unit that a person reads at a glance."""
     if value < 10:
         return f"{value:.1f} ms"
-    return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+    return f"{value:.0f} ms" if value < 999.5 else f"{value / 1000:.1f} s"
 
 
 def seconds(value_ms: float) -> str:
@@ -68,6 +68,8 @@ def tokens_text(usage: Usage) -> str:
 
 def cost_text(dollars: float) -> str:
     """US dollars, with as many decimals as a small amount needs."""
+    if not dollars:
+        return "$0"
     if 0 < dollars < 0.000001:
         return "<$0.000001"
     return f"${dollars:,.{2 if dollars >= 1 else 4 if dollars >= 0.01 else 6}f}"

@@ -1,0 +1,42 @@
+"""What the paired tests found, as JSON: the same wherever two columns are compared, no p without its verdict."""
+
+from __future__ import annotations
+
+from tests.analysis.cells import columns
+from workbench.analysis.paired import paired, together
+from workbench.analysis.significance import LEVEL
+from workbench.reports.baseline import BaselineReport
+from workbench.reports.batch_diff_json import BatchTestReport
+from workbench.reports.batch_diff_json import test_reports as reports_of_tests
+from workbench.reports.comparison_json import PairReport
+from workbench.reports.paired_json import PairedReport
+
+TWO = dict(
+    zip(
+        "ab",
+        together([paired(*columns(better=6, both_good=10)), paired(*columns(better=2, worse=2, both_good=10))]),
+        strict=True,
+    )
+)
+
+
+def test_a_program_comes_to_the_verdict_of_the_sentence() -> None:
+    found, _ = reports_of_tests(TWO, "#1", "#2")
+    assert (found.p_status, found.holm_status) == (0.03125, 0.0625)
+    assert found.p_score is not None and found.holm_score is not None
+    assert found.p_score <= LEVEL < found.holm_score
+    assert found.sentence.startswith("#2 better on 6, worse on 0, p = 0.031 (p = 0.063 for 2 comparisons): not enough")
+    assert "not enough to tell among so many" in found.score_sentence
+
+
+def test_what_was_left_out_is_counted() -> None:
+    first, second = columns(better=3)
+    (found,) = reports_of_tests({"a": paired(first, second[1:])}, "#1", "#2")
+    assert (found.pairs, found.left_out) == (2, 1)
+
+
+def test_all_reports_say_the_same_of_a_test() -> None:
+    (found, _), own = reports_of_tests(TWO, "#1", "#2"), PairedReport.model_fields.keys()
+    assert list(found.model_dump()) == ["model", *own]
+    assert list(PairReport.model_fields) == ["first", "second", *own, "discordant"]
+    assert BaselineReport.model_fields["tests"].annotation == tuple[BatchTestReport, ...]

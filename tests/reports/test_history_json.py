@@ -1,0 +1,28 @@
+"""The JSON of `workbench history` is what its schema says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from workbench.reports.history_json import HistoryReport
+from workbench.trajectory.json_text import json_text
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "history.schema.json"
+
+
+def test_the_committed_schema_is_true() -> None:
+    schema = json_text(TypeAdapter(HistoryReport).json_schema(mode="serialization"), indent=2) + "\n"
+    if os.environ.get("UPDATE_GOLDENS"):
+        SCHEMA_FILE.write_text(schema, encoding="utf-8")
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema, "run the tests once with UPDATE_GOLDENS=1"
+
+
+def test_each_kind_is_defined_by_itself() -> None:
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    kinds = {choice["$ref"].rsplit("/", 1)[1] for choice in schema["anyOf"]}
+    assert kinds == {"ListReport", "ShownBatch", "ShownRun", "ShownCase", "DiffReport", "RegradedReport"}
+    assert kinds <= schema["$defs"].keys()

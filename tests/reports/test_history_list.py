@@ -1,0 +1,132 @@
+"""A list of batches fits the terminal that it is for, and says what there is to say of each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from workbench.analysis.trends import is_whole, trends_of
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, SuiteRef
+from workbench.reports.history_list import batch_lines, trend_lines
+from workbench.reports.paint import Paint
+from workbench.reports.sparks import sparkline
+from workbench.reports.when import ago, moment, took_s
+
+NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
+PLAIN = Paint(False)
+
+
+def batch(
+    number: int = 1,
+    *,
+    suite: str = "Weather",
+    model: str = "offline",
+    passed: int = 3,
+    failed: int = 1,
+    error: int = 0,
+    planned: int = 4,
+    cases: int = 4,
+    name: str | None = None,
+    kind: Kind = "runs",
+    ended: bool = True,
+    project: str = "/project",
+) -> BatchRow:
+    counts = dict.fromkeys(COUNTED, 0) | {"passed": passed, "failed": failed, "error": error}
+    ref = SuiteRef(1, project, f"{suite.lower()}.toml", "hash", suite, 4)
+    part = BatchPart(ref, model, planned, cases, counts)
+    started = (NOW - timedelta(hours=3)).isoformat()
+    ended_at = NOW.isoformat() if ended else None
+    return BatchRow(number, name, kind, started, ended_at, "1.0", {}, planned, (part,))
+
+
+TEXTS = st.text(st.sampled_from("aé木🐍\n\x1b "), min_size=1, max_size=60)
+
+
+@given(
+    st.lists(
+        st.builds(
+            batch,
+            number=st.integers(1, 99_999),
+            suite=TEXTS,
+            model=TEXTS,
+            passed=st.integers(0, 99_999),
+            error=st.integers(0, 9_999),
+            name=st.none() | TEXTS,
+            ended=st.booleans(),
+            planned=st.integers(4, 200_000),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(80, 200),
+)
+def test_no_line_is_wider_than_the_terminal(batches: list[BatchRow], width: int) -> None:
+    lines = list(batch_lines(batches, {1: 2}, {2}, now=NOW, width=width, paint=PLAIN))
+    suites = [suite for each in batches for suite in each.suites]
+    lines += trend_lines(suites, trends_of(batches), width, PLAIN)
+    assert [line for line in lines if cell_len(line) > width or not line.isprintable()] == []
+
+
+@pytest.mark.parametrize(
+    ("of", "going", "note"),
+    [
+        (batch(name="good"), False, "good"),
+        (batch(failed=0), False, "1 of 4 runs missing: stopped"),
+        (batch(failed=0, ended=False), False, "1 of 4 runs missing: cut off"),
+        (batch(failed=0, ended=False), True, "going on: 3 of 4 runs over"),
+    ],
+)
+def test_what_a_batch_is_beside_its_numbers_has_a_line_of_its_own(of: BatchRow, going: bool, note: str) -> None:
+    _, line = batch_lines([of], {}, {1} if going else (), now=NOW, width=100, paint=PLAIN)
+    assert line.strip() == note
+
+
+def test_only_whole_batches_of_all_cases_are_a_trend() -> None:
+    batches = [
+        batch(1),
+        batch(2, passed=4, failed=0),
+        batch(3, failed=0),
+        batch(4, error=1, passed=2),
+        batch(5, cases=2, planned=2, passed=1),
+        batch(6, kind="fork"),
+    ]
+    assert trends_of(batches) == {("/project/weather.toml", "offline"): [(1, 0.75), (2, 1.0)]}
+    assert not is_whole(batch(passed=0, failed=0, planned=0, cases=4).parts[0])
+
+
+def test_suites_of_two_projects_at_the_same_path_have_a_trend_each() -> None:
+    batches = [batch(1, project="/of/me"), batch(2, project="/of/you", passed=0, failed=4)]
+    suites = [suite for each in batches for suite in each.suites]
+    _, *lines = trend_lines(suites, trends_of(batches), 100, PLAIN)
+    assert [line.split()[:3] for line in lines] == [
+        ["Weather", "(me/weather.toml)", "offline"],
+        ["Weather", "(you/weather.toml)", "offline"],
+    ]
+
+
+def test_only_all_is_as_high_as_it_can_be() -> None:
+    assert sparkline([0.0, 0.5, 0.999, 1.0, -1.0]) == "▁▄▇█▁"
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (timedelta(seconds=-5), "now"),
+        (timedelta(seconds=59), "now"),
+        (timedelta(minutes=4), "4 min ago"),
+        (timedelta(hours=23), "23 h ago"),
+        (timedelta(days=1), "1 day ago"),
+        (timedelta(days=13), "13 days ago"),
+        (timedelta(days=14), ""),
+    ],
+)
+def test_how_long_ago_is_said_where_it_is_short(before: timedelta, said: str) -> None:
+    assert ago((NOW - before).isoformat(), NOW) == said
+
+
+def test_a_time_that_is_none_is_left_as_it_is() -> None:
+    assert (moment("yesterday"), ago("yesterday", NOW), took_s("yesterday", "today")) == ("yesterday", "", None)

@@ -1,0 +1,112 @@
+"""A batch held against its baseline: what broke since, in words for a terminal and as a part of the JSON report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from workbench.analysis.batch_diff import BatchDiff
+from workbench.analysis.paired import Paired
+from workbench.history.records import BatchRow, Grading, SuiteRef
+from workbench.reports.batch_diff import change_lines, counts_text, notes_of, test_lines
+from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
+from workbench.reports.history_list import called
+from workbench.reports.paint import Paint
+from workbench.reports.report_model import ReportModel
+from workbench.reports.values import counted
+from workbench.reports.when import moment
+
+FailOn = Literal["regression"]
+
+_NAMES = "the baseline", "this batch"
+"""How sentences call the two."""
+
+
+@dataclass(frozen=True)
+class AgainstBaseline:
+    """What changed since the baseline, as far as it was selected now. `suites` are by their keys;
+    `grading` is by which grading of the baseline; `fail_on` says what is demanded."""
+
+    batch: BatchRow
+    grading: Grading | None
+    diff: BatchDiff
+    tests: Mapping[str, Paired]
+    suites: Mapping[str, SuiteRef]
+    fail_on: FailOn | None
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a case broke or is gone."""
+        return bool(self.diff.of("broke") or self.diff.of("gone"))
+
+    @property
+    def failed(self) -> bool:
+        """Whether what is demanded is not met."""
+        return self.fail_on == "regression" and self.regressed
+
+    @property
+    def verdict(self) -> str:
+        """In one line, whether there is a regression."""
+        broke, gone = len(self.diff.of("broke")), len(self.diff.of("gone"))
+        said = [f"{counted(broke, 'case')} broke"] if broke else []
+        said += [f"{counted(gone, 'case')} {'is' if gone == 1 else 'are'} gone"] if gone else []
+        since = f"since the baseline {called(self.batch)}"
+        return f"regression: {' and '.join(said)} {since}" if said else f"no regression {since}"
+
+
+def baseline_lines(against: AgainstBaseline, width: int, paint: Paint, *, only_worse: bool = False) -> Iterator[str]:
+    """What changed, and the verdict as the last line. With `only_worse`, of single cases only those that broke, are
+    gone or in error."""
+    diff = against.diff
+    changes = [change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "errored")]
+    again = f", as graded again on {moment(against.grading.graded_at)}" if against.grading is not None else ""
+    title = f"against the baseline {called(against.batch)} of {moment(against.batch.started_at)}{again}"
+    yield ""
+    yield paint(title, "strong")
+    yield f"  {counts_text(diff, paint)}"
+    yield from (f"  {sentence}" for sentence in test_lines(against.tests, *_NAMES))
+    yield from (paint(f"  {note}", "quiet") for note in notes_of(diff, *_NAMES))
+    with_model = len(diff.models) > 1
+    yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
+    if changes:
+        yield ""
+    yield paint(f"✗ {against.verdict}", "bad") if against.regressed else paint(f"✓ {against.verdict}", "good")
+
+
+class BaselineReport(ReportModel):
+    """The batch against its baseline."""
+
+    batch: int = Field(description="number of the baseline in the history")
+    name: str | None
+    started_at: str = Field(description="ISO 8601")
+    grading: int | None = Field(description="which grading of the baseline; null for that of when it ran")
+    fail_on: FailOn | None = Field(description="what was demanded")
+    regressed: bool = Field(description="whether a case broke or is gone")
+    compared: int = Field(description="cases graded in both")
+    as_before: int = Field(description="of these, those with the same status and score")
+    left_out: int = Field(description="cases in both that were not graded in both, and are no new error")
+    changes: tuple[ChangeReport, ...]
+    tests: tuple[BatchTestReport, ...]
+    notes: tuple[str, ...] = Field(description="what else is to be known of it, as which models are left out")
+
+
+def baseline_report(against: AgainstBaseline) -> BaselineReport:
+    """The same for the JSON report."""
+    diff = against.diff
+    return BaselineReport(
+        batch=against.batch.number,
+        name=against.batch.name,
+        started_at=against.batch.started_at,
+        grading=against.grading.number if against.grading is not None else None,
+        fail_on=against.fail_on,
+        regressed=against.regressed,
+        compared=diff.compared,
+        as_before=diff.as_before,
+        left_out=diff.left_out,
+        changes=tuple(change_report(change, against.suites) for change in diff.changes),
+        tests=test_reports(against.tests, *_NAMES),
+        notes=tuple(notes_of(diff, *_NAMES)),
+    )

@@ -1,0 +1,180 @@
+"""What changed between two batches, as lines for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from rich.cells import cell_len
+
+from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
+from workbench.analysis.paired import Paired
+from workbench.analysis.same_suites import SameSuites
+from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.reports.history_batch import later_runs
+from workbench.reports.history_list import called
+from workbench.reports.markdown import code, table, text
+from workbench.reports.paint import Paint, Tone
+from workbench.reports.values import counted
+from workbench.reports.visible import fit, one_line, shortened
+from workbench.reports.when import moment
+
+_TITLE_MIN = 12
+_MODEL_MAX = 24
+
+TONES: dict[ChangeKind, Tone] = {
+    "broke": "failed",
+    "fixed": "passed",
+    "moved": "warned",
+    "new": "plain",
+    "gone": "plain",
+    "slower": "warned",
+    "errored": "error",
+}
+
+
+class DiffSide(Protocol):
+    """A batch, its runs, and by which grading they count, `None` for the one they were given when they ran."""
+
+    @property
+    def batch(self) -> BatchRow: ...
+    @property
+    def grading(self) -> Grading | None: ...
+    @property
+    def runs(self) -> Sequence[RunRow]: ...
+
+
+def counts_text(diff: BatchDiff, paint: Paint) -> str:
+    """How many cases changed in which way: `2 broke · 1 fixed · 0 moved · 3 new`, and how many did not."""
+    found = [(kind, len(diff.of(kind))) for kind in KINDS]
+    said = [_count(number, kind, paint) for kind, number in found if number or kind in ("broke", "fixed", "moved")]
+    return " · ".join([*said, f"{diff.as_before:,} as before"])
+
+
+def _count(number: int, kind: ChangeKind, paint: Paint) -> str:
+    return paint(f"{number:,} {kind}", TONES[kind] if number else "quiet")
+
+
+def notes_of(diff: BatchDiff, before: str, after: str) -> Iterator[str]:
+    """What a reader has to know of the comparison: models that differ, and what could not be compared; `before` and
+    `after` name the batches."""
+    if diff.across is not None:
+        earlier, later = map(one_line, diff.across)
+        yield f"the batches have different models: {later} is compared with {earlier}"
+    sides = ((before, diff.only_before), (after, diff.only_after))
+    if only := [f"only {side} has {one_line(', '.join(models))}" for side, models in sides if models]:
+        yield f"{'; '.join(only)}: {_models_left(diff)}"
+    if diff.left_out:
+        yield f"{counted(diff.left_out, 'case')} not compared: not graded in both, and no new error"
+
+
+def _models_left(diff: BatchDiff) -> str:
+    if not diff.models:
+        return "no model is in both"
+    return f"compared is {one_line(min(diff.models))} alone" if len(diff.models) == 1 else "not compared"
+
+
+def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
+    """All that is to be known beside the counts of two batches of a history; `same` as in `batch_diff`, `history` what
+    a command that is typed needs to find them."""
+    yield from notes_of(diff, *names_of(before, after))
+    yield from _what_else(before.batch, after.batch, same)
+    for side in (before, after):
+        yield from later_runs(side.batch, side.grading, side.runs, history)
+
+
+def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
+    """How sentences call the two."""
+    return f"#{before.batch.number}", f"#{after.batch.number}"
+
+
+def title_of(before: DiffSide, after: DiffSide) -> str:
+    """Which batches they are, when they began, and by which grading each is looked at where that is not the first one:
+    `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
+    return " → ".join(
+        f"{called(side.batch)} ({moment(side.batch.started_at)}{by_grading(side.grading)})" for side in (before, after)
+    )
+
+
+def by_grading(grading: Grading | None) -> str:
+    """Behind the name of a batch: by which grading it is looked at where that is not the first one."""
+    return f", grading {grading.number}" if grading is not None else ""
+
+
+def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
+    """What is another in the later batch than in the earlier one, beside what its runs came to."""
+    for batch in (before, after):
+        parts = [part for part in batch.parts if not part.whole]
+        some = dict.fromkeys(f"{part.cases:,} of {part.suite.cases:,} cases of {part.suite.path}" for part in parts)
+        if some:
+            yield f"#{batch.number} has only {one_line(', '.join(some))}"
+    hashes = {same.get(suite.key, suite.key): suite.hash for suite in before.suites}
+    changed = [suite.path for suite in after.suites if hashes.get(suite.key, suite.hash) != suite.hash]
+    if changed:
+        yield f"changed between the two: {one_line(', '.join(changed))}"
+    then, now = (batch.settings.get("models") for batch in (before, after))
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        others = [name for name in now if name in then and then[name] != now[name]]
+        if others:
+            yield f"reached otherwise, or with other settings: {one_line(', '.join(others))}"
+    if before.program != after.program:
+        yield f"made by Workbench {one_line(before.program)}, then {one_line(after.program)}"
+
+
+def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
+    """What the paired tests of some models say, in plain sentences; `before` and `after` name the batches."""
+    for model, test in tests.items():
+        if test.pairs:
+            of_model = f"{one_line(model)}: " if len(tests) > 1 else ""
+            yield f"{of_model}{test.sentence(before, after)}"
+            if any(test.differences):
+                yield f"{of_model}{test.score_sentence(before, after)}"
+
+
+def change_lines(
+    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], width: int, paint: Paint, *, with_model: bool
+) -> Iterator[str]:
+    """A heading for each kind and a line for each change; `suites` by their keys."""
+    title = min(max((cell_len(_title(change, suites)) for change in changes), default=0), max(width // 3, _TITLE_MIN))
+    models = max((cell_len(one_line(change.model)) for change in changes), default=0) if with_model else 0
+    model = min(models, _MODEL_MAX, max(width // 6, _TITLE_MIN))
+    kind = None
+    for change in changes:
+        if change.kind != kind:
+            kind = change.kind
+            yield ""
+            yield paint(kind, TONES[kind])
+        lead = f"  {fit(_title(change, suites), title)}"
+        if with_model:
+            lead += f"  {paint(fit(one_line(change.model), model), 'quiet')}"
+        room = width - 2 - title - 2 - (model + 2 if with_model else 0)
+        yield f"{lead}  {shortened(one_line(change.sentence), max(room, 0))}"
+
+
+def markdown_lines(
+    diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, notes: Sequence[str], with_model: bool
+) -> Iterator[str]:
+    """The same for a pull request: the counts, and one table of all changes."""
+    yield f"## {text(title)}"
+    yield ""
+    yield counts_text(diff, Paint(False))
+    for note in notes:
+        yield ""
+        yield text(note)
+    if not diff.changes:
+        return
+    yield ""
+    rows = (
+        (
+            change.kind,
+            text(_title(change, suites)),
+            *([code(change.model)] if with_model else []),
+            text(change.sentence),
+        )
+        for change in diff.changes
+    )
+    yield from table(["what", "case", *(["model"] if with_model else []), "how"], rows)
+
+
+def _title(change: CaseChange, suites: Mapping[str, SuiteRef]) -> str:
+    return one_line(f"{suites[change.suite].name} › {change.case_name}")

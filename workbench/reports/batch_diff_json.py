@@ -1,0 +1,74 @@
+"""What changed between two batches as JSON says it: in `workbench history diff`, and in a report against a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from workbench.analysis.batch_diff import CaseChange, ChangeKind
+from workbench.analysis.comparison import Cell
+from workbench.analysis.paired import Paired
+from workbench.grading.grade import Status
+from workbench.history.records import SuiteRef
+from workbench.reports.paired_json import PairedReport, paired_fields
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
+
+
+class ChangedCellReport(ReportModel):
+    """What a case came to, by the rule for its repeats."""
+
+    model: str
+    status: Status
+    score: Finite | None
+    good: int = Field(description="how many of the graded runs passed or warned")
+    graded: int = Field(description="how many runs were graded")
+    latency_ms: float | None = Field(description="mean model latency of the graded runs")
+    reason: str | None
+
+
+class ChangeReport(ReportModel):
+    """What became of a case from the earlier batch, or the baseline, to the later one."""
+
+    kind: ChangeKind
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    model: str
+    before: ChangedCellReport | None
+    after: ChangedCellReport | None
+    sentence: str
+
+
+class _OfModel(ReportModel):
+    model: str
+
+
+class BatchTestReport(PairedReport, _OfModel):  # what the last one has comes first
+    """The paired tests of one model: the first column is the earlier batch, or the baseline, the second the later."""
+
+
+def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
+    """A change with what the case came to before and after; `suites` by their keys."""
+    return ChangeReport(
+        kind=change.kind,
+        suite=str(suites[change.suite].file),
+        case_id=change.case_id,
+        case_name=change.case_name,
+        model=change.model,
+        before=_cell(change.before),
+        after=_cell(change.after),
+        sentence=change.sentence,
+    )
+
+
+def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[BatchTestReport, ...]:
+    """What the paired tests of models found; `before` and `after` name the batches."""
+    return tuple(
+        BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)})
+        for model, test in tests.items()
+    )
+
+
+def _cell(cell: Cell | None) -> ChangedCellReport | None:
+    return ChangedCellReport.model_validate(cell) if cell is not None else None

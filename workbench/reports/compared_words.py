@@ -1,0 +1,183 @@
+"""What a comparison says of its cells and of its models, in words that text and Markdown share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.comparison import Cell, ModelTotals
+from workbench.analysis.side_by_side import Comparison
+from workbench.analysis.totals import Latency
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.values import cost_text, counted, milliseconds, score_text
+from workbench.reports.visible import one_line
+from workbench.suite.decimals import decimals
+from workbench.suite.model import RepeatRule
+
+NOTHING = "–"
+UNKNOWN = "unknown"
+
+_ALWAYS_SHOWN_K = 5
+"""pass@k and pass^k are shown for each k up to here, and for the largest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellWords:
+    """A cell in pieces: `share` is how many of its graded runs were good, `spread` how far their scores lie apart; both
+    are empty where cells have one run. What was not graded says so in the place of a score, and has nothing else."""
+
+    sign: str
+    share: str
+    score: str
+    spread: str
+    latency: str
+
+
+def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
+    """The words of a cell; `with_repeats` says that some cell beside it has several runs."""
+    if not cell.is_graded:
+        return CellWords(STATUS_SIGNS[cell.status], "", cell.status, "", "")
+    latency = milliseconds(cell.latency_ms) if cell.latency_ms is not None else NOTHING
+    share = f"{cell.good}/{cell.graded}" if with_repeats else ""
+    spread = f"±{decimals(cell.spread)}" if with_repeats and cell.spread is not None else ""
+    return CellWords(STATUS_SIGNS[cell.status], share, score_text(cell.score), spread, latency)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Runs of a model that ended in one and the same error."""
+
+    model: str
+    why: str
+    runs: int
+
+
+def troubles(comparison: Comparison) -> list[Trouble]:
+    """The errors of all runs, alike ones of a model together, the models in the order of the columns."""
+    counts: dict[str, Counter[str]] = {model: Counter() for model in comparison.models}
+    for row in comparison.rows:
+        for cell in row.cells:
+            for run in cell.runs if cell is not None else ():
+                if run.status == "error":
+                    counts[run.model][run.reason or "it is not known why"] += 1
+    return [Trouble(model, why, runs) for model, of_model in counts.items() for why, runs in of_model.items()]
+
+
+def titles_of(comparison: Comparison) -> dict[tuple[str, str], str]:
+    """Every case on one line, behind its suite where there are several, by its suite and id. All at once: whether there
+    are several is asked of all rows."""
+    with_suites = comparison.has_suites
+    return {
+        (row.suite, row.case_id): one_line(f"{row.suite_name} › {row.case_name}" if with_suites else row.case_name)
+        for row in comparison.rows
+    }
+
+
+_RULES: dict[RepeatRule, str] = {"last": "last run", "mean": "mean", "majority": "majority"}
+
+
+def rules_text(rules: Iterable[RepeatRule]) -> str:
+    """By which rules cases with several runs pass or fail."""
+    return ", ".join(_RULES[rule] for rule in rules)
+
+
+def rule_line(rules: Sequence[RepeatRule]) -> str:
+    """The same as a line for below a comparison, with what it means; empty where no case has several runs."""
+    if not rules:
+        return ""
+    last = "; of each case, only the last graded run counts in the pass rate and its test" if "last" in rules else ""
+    return f"rule for repeats: {rules_text(rules)}{last}"
+
+
+def left_out_line(left_out: int) -> str:
+    """What is said of the cases that are left out where only those that differ are shown."""
+    return (
+        f"left out: {counted(left_out, 'case')} on which the models do not differ" if left_out else "every case differs"
+    )
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as `66.7%`; what is less than all is never shown as all."""
+    return f"{decimals(100 * share, digits, full=100)}%"
+
+
+def totals_rows(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
+    """The measures, each with what it is for every model. Counts that are 0 for all models are left out, so are tries
+    of several runs where no case has any."""
+    yield "graded cases", [f"{each.graded} of {each.cases}" for each in totals]
+    for name, count in _COUNTS:
+        counts = [count(each) for each in totals]
+        if any(counts) or name in ("passed", "failed"):
+            yield name, [f"{number:,}" for number in counts]
+    if any(each.runs_in_error and each.runs != each.cases for each in totals):
+        yield "runs in error", [f"{each.runs_in_error} of {each.runs}" for each in totals]
+    if any(each.repeat_rules for each in totals):
+        yield "rule for repeats", [rules_text(each.repeat_rules) or NOTHING for each in totals]
+    yield "pass rate", [NOTHING if each.pass_rate is None else percent(each.pass_rate) for each in totals]
+    yield "95% interval", [_interval(each) for each in totals]
+    yield "mean score", [NOTHING if each.mean_score is None else decimals(each.mean_score, 3) for each in totals]
+    yield from _tries(totals)
+    yield from _times("latency", [each.latency for each in totals])
+    yield from _times("first token", [each.first_token for each in totals])
+    yield "input tokens", [_tokens(each.input_tokens, each) for each in totals]
+    yield "output tokens", [_tokens(each.output_tokens, each) for each in totals]
+    yield "cost", [_cost(each) for each in totals]
+    yield "cases a minute", [NOTHING if each.cases_a_minute is None else _pace(each.cases_a_minute) for each in totals]
+
+
+_COUNTS: tuple[tuple[str, Callable[[ModelTotals], int]], ...] = (
+    ("passed", lambda totals: totals.passed),
+    ("warned", lambda totals: totals.warned),
+    ("failed", lambda totals: totals.failed),
+    ("in error", lambda totals: totals.errors),
+    ("skipped", lambda totals: totals.skipped),
+    ("stopped", lambda totals: totals.stopped),
+)
+
+_TIMES: tuple[tuple[str, Callable[[Latency], float]], ...] = (
+    ("p50", lambda latency: latency.p50_ms),
+    ("p95", lambda latency: latency.p95_ms),
+    ("max", lambda latency: latency.max_ms),
+)
+
+
+def _times(name: str, latencies: Sequence[Latency | None]) -> Iterator[tuple[str, list[str]]]:
+    for which, time in _TIMES:
+        yield f"{name} {which}", [NOTHING if each is None else milliseconds(time(each)) for each in latencies]
+
+
+def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
+    most = max((len(each.passing) for each in totals), default=0)
+    if most < 2:
+        return
+    shown = [k for k in range(1, most + 1) if k <= _ALWAYS_SHOWN_K or k == most]
+    for sign, shares in (("@", [each.pass_at for each in totals]), ("^", [each.pass_all for each in totals])):
+        for k in shown if sign == "@" else shown[1:]:  # of one try, both say the same
+            name = f"pass{sign}{k}" if k > 1 else "pass@1 = pass^1"
+            yield name, [percent(share[k]) if k in share else NOTHING for share in shares]
+
+
+def _interval(totals: ModelTotals) -> str:
+    if totals.interval is None:
+        return NOTHING
+    return f"{percent(totals.interval.low)} – {percent(totals.interval.high)}"
+
+
+def _tokens(count: int | None, totals: ModelTotals) -> str:
+    """Where nothing ran there is nothing to be known."""
+    if count is None:
+        return UNKNOWN if totals.runs else NOTHING
+    return f"{count:,}"
+
+
+def _cost(totals: ModelTotals) -> str:
+    """A cost that is unknown is never 0: it is said of how many runs."""
+    if totals.cost_usd is None:
+        return UNKNOWN if totals.runs_of_unknown_cost else NOTHING
+    known = cost_text(totals.cost_usd)
+    return f"{known} + {totals.runs_of_unknown_cost} unknown" if totals.runs_of_unknown_cost else known
+
+
+def _pace(cases_a_minute: float) -> str:
+    return f"{cases_a_minute:,.0f}" if cases_a_minute >= 100 else f"{cases_a_minute:.1f}"

@@ -1,0 +1,203 @@
+"""The JSON report of a comparison, version 1: models that define its schema, and how a comparison becomes one.
+
+The schema is committed as `docs/compare.schema.json`; a test keeps it true. Keys may be added within a version; none is
+changed or taken away.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from workbench.analysis.comparison import Cell
+from workbench.analysis.side_by_side import Comparison, Pair, Row
+from workbench.grading.grade import Status
+from workbench.reports.measured import LatencyReport
+from workbench.reports.paired_json import PairedReport, paired_fields
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
+from workbench.suite.model import RepeatRule
+
+
+class CellReport(ReportModel):
+    """What a case came to with a model, by the rule for its repeats."""
+
+    model: str
+    status: Status
+    repeat_rule: RepeatRule = Field(description="by which `status` follows from several runs")
+    good: int = Field(description="how many of the graded runs passed or warned")
+    graded: int = Field(description="how many runs were graded")
+    score: Finite | None = Field(description="mean of the graded runs, 0..1")
+    spread: Finite | None = Field(description="population deviation of their scores")
+    latency_ms: float | None = Field(description="mean model latency of the graded runs")
+    reason: str | None = Field(description="why it did not pass, where there is one reason")
+    statuses: tuple[Status, ...] = Field(description="of all runs, in the order of the repeats")
+
+
+class ComparedCaseReport(ReportModel):
+    """A case, with a cell for each model on which it ran."""
+
+    suite: SuitePath
+    suite_name: str
+    case_id: str
+    case_name: str
+    differs: bool = Field(description="whether graded statuses differ, or scores by more than 0.005")
+    cells: tuple[CellReport, ...]
+
+
+class IntervalReport(ReportModel):
+    """The bounds of a share, each 0..1."""
+
+    low: float
+    high: float
+
+
+class PassingReport(ReportModel):
+    """How likely one of `k` tries, or all of them, are good: means over the cases that have as many graded runs."""
+
+    k: int
+    cases: int
+    at_least_one: float = Field(description="pass@k: that at least one of k is good, 0..1")
+    all_of_them: float = Field(description="pass^k: that all of k are good, 0..1")
+
+
+class ModelReport(ReportModel):
+    """What the cases of a model add up to. Counts are of cases; what was not graded is in no rate and no mean."""
+
+    model: str
+    cases: int
+    graded: int
+    passed: int
+    warned: int
+    failed: int
+    errors: int
+    skipped: int
+    stopped: int
+    runs: int
+    runs_in_error: int
+    pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null when none was graded")
+    interval: IntervalReport | None = Field(description="of the pass rate, 95 % (Wilson)")
+    mean_score: Finite | None = Field(description="over the cases that have a score")
+    latency: LatencyReport | None
+    first_token: LatencyReport | None = Field(description="time to the first token of the first answer of a run")
+    input_tokens: int | None = Field(description="null when the endpoint counted none")
+    output_tokens: int | None
+    cost_usd: float | None = Field(
+        description="US dollars, of the runs whose cost is known; 0 where no model was asked over a network; null where"
+        " some cost is unknown and nothing else was paid for, and without runs"
+    )
+    runs_of_unknown_cost: int = Field(description="runs that are not in `cost_usd`")
+    cases_a_minute: float | None = Field(description="graded cases by the time in which a run was under way")
+    passing: tuple[PassingReport, ...] = Field(description="for each k from 1 to the most graded runs of a case")
+    repeat_rules: tuple[RepeatRule, ...] = Field(
+        description="by which cases with several runs came to their status; none without repeats"
+    )
+
+
+class DiscordantReport(ReportModel):
+    """A case that is good with one of two models only."""
+
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    first: Status
+    second: Status
+
+
+class _Sides(ReportModel):
+    first: str
+    second: str
+
+
+class PairReport(PairedReport, _Sides):  # what the last one has comes first
+    """Two models case by case: `better` and `worse` say how the second does against the first."""
+
+    discordant: tuple[DiscordantReport, ...]
+
+
+class ComparisonReport(ReportModel):
+    """A whole comparison."""
+
+    report: Literal["workbench compare"] = "workbench compare"
+    version: Literal[1] = 1
+    workbench: str = Field(description="version of the program")
+    started_at: str = Field(description="ISO 8601, UTC: when the batch began first, also where it was resumed")
+    interrupted: bool
+    exit_code: int
+    batch: int | None = Field(description="its number in the history; null where it is kept in none")
+    models: tuple[str, ...] = Field(description="the columns; each model is compared with the first one at least")
+    only_differences: bool = Field(description="whether `cases` holds only those that differ; all else is of all cases")
+    cases: tuple[ComparedCaseReport, ...]
+    totals: tuple[ModelReport, ...]
+    pairs: tuple[PairReport, ...]
+
+
+def comparison_report(
+    comparison: Comparison,
+    *,
+    only_differences: bool = False,
+    program_version: str,
+    started_at: str,
+    interrupted: bool,
+    exit_code: int,
+    batch: int | None,
+) -> ComparisonReport:
+    """Put a comparison into a report."""
+    return ComparisonReport(
+        workbench=program_version,
+        started_at=started_at,
+        interrupted=interrupted,
+        exit_code=exit_code,
+        batch=batch,
+        models=comparison.models,
+        only_differences=only_differences,
+        cases=tuple(_case(row) for row in comparison.rows if row.differs or not only_differences),
+        totals=tuple(map(ModelReport.model_validate, comparison.totals)),
+        pairs=tuple(map(_pair, comparison.pairs)),
+    )
+
+
+def _case(row: Row) -> ComparedCaseReport:
+    return ComparedCaseReport(
+        suite=row.suite,
+        suite_name=row.suite_name,
+        case_id=row.case_id,
+        case_name=row.case_name,
+        differs=row.differs,
+        cells=tuple(_cell(cell) for cell in row.cells if cell is not None),
+    )
+
+
+def _cell(cell: Cell) -> CellReport:
+    return CellReport(
+        model=cell.model,
+        status=cell.status,
+        repeat_rule=cell.repeat_rule,
+        good=cell.good,
+        graded=cell.graded,
+        score=cell.score,
+        spread=cell.spread,
+        latency_ms=cell.latency_ms,
+        reason=cell.reason,
+        statuses=tuple(run.status for run in cell.runs),
+    )
+
+
+def _pair(pair: Pair) -> PairReport:
+    return PairReport.model_validate(
+        {
+            "first": pair.first,
+            "second": pair.second,
+            **paired_fields(pair.found, pair.first, pair.second),
+            "discordant": tuple(
+                DiscordantReport(
+                    suite=first.suite,
+                    case_id=first.case_id,
+                    case_name=first.case_name,
+                    first=first.status,
+                    second=second.status,
+                )
+                for first, second in pair.found.discordant
+            ),
+        }
+    )

@@ -1,0 +1,83 @@
+"""A comparison as GitHub Markdown: tables with models across, and the sentences on which models are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.comparison import Cell, CellKey
+from workbench.analysis.side_by_side import Comparison, Pair, compared
+from workbench.reports.compared_words import cell_words, left_out_line, rule_line, titles_of, totals_rows, troubles
+from workbench.reports.markdown import code, table, text
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.values import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """A choice of cases, each by its suite and id, and the words that it was made by."""
+
+    words: str
+    cases: Collection[tuple[str, str]]
+
+
+def comparison_markdown(
+    cells: Mapping[CellKey, Cell],
+    models: Sequence[str],
+    suite_names: Mapping[str, str],
+    *,
+    only_differences: bool = False,
+    filtered: Filtered | None = None,
+) -> str:
+    """Cells as Markdown, in columns by `models`; `suite_names` says how suites are called, by what tells them apart in
+    the cells."""
+    return markdown_of(compared(cells, models, suite_names), only_differences=only_differences, filtered=filtered)
+
+
+def markdown_of(comparison: Comparison, *, only_differences: bool = False, filtered: Filtered | None = None) -> str:
+    """A comparison as Markdown. With `only_differences`, cases are left out that came to the same with every model that
+    has a verdict, and with `filtered` those that are not chosen; totals and tests are of all."""
+    chosen = [row for row in comparison.rows if filtered is None or (row.suite, row.case_id) in filtered.cases]
+    rows = [row for row in chosen if row.differs or not only_differences]
+    parts: list[Iterable[str]] = []
+    models = [code(model) for model in comparison.models]
+    titles = titles_of(comparison)
+    if rows:
+        with_repeats = comparison.with_repeats  # asked once: it looks at all cells
+        matrix = (
+            (text(titles[row.suite, row.case_id]), *(_cell(cell, with_repeats=with_repeats) for cell in row.cells))
+            for row in rows
+        )
+        parts.append(table(["Case", *models], matrix))
+    if filtered is not None:
+        which = f"{len(chosen):,} of {counted(len(comparison.rows), 'case')}"
+        only = ", only differences" if only_differences else ""
+        parts.append([f"Filter {code(filtered.words)}{only}: {which}; totals and tests are of all."])
+    elif only_differences:
+        parts.append([f"{left_out_line(len(comparison.rows) - len(rows)).capitalize()}."])
+    parts.append(table(["Totals", *models], ((name, *words) for name, words in totals_rows(comparison.totals))))
+    if rule := rule_line(comparison.repeat_rules):
+        parts.append([f"{rule.capitalize()}."])
+    if found := troubles(comparison):
+        said = (f"- {code(each.model)}, {counted(each.runs, 'run')}: {text(each.why)}" for each in found)
+        parts.append(["Errors, which are in no rate, mean or latency:", "", *said])
+    parts += (_pair(pair, titles) for pair in comparison.pairs)
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _cell(cell: Cell | None, *, with_repeats: bool) -> str:
+    if cell is None:
+        return ""
+    words = cell_words(cell, with_repeats=with_repeats)
+    score = f"{words.score} {words.spread}".rstrip()
+    return f"{words.sign} {' · '.join(filter(None, (words.share, score, words.latency)))}"
+
+
+def _pair(pair: Pair, titles: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    names = code(pair.first), code(pair.second)
+    yield f"**{names[1]} against {names[0]}:** {pair.found.sentence(*names)}. {pair.found.score_sentence(*names)}."
+    if pair.found.discordant:
+        yield ""
+    for before, after in pair.found.discordant:
+        signs = f"{STATUS_SIGNS[before.status]} → {STATUS_SIGNS[after.status]}"
+        yield f"- {signs} {text(titles[after.suite, after.case_id])}"

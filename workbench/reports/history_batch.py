@@ -1,0 +1,193 @@
+"""One batch of a history as lines for a terminal, and as JSON: what it was made with, its totals, what did not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.cells import cell_len
+
+from workbench.analysis.comparison import Cell, ModelTotals, cells_of, totals_of
+from workbench.analysis.totals import Latency
+from workbench.grading.figures import RunFigures
+from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.reports.history_list import called, missing_text
+from workbench.reports.paint import Paint
+from workbench.reports.signs import FORK, STATUS_SIGNS
+from workbench.reports.values import cost_text, counted, milliseconds, score_text, seconds
+from workbench.reports.visible import fit, one_line, shortened
+from workbench.reports.when import moment, moment_ms, took_s
+from workbench.suite.decimals import decimals
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.messages import JsonValue
+
+_TITLE_MIN = 12
+_MODEL_MAX = 24
+
+
+def head_lines(
+    batch: BatchRow,
+    gradings: Sequence[Grading],
+    shown: Grading | None,
+    history: str,
+    *,
+    going: bool,
+    width: int,
+    paint: Paint,
+) -> Iterator[str]:
+    """What a batch is, and what it was made with. `shown` is the grading that the rest is by, `history` what a
+    command that is typed needs to find the batch, `going` whether some program makes runs of it now."""
+    took = took_s(batch.started_at, batch.ended_at)
+    took_text = f", took {seconds(took * 1000)}" if took is not None else ""
+    yield f"{paint(called(batch), 'strong')}  {moment(batch.started_at)}{took_text}"
+    if missing := missing_text(batch, going=going):
+        resume = "" if going else f"; 'workbench run --resume {batch.number}{history}' makes them"
+        yield paint(f"  {missing}{one_line(resume)}", "warn")
+    if batch.kind == "fork":
+        yield f"  {FORK}: an experiment, which speaks for no case"
+    for each in gradings:
+        this = ", which this is" if each is shown else ""
+        yield f"  graded again, grading {each.number}: {moment(each.graded_at)}{this}"
+    for line in settings_lines(batch):
+        yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "quiet")
+
+
+def later_runs(batch: BatchRow, grading: Grading | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
+    """That some runs were made after the grading by which a batch is looked at, if so: they have not its grades.
+    `history` is what a command that is typed needs to find the batch."""
+    at_ms = moment_ms(grading.graded_at) if grading is not None else None
+    ended = [run.figures.ended_ms for run in runs if run.figures is not None]
+    if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
+        yield (
+            f"{counted(later, 'run')} of batch {batch.number} ended after it was graded again, so without a new grade: "
+            f"'workbench history regrade {batch.number}{history}' grades all alike"
+        )
+
+
+def settings_lines(batch: BatchRow) -> Iterator[str]:
+    """With which program and settings a batch was made, and how its models were reached. A setting of another kind than
+    the program writes, as a history from elsewhere may have, is left out."""
+    settings = batch.settings
+    at_a_time = settings.get("concurrency")
+    wanted = settings.get("execute")
+    if settings.get("execute_all") is True:
+        executed = "all tools executed"
+    elif isinstance(wanted, bool):
+        executed = "tools marked read-only executed" if wanted else "no tool executed"
+    else:
+        executed = "tools mocked or executed as the cases say"
+    pace = f"{counted(at_a_time, 'run')} at a time, " if type(at_a_time) is int else ""
+    yield f"Workbench {one_line(batch.program)}, {pace}{executed}"
+    models = settings.get("models")
+    for name, said in models.items() if isinstance(models, Mapping) else ():
+        facts = ", ".join(_facts(said)) if isinstance(said, Mapping) else ""
+        yield one_line(f"{name}: {facts}")
+
+
+_KINDS: Mapping[str, type] = dict.fromkeys(("provider", "model", "base_url", "origin", "problem"), str) | dict.fromkeys(
+    ("params", "price"), dict
+)
+
+
+def _facts(said: Mapping[str, JsonValue]) -> Iterator[str]:
+    for key, value in said.items():
+        if value and isinstance(value, _KINDS.get(key, object)):
+            yield f"{value}" if key in ("provider", "model", "base_url") else f"{key} {json_text(value)}"
+
+
+def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
+    """What the cases of each suite came to with each model."""
+    by_suite: dict[SuiteRef, list[RunFigures]] = {}
+    for run in runs:
+        if run.figures is not None:
+            by_suite.setdefault(run.suite, []).append(run.figures)
+    for suite in batch.suites:
+        yield f"{paint(one_line(suite.name), 'strong')}  {paint(one_line(suite.path), 'quiet')}"
+        cells: dict[str, list[Cell]] = {}
+        for cell in cells_of(by_suite.get(suite, ())).values():
+            cells.setdefault(cell.model, []).append(cell)
+        for part in batch.parts:
+            if part.suite != suite:
+                continue
+            some = f", {counted(part.cases, 'case')} of {suite.cases:,}" if not part.whole else ""
+            if part.model in cells:
+                yield from _model_lines(totals_of(part.model, cells[part.model]), some, paint)
+            else:
+                yield f"  {one_line(part.model)}: no run of a case is over{some}"
+
+
+def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:
+    counts = [
+        (totals.passed, "passed"),
+        (totals.warned, "warned"),
+        (totals.failed, "failed"),
+        (totals.errors, "in error"),
+        (totals.skipped, "skipped"),
+        (totals.stopped, "stopped"),
+    ]
+    said = ", ".join(f"{count:,} {word}" for count, word in counts if count or word in ("passed", "failed"))
+    runs = f" in {counted(totals.runs, 'run')}" if totals.runs != totals.cases else ""
+    if runs and totals.runs_in_error:
+        runs += f" ({totals.runs_in_error:,} in error)"
+    yield f"  {paint(one_line(totals.model), 'strong')}: {counted(totals.cases, 'case')}{runs}{some}: {said}"
+    facts = []
+    if totals.pass_rate is not None and totals.interval is not None:
+        low, high = (decimals(100 * share, 1) for share in (totals.interval.low, totals.interval.high))
+        facts.append(f"pass rate {decimals(100 * totals.pass_rate, 1, full=100)}% (95 %: {low} to {high})")
+    if totals.mean_score is not None:
+        facts.append(f"mean score {decimals(totals.mean_score, 3)}")
+    if facts:
+        yield paint(f"    {' · '.join(facts)}", "quiet")
+    facts = [
+        text
+        for title, times in (("latency", totals.latency), ("first token", totals.first_token))
+        if (text := _latency(title, times))
+    ]
+    if totals.input_tokens is not None or totals.output_tokens is not None:
+        facts.append(f"{totals.input_tokens or 0:,} tokens in, {totals.output_tokens or 0:,} out")
+    if totals.cost_usd:
+        unknown = totals.runs_of_unknown_cost
+        facts.append(cost_text(totals.cost_usd) + (f" without {counted(unknown, 'run')}" if unknown else ""))
+    if facts:
+        yield paint(f"    {' · '.join(facts)}", "quiet")
+
+
+def _latency(title: str, times: Latency | None) -> str:
+    if times is None:
+        return ""
+    return f"{title} p50 {milliseconds(times.p50_ms)}, p95 {milliseconds(times.p95_ms)}"
+
+
+def runs_lines(runs: Sequence[RunRow], width: int, paint: Paint, *, every: bool) -> Iterator[str]:
+    """A line for each run, with its place in the batch and why it did not pass; unless `every` only for those that did
+    not."""
+    shown = [run for run in runs if every or run.figures is None or run.figures.status not in ("passed", "skipped")]
+    if not shown:
+        yield "every run passed" if runs else "no run"
+        return
+    place = max(len(f"{run.place + 1:,}") for run in shown)
+    model = min(max(cell_len(one_line(run.model)) for run in shown), _MODEL_MAX, max(width // 5, _TITLE_MIN))
+    title = min(max(cell_len(run_title(run)) for run in shown), max(width // 3, _TITLE_MIN))
+    for run in shown:
+        figures = run.figures
+        sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "quiet")
+        score = score_text(figures.score) if figures is not None and figures.score is not None else ""
+        name = shortened(_title(run), title - len(_repeat(run))) + _repeat(run)
+        what = f"{fit(name, title)}  {fit(one_line(run.model), model)}"
+        lead = f"{run.place + 1:>{place},}  {sign} {what}  {score:>4}"
+        room = width - (place + 2 + 2 + title + 2 + model + 2 + 4 + 2)
+        why = (figures.reason or "") if figures is not None else "never finished"
+        yield f"{lead}  {shortened(one_line(why), max(room, 0))}".rstrip()
+
+
+def run_title(run: RunRow) -> str:
+    """Suite and case on one line, with the repeat where it is not the first."""
+    return _title(run) + _repeat(run)
+
+
+def _title(run: RunRow) -> str:
+    fork = f"{FORK} " if run.is_fork else ""
+    return one_line(f"{fork}{run.suite.name} › {run.case_name}")
+
+
+def _repeat(run: RunRow) -> str:
+    return f" #{run.repeat + 1}" if run.repeat else ""

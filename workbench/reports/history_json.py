@@ -1,0 +1,234 @@
+"""The JSON that the words of `workbench history` write, version 1: models that define its schema. What is kept becomes
+one of them in `workbench.reports.history_reports`.
+
+The schema is committed as `docs/history.schema.json`, a definition for each kind; a test keeps it true. Keys may be
+added within a version; none is changed or taken away.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from workbench.analysis.batch_diff import ChangeKind
+from workbench.grading.grade import Status
+from workbench.history.records import Kind
+from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
+from workbench.reports.moves import VerdictReport
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
+
+
+class KeptSuite(ReportModel):
+    """A suite as it was. In histories it is known by its path in its project."""
+
+    suite: SuitePath
+    project: str = Field(description="the folder of its project")
+    path: str = Field(description="path of its file in its project")
+    hash: str = Field(description="of its text")
+    name: str
+    cases: int = Field(description="how many cases it had")
+
+
+class KeptPart(ReportModel):
+    """The runs of one suite with one model in a batch. What is planned and not counted never finished."""
+
+    suite: KeptSuite
+    model: str
+    planned: int = Field(description="runs")
+    cases: int = Field(description="how many of the suite's cases were planned")
+    passed: int
+    warned: int
+    failed: int
+    error: int
+    skipped: int
+    stopped: int
+
+
+class KeptBatch(ReportModel):
+    """A batch without its runs."""
+
+    number: int
+    name: str | None
+    kind: Kind
+    started_at: str = Field(description="ISO 8601, UTC: when it began first, also where it was resumed")
+    ended_at: str | None = Field(description="null while it goes on, and where it was cut off")
+    workbench: str = Field(description="version of the program")
+    planned: int = Field(description="runs")
+    missing: int = Field(description="runs that never came to their end")
+    pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null when none was graded")
+    parts: tuple[KeptPart, ...]
+    settings: dict[str, JsonValue] = Field(description="what it was made with, how models and judges were reached")
+
+
+class ListedBatch(KeptBatch):
+    """A batch of the list."""
+
+    graded_again: int = Field(description="how often, since it ran")
+
+
+class WholeBatch(ReportModel):
+    """How a suite did in one batch that ran all of it."""
+
+    batch: int
+    pass_rate: float
+
+
+class Trend(ReportModel):
+    """How a suite with a model did in its latest whole batches, the oldest first."""
+
+    suite: SuitePath
+    project: str
+    path: str = Field(description="path of its file in its project")
+    model: str
+    whole_batches: tuple[WholeBatch, ...]
+
+
+class DamagedBatch(ReportModel):
+    """A batch that cannot be read."""
+
+    number: int
+    name: str | None
+    problem: str = Field(description="what of it cannot be read, and why")
+
+
+class ListReport(ReportModel):
+    """What `workbench history list` writes."""
+
+    report: Literal["workbench history list"] = "workbench history list"
+    version: Literal[1] = 1
+    history: str = Field(description="the file")
+    batches: tuple[ListedBatch, ...] = Field(description="the newest first")
+    damaged: tuple[DamagedBatch, ...] = Field(description="those that cannot be read, the newest first")
+    trends: tuple[Trend, ...] = Field(description="of the suites of these batches, over all batches")
+
+
+class KeptGrading(ReportModel):
+    """A grading of a batch after it ran; `number` counts from 1 in its batch."""
+
+    number: int
+    graded_at: str = Field(description="ISO 8601, UTC")
+    workbench: str = Field(description="version of the program")
+
+
+class KeptRun(ReportModel):
+    """A run in figures; they are null of one that never finished."""
+
+    run: int = Field(description="its place in the batch, from 1")
+    suite: SuitePath
+    case_id: str
+    case_name: str
+    model: str
+    repeat: int = Field(description="from 0")
+    fork: bool
+    by: str | None = Field(description="the grader that decides, where it is another than the case says")
+    status: Status | None
+    score: Finite | None
+    reason: str | None = Field(description="why it did not pass")
+    began_ms: float | None = Field(description="milliseconds since 1970")
+    ended_ms: float | None = Field(description="milliseconds since 1970")
+    latency_ms: float | None = Field(description="sum of the latencies of all model answers")
+    first_token_ms: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None = Field(description="US dollars; null when not known")
+
+
+class _Shown(ReportModel):
+    report: Literal["workbench history show"] = "workbench history show"
+    version: Literal[1] = 1
+
+
+class ShownBatch(KeptBatch, _Shown):
+    """What `workbench history show` writes of a batch."""
+
+    gradings: tuple[KeptGrading, ...]
+    grading: int | None = Field(description="by which of them the runs are graded; null for that of when they ran")
+    runs: tuple[KeptRun, ...]
+
+
+class ShownRun(KeptRun, _Shown):
+    """What `workbench history show --run` writes."""
+
+    batch: int
+    events: tuple[Any, ...] = Field(description="as in the lines of a recording")
+    result: Any = Field(description="as at the end of a recording; empty where there is none")
+
+
+class RunOfCase(KeptRun):
+    """A run of the case, in whichever batch."""
+
+    batch: int
+    suite_hash: str = Field(description="of the text that the suite had then")
+
+
+class ShownCase(_Shown):
+    """What `workbench history show --case` writes: the latest runs, the newest first."""
+
+    case_id: str
+    runs: tuple[RunOfCase, ...]
+
+
+class ComparedBatch(KeptBatch):
+    """One of two batches that are compared."""
+
+    grading: int | None = Field(description="by which of its gradings; null for that of when it ran")
+
+
+class DiffReport(ReportModel):
+    """What `workbench history diff` writes."""
+
+    report: Literal["workbench history diff"] = "workbench history diff"
+    version: Literal[1] = 1
+    before: ComparedBatch
+    after: ComparedBatch
+    across: tuple[str, str] | None = Field(
+        description="the one model of the earlier batch and that of the later, where they are others"
+    )
+    counts: dict[ChangeKind, int] = Field(description="how many cases changed in which way")
+    compared: int = Field(description="cases graded in both")
+    as_before: int = Field(description="of these, those with the same status and score")
+    left_out: int = Field(description="cases in both that were not graded in both, and are no new error")
+    tests: tuple[BatchTestReport, ...]
+    notes: tuple[str, ...] = Field(description="what else is to be known of the comparison")
+    changes: tuple[ChangeReport, ...]
+
+
+class NewVerdict(VerdictReport):
+    """What a run is graded now."""
+
+    reason: str | None = Field(description="why it does not pass")
+
+
+class RegradedRun(ReportModel):
+    """A run that was graded again."""
+
+    run: int = Field(description="its place in the batch, from 1")
+    suite: SuitePath
+    case_id: str
+    model: str
+    repeat: int = Field(description="from 0")
+    before: VerdictReport
+    after: NewVerdict
+    moved: bool = Field(description="whether status or score are other ones")
+    asked_otherwise: bool = Field(description="whether the case asks something else today than when it ran")
+
+
+class RegradedBatch(ReportModel):
+    """A batch that was graded again."""
+
+    batch: int
+    grading: int = Field(description="how often it was graded again, this one included")
+    runs: tuple[RegradedRun, ...]
+
+
+class RegradedReport(ReportModel):
+    """What `workbench history regrade` writes."""
+
+    report: Literal["workbench history regrade"] = "workbench history regrade"
+    version: Literal[1] = 1
+    batches: tuple[RegradedBatch, ...]
+
+
+HistoryReport = ListReport | ShownBatch | ShownRun | ShownCase | DiffReport | RegradedReport
+"""Every kind that there is."""

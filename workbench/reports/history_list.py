@@ -1,0 +1,149 @@
+"""The batches of a history as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rich.cells import cell_len
+
+from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
+from workbench.grading.grade import Status
+from workbench.history.records import BatchPart, BatchRow, SuiteRef
+from workbench.reports.paint import Paint
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.sparks import sparkline
+from workbench.reports.values import counted
+from workbench.reports.visible import fit, one_line, shortened
+from workbench.reports.when import ago, moment
+from workbench.suite.decimals import decimals
+
+_ROOMY = 100
+"""From this width on, it is also told how long ago a batch was."""
+_WHEN, _AGO, _RATE, _GAP = 16, 11, 6, 2
+_NAMES_MIN = 8
+
+
+def batch_lines(
+    batches: Sequence[BatchRow],
+    regraded: Mapping[int, int],
+    going: Container[int],
+    *,
+    now: datetime,
+    width: int,
+    paint: Paint,
+) -> Iterator[str]:
+    """A line for each batch, and one more where there is something to say of it. `regraded` says how often batches were
+    graded again, by their numbers; `going` has the numbers of those that go on now; `now` has a time zone."""
+    if not batches:
+        return
+    number = max(len(f"#{batch.number}") for batch in batches)
+    results = [_signs(batch) for batch in batches]
+    result = max(map(cell_len, results))
+    ago_width = _AGO + _GAP if width >= _ROOMY else 0
+    room = width - number - _GAP - _WHEN - _GAP - ago_width - result - _GAP - _RATE - 2 * _GAP
+    models = max(min(max(cell_len(_models(batch)) for batch in batches), room // 2), _NAMES_MIN)
+    suites = max(min(max(cell_len(_suites(batch)) for batch in batches), room - models), _NAMES_MIN)
+    gap = " " * _GAP
+    for batch, signs in zip(batches, results, strict=True):
+        rate = rate_text(batch.parts)
+        cells = [
+            paint(f"{f'#{batch.number}':>{number}}", "strong"),
+            fit(moment(batch.started_at), _WHEN),
+            *([paint(fit(ago(batch.started_at, now), _AGO), "quiet")] if ago_width else []),
+            fit(_suites(batch), suites),
+            fit(_models(batch), models),
+            fit(signs, result),
+            paint(f"{rate:>{_RATE}}", "good" if batch.pass_rate == 1 else "plain"),
+        ]
+        yield gap.join(cells)
+        notes = " · ".join(_notes(batch, regraded.get(batch.number, 0), going=batch.number in going))
+        if notes or batch.name:
+            name = paint(one_line(batch.name), "strong") + (" · " if notes else "") if batch.name else ""
+            left = width - number - _GAP - (cell_len(one_line(batch.name)) + 3 if batch.name else 0)
+            said = paint(shortened(notes, left), "warn" if batch.missing or batch.damage else "quiet")
+            yield f"{' ' * (number + _GAP)}{name}{said}"
+
+
+def trend_lines(
+    suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]], width: int, paint: Paint
+) -> Iterator[str]:
+    """For each suite with each model how its latest whole batches did, the oldest first; `trends` as `trends_of` gives
+    them, of the oldest batch first."""
+    known = {suite.key: suite for suite in suites}
+    paths = Counter(suite.path for suite in known.values())
+    names = {
+        key: one_line(f"{suite.name} ({f'{Path(suite.project).name}/' if paths[suite.path] > 1 else ''}{suite.path})")
+        for key, suite in known.items()
+    }
+    rows = [
+        (names[key], one_line(model), [rate for _, rate in rates][-TREND_MAX:])
+        for (key, model), rates in trends.items()
+        if key in names
+    ]
+    if not rows:
+        return
+    longest = max(len(rates) for _, _, rates in rows)
+    room = width - longest - _RATE - 4 * _GAP
+    model_width = min(max(cell_len(model) for _, model, _ in rows), max(room // 3, _NAMES_MIN))
+    name_width = max(min(max(cell_len(name) for name, _, _ in rows), room - model_width), _NAMES_MIN)
+    yield "pass rates of the latest whole batches, the oldest first"
+    for name, model, rates in sorted(rows, key=lambda row: row[:2]):
+        last = f"{decimals(100 * rates[-1], 1, full=100)}%"
+        yield (
+            f"  {fit(name, name_width)}  {fit(model, model_width)}  "
+            f"{sparkline(rates)}{' ' * (longest - len(rates))}  {paint(f'{last:>{_RATE}}', 'strong')}"
+        )
+
+
+def called(batch: BatchRow) -> str:
+    """How a batch is called: its number, and its name if it has one."""
+    return f"#{batch.number} {one_line(batch.name)}" if batch.name else f"#{batch.number}"
+
+
+def rate_text(parts: Sequence[BatchPart]) -> str:
+    """The pass rate of some parts: `83.3%`, `-` where nothing was graded."""
+    good, graded = rate_of(parts)
+    return f"{decimals(100 * good / graded, 1, full=100)}%" if graded else "-"
+
+
+def missing_text(batch: BatchRow, *, going: bool) -> str:
+    """What of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` says that some program
+    makes runs of it now."""
+    if going:
+        return f"going on: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} over"
+    if not batch.missing:
+        return ""
+    why = "cut off" if batch.ended_at is None else "stopped"
+    return f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why}"
+
+
+def _notes(batch: BatchRow, regraded: int, *, going: bool) -> Iterator[str]:
+    if batch.damage is not None:
+        yield one_line(f"damaged: {batch.damage}")
+        return
+    if missing := missing_text(batch, going=going):
+        yield missing
+    if regraded:
+        yield f"graded again {counted(regraded, 'time')}"
+
+
+def _signs(batch: BatchRow) -> str:
+    """How its runs ended: `✓12 ✗3`."""
+    ended: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped")
+    return " ".join(f"{STATUS_SIGNS[status]}{count:,}" for status in ended if (count := batch.count(status)))
+
+
+def _suites(batch: BatchRow) -> str:
+    return _some([suite.name for suite in batch.suites])
+
+
+def _models(batch: BatchRow) -> str:
+    return _some(batch.models)
+
+
+def _some(names: Sequence[str]) -> str:
+    names = list(dict.fromkeys(map(one_line, names)))
+    return names[0] + (f" +{len(names) - 1}" if len(names) > 1 else "") if names else ""

@@ -1,0 +1,168 @@
+"""What is kept in a history as the JSON of `workbench.reports.history_json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from workbench.analysis.batch_diff import KINDS, BatchDiff
+from workbench.analysis.paired import Paired
+from workbench.analysis.trends import TREND_MAX, trends_of
+from workbench.history.records import BatchPart, BatchRow, Grading, RunRow, SuiteRef
+from workbench.reports.batch_diff import DiffSide, names_of
+from workbench.reports.batch_diff_json import change_report, test_reports
+from workbench.reports.history_json import (
+    ComparedBatch,
+    DamagedBatch,
+    DiffReport,
+    KeptGrading,
+    KeptPart,
+    KeptRun,
+    ListedBatch,
+    ListReport,
+    RunOfCase,
+    ShownBatch,
+    ShownCase,
+    ShownRun,
+    Trend,
+    WholeBatch,
+)
+
+
+def list_report(
+    file: Path, shown: Iterable[BatchRow], batches: Sequence[BatchRow], regraded: Mapping[int, int]
+) -> ListReport:
+    """The batches that are shown, and the trends of their suites over all `batches`, which are the newest first."""
+    listed = tuple(shown)
+    shown = [batch for batch in listed if batch.damage is None]
+    suites = {suite.key: suite for batch in shown for suite in batch.suites}
+    return ListReport(
+        history=str(file),
+        batches=tuple(
+            ListedBatch.model_validate({**_batch(batch), "graded_again": regraded.get(batch.number, 0)})
+            for batch in shown
+        ),
+        damaged=tuple(
+            DamagedBatch(number=batch.number, name=batch.name, problem=batch.damage)
+            for batch in listed
+            if batch.damage is not None
+        ),
+        trends=tuple(
+            Trend(
+                suite=str(suites[key].file),
+                project=suites[key].project,
+                path=suites[key].path,
+                model=model,
+                whole_batches=tuple(WholeBatch(batch=number, pass_rate=rate) for number, rate in rates[-TREND_MAX:]),
+            )
+            for (key, model), rates in trends_of(reversed(batches)).items()
+            if key in suites
+        ),
+    )
+
+
+def shown_batch(
+    batch: BatchRow, gradings: Iterable[Grading], grading: Grading | None, runs: Iterable[RunRow]
+) -> ShownBatch:
+    """A batch with its runs, by one of its gradings."""
+    return ShownBatch.model_validate(
+        {
+            **_batch(batch),
+            "gradings": tuple(
+                KeptGrading(number=each.number, graded_at=each.graded_at, workbench=each.program) for each in gradings
+            ),
+            "grading": _number(grading),
+            "runs": tuple(KeptRun.model_validate(_run(run)) for run in runs),
+        }
+    )
+
+
+def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, JsonValue]) -> ShownRun:
+    """A run with all that happened in it."""
+    said = {"batch": run.batch, "events": tuple(events), "result": dict(result)}
+    return ShownRun.model_validate({**_run(run), **said})
+
+
+def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
+    """The runs of a case."""
+    said = ({**_run(run), "batch": run.batch, "suite_hash": run.suite.hash} for run in runs)
+    return ShownCase(case_id=case_id, runs=tuple(map(RunOfCase.model_validate, said)))
+
+
+def diff_report(
+    diff: BatchDiff,
+    before: DiffSide,
+    after: DiffSide,
+    tests: Mapping[str, Paired],
+    suites: Mapping[str, SuiteRef],
+    notes: Iterable[str],
+) -> DiffReport:
+    """What changed from one batch to another; `suites` by their keys."""
+    return DiffReport(
+        before=_compared(before),
+        after=_compared(after),
+        across=diff.across,
+        counts={kind: len(diff.of(kind)) for kind in KINDS},
+        compared=diff.compared,
+        as_before=diff.as_before,
+        left_out=diff.left_out,
+        tests=test_reports(tests, *names_of(before, after)),
+        notes=tuple(notes),
+        changes=tuple(change_report(change, suites) for change in diff.changes),
+    )
+
+
+def _compared(side: DiffSide) -> ComparedBatch:
+    return ComparedBatch.model_validate({**_batch(side.batch), "grading": _number(side.grading)})
+
+
+def _number(grading: Grading | None) -> int | None:
+    return grading.number if grading is not None else None
+
+
+def _batch(batch: BatchRow) -> dict[str, object]:
+    """The values of a `KeptBatch`."""
+    return {
+        "number": batch.number,
+        "name": batch.name,
+        "kind": batch.kind,
+        "started_at": batch.started_at,
+        "ended_at": batch.ended_at,
+        "workbench": batch.program,
+        "planned": batch.planned,
+        "missing": batch.missing,
+        "pass_rate": batch.pass_rate,
+        "parts": tuple(map(_part, batch.parts)),
+        "settings": dict(batch.settings),
+    }
+
+
+def _part(part: BatchPart) -> KeptPart:
+    suite = part.suite
+    kept = {"suite": str(suite.file), **{name: value for name, value in asdict(suite).items() if name != "id"}}
+    said = {"suite": kept, "model": part.model, "planned": part.planned, "cases": part.cases}
+    return KeptPart.model_validate({**said, **part.counts})
+
+
+def _run(run: RunRow) -> dict[str, object]:
+    """The values of a `KeptRun`."""
+    said: dict[str, object] = {
+        "run": run.place + 1,
+        "suite": str(run.suite.file),
+        "case_id": run.case_id,
+        "case_name": run.case_name,
+        "model": run.model,
+        "repeat": run.repeat,
+        "fork": run.is_fork,
+        "by": run.by,
+    }
+    return said | {name: getattr(run.figures, name) if run.figures is not None else None for name in _FIGURES}
+
+
+_FIGURES = (
+    *("status", "score", "reason", "began_ms", "ended_ms", "latency_ms", "first_token_ms"),
+    *("input_tokens", "output_tokens", "cost_usd"),
+)

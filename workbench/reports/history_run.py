@@ -1,0 +1,91 @@
+"""One run of a history, step by step, and one case of it over time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.cells import cell_len
+
+from workbench.analysis.batch_diff import came_to
+from workbench.analysis.comparison import Cell, cell_of
+from workbench.analysis.trends import TREND_MAX
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import RunResult
+from workbench.history.records import BatchRow, RunRow
+from workbench.reports.history_list import called
+from workbench.reports.issues import issue_text
+from workbench.reports.paint import Paint
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.sparks import sparkline
+from workbench.reports.step_grades import step_lines
+from workbench.reports.steps import StepLines
+from workbench.reports.values import score_text
+from workbench.reports.visible import fit, one_line, shortened
+from workbench.reports.when import moment
+from workbench.trajectory.events import Event
+
+_MODEL_MAX = 24
+
+
+def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
+    """What happened in a run, as it was told when it ran, and what it came to."""
+    steps = StepLines(paint, verbose=verbose, width=width)
+    for event in events:
+        yield from steps.lines(event)
+    yield from step_lines(result.steps, paint, sys.maxsize if verbose else width)
+    why = f": {one_line(result.error)}" if result.error is not None else ""
+    score = f" {score_text(result.score)}" if result.grades else ""
+    yield paint(f"{STATUS_SIGNS[result.status]} {result.status}{score}{why}", result.status)
+    for grade in result.grades[: None if verbose else 1]:
+        if verbose:
+            yield f"  by {one_line(grade.grader)}: {score_text(grade.score)} {grade.verdict}: {one_line(grade.reason)}"
+        for issue in grade.issues:
+            yield f"    {issue_text(issue)}"
+
+
+def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
+    """What a case came to with each model in each batch, the oldest batch first. Forks speak for no case."""
+    figures: dict[str, dict[int, list[RunFigures]]] = {}
+    for run in sorted(runs, key=lambda run: (run.batch, run.place)):
+        if run.figures is not None and not run.is_fork:
+            figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)
+    return {
+        model: {batch: cell_of(of_batch) for batch, of_batch in batches.items()} for model, batches in figures.items()
+    }
+
+
+def case_lines(
+    cells: Mapping[str, Mapping[int, Cell]],
+    runs: Sequence[RunRow],
+    batches: Mapping[int, BatchRow],
+    width: int,
+    paint: Paint,
+) -> Iterator[str]:
+    """A case over time, `cells` as `over_time` gives them of its `runs`: for each model how it went, then batch by
+    batch, the newest first. Where the suite was another one before, it says so."""
+    hashes = {run.batch: run.suite.hash for run in runs}
+    names = {number: called(batches[number]) for number in hashes}
+    model_width = min(max(cell_len(one_line(model)) for model in cells), _MODEL_MAX)
+    for model, of_model in cells.items():
+        graded = [cell for cell in of_model.values() if cell.is_graded]
+        good = f"good in {sum(cell.is_good for cell in graded):,} of {len(graded):,} batches"
+        line = sparkline([cell.score or 0.0 for cell in graded][-TREND_MAX:])
+        yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
+    yield ""
+    number = max(map(cell_len, names.values()))
+    rows = sorted(((batch, cell) for of_model in cells.values() for batch, cell in of_model.items()), key=_newest_first)
+    for at, (batch, cell) in enumerate(rows):
+        sign = paint(STATUS_SIGNS[cell.status], cell.status)
+        when = moment(batches[batch].started_at)
+        lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
+        why = f": {one_line(cell.reason)}" if cell.reason and cell.status != "passed" else ""
+        room = width - number - 2 - 16 - 2 - model_width - 4
+        yield f"{lead}  {sign} {shortened(f'{came_to(cell)}{why}', room)}"
+        older = rows[at + 1][0] if at + 1 < len(rows) else batch
+        if hashes[older] != hashes[batch]:
+            yield paint(f"{'':>{number}}  - its suite was another one before -", "quiet")
+
+
+def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
+    return -row[0], row[1].model

@@ -1,0 +1,33 @@
+"""What was measured, as parts of the JSON reports: latency, tokens, and what asking judges took."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from workbench.reports.report_model import ReportModel
+
+
+class LatencyReport(ReportModel):
+    """Model latency of the graded runs in milliseconds, percentiles by nearest rank."""
+
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+
+
+class UsageReport(ReportModel):
+    """Tokens as the providers counted them."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int = Field(description="of the input tokens, those read from a cache")
+    reasoning_tokens: int = Field(description="of the output tokens, those spent on reasoning")
+
+
+class JudgeUseReport(ReportModel):
+    """What asking judges took; it is part of no other number."""
+
+    asked: int = Field(description="judgements that were asked of a model; those that were known are not among them")
+    usage: UsageReport | None
+    cost_usd: float | None = Field(description="US dollars; null when not known")

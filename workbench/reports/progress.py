@@ -1,0 +1,185 @@
+"""How far a batch is, in one line: what is under way, what is over and how, what is left and about how long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len
+
+from workbench.grading.grade import Status
+from workbench.reports.paint import Paint, Tone
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.values import cost_text
+from workbench.reports.visible import fit, one_line
+
+ENOUGH_RUNS = 3
+ENOUGH_S = 1.0
+"""So many runs of a model must be over, and it must have been at it for so long, before a guess has something to go
+by."""
+
+BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
+_BAR = 5
+"""What the bar is worth: what has a higher number goes before it."""
+
+MODEL_WIDTH_MAX = 20
+
+_WORDS: dict[Status, str] = {
+    "passed": "passed",
+    "warned": "warned",
+    "failed": "failed",
+    "error": "in error",
+    "skipped": "skipped",
+    "stopped": "stopped",
+}
+
+
+@dataclass
+class _OfModel:
+    """The runs of one model. `made` were made here and took their time, unlike those that were over already."""
+
+    planned: int = 0
+    done: int = 0
+    made: int = 0
+    running: int = 0
+    began_s: float | None = None
+
+
+@dataclass
+class Progress:
+    """Counts the runs of a batch. Times are seconds of any one clock."""
+
+    statuses: Counter[Status] = field(default_factory=Counter)
+    cost_usd: float = 0.0
+    """Of the runs whose cost is known."""
+    cost_unknown: bool = False
+    """Whether there are others."""
+    _models: dict[str, _OfModel] = field(default_factory=dict)
+    _under_way: set[str] = field(default_factory=set)
+
+    def plan(self, models: Iterable[str]) -> None:
+        """Runs that are to be made, one for each of the models named."""
+        for model in models:
+            self._models.setdefault(model, _OfModel()).planned += 1
+
+    def over_already(self, model: str, status: Status, cost_usd: float | None) -> None:
+        """A run of the batch that was over before."""
+        self.plan((model,))
+        self._over(model, status, cost_usd)
+
+    def began(self, run_id: str, model: str, now_s: float) -> None:
+        """Something happens in a run; told again, it says nothing new."""
+        if run_id not in self._under_way:
+            self._under_way.add(run_id)
+            of_model = self._models[model]
+            of_model.running += 1
+            if of_model.began_s is None:
+                of_model.began_s = now_s
+
+    def ended(self, run_id: str, model: str, status: Status, cost_usd: float | None) -> None:
+        """A run is over."""
+        of_model = self._models[model]
+        if run_id in self._under_way:
+            self._under_way.remove(run_id)
+            of_model.running -= 1
+        of_model.made += status != "skipped"
+        self._over(model, status, cost_usd)
+
+    def _over(self, model: str, status: Status, cost_usd: float | None) -> None:
+        self._models[model].done += 1
+        self.statuses[status] += 1
+        self.cost_usd += cost_usd or 0.0
+        self.cost_unknown |= cost_usd is None
+
+    @property
+    def running(self) -> int:
+        return len(self._under_way)
+
+    @property
+    def planned(self) -> int:
+        return sum(model.planned for model in self._models.values())
+
+    @property
+    def done(self) -> int:
+        return sum(model.done for model in self._models.values())
+
+    @property
+    def by_model(self) -> dict[str, tuple[int, int]]:
+        """Of each model, how many runs are over and how many were planned."""
+        return {name: (model.done, model.planned) for name, model in self._models.items()}
+
+    def left_s(self, now_s: float) -> float | None:
+        """About how many seconds are left: models are asked side by side, so that the slowest one decides. `None` while
+        a model with something left has not shown how fast it is, and when nothing is left."""
+        guesses: list[float] = []
+        for model in self._models.values():
+            left = model.planned - model.done
+            if not left:
+                continue
+            if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
+                return None
+            spent = now_s - model.began_s
+            if spent < ENOUGH_S:
+                return None
+            guesses.append(spent / model.made * left)
+        return max(guesses) if guesses else None
+
+
+def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint, only_ascii: bool = False) -> str:
+    """The line, in at most `width` cells: what matters less is left out where there is no room."""
+    done, planned = progress.done, progress.planned
+    left = progress.left_s(now_s)
+    parts: list[tuple[int, list[tuple[str, Tone]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "plain")])]
+    parts.append((0, [(f"{done:,}/{planned:,}", "strong")]))
+    parts.append((1, _ends(progress, only_ascii)))
+    parts.append((2, [(f"{progress.running:,} running", "plain")] if progress.running else []))
+    parts.append((4, [(f"{planned - done:,} left", "plain")] if done < planned else []))
+    parts.append((3, [(f"about {duration_text(left)}", "plain")] if left is not None else []))
+    unknown = " + ?" if progress.cost_unknown else ""
+    parts.append((6, [(cost_text(progress.cost_usd) + unknown, "plain")] if progress.cost_usd else []))
+    if len(progress.by_model) > 1:
+        for number, (name, (over, of_all)) in enumerate(progress.by_model.items()):
+            shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
+            parts.append((7 + number, [(f"{shown} {over:,}/{of_all:,}", "quiet")]))
+    parts = [part for part in parts if part[1]]
+    gap = " | " if only_ascii else " · "
+    while len(parts) > 1 and _width(parts, gap) > width:
+        last = max(parts, key=lambda part: part[0])
+        if last[0] == _BAR and cell_len(last[1][0][0]) > SHORT_BAR_WIDTH:
+            parts[0] = (_BAR, [(_bar(done, planned, SHORT_BAR_WIDTH, only_ascii), "plain")])
+        else:
+            parts.remove(last)
+    if _width(parts, gap) > width:
+        return fit(f"{done:,}/{planned:,}", width).rstrip()
+    return paint(gap, "quiet").join(" ".join(paint(text, tone) for text, tone in words) for _, words in parts)
+
+
+def duration_text(seconds: float) -> str:
+    """A time that is only guessed, in one or two units: `8 s`, `3 min`, `2 h 10 min`."""
+    if seconds < 60:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours:,} h {rest} min" if rest and hours < 10 else f"{hours:,} h"
+
+
+def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
+    full = done * length // planned if planned else length
+    one, other = ("#", ".") if only_ascii else ("█", "░")
+    return one * full + other * (length - full)
+
+
+def _ends(progress: Progress, only_ascii: bool) -> list[tuple[str, Tone]]:
+    return [
+        (f"{count:,} {_WORDS[status]}" if only_ascii else f"{STATUS_SIGNS[status]} {count:,}", status)
+        for status in STATUS_SIGNS
+        if (count := progress.statuses[status])
+    ]
+
+
+def _width(parts: list[tuple[int, list[tuple[str, Tone]]]], gap: str) -> int:
+    shown = gap.join(" ".join(text for text, _ in words) for _, words in parts)
+    return cell_len(shown)

@@ -1,0 +1,17 @@
+"""Shares from 0 to 1 as a row of blocks, one cell each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
+    """One block for each share, its height standing for it on a scale that is always the same: the lowest is 0, the
+    highest is 1 and nothing less, since all and nearly all are not the same."""
+    return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
+
+
+def _level(share: float, top: int) -> int:
+    return top if share >= 1 else min(int(max(share, 0.0) * top), top - 1)  # a share may be infinitely low
