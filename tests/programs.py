@@ -10,7 +10,7 @@ from workbench.config.program import Program, program_in
 
 
 def folders_in(folder: Path) -> Folders:
-    return Folders(state=folder / "state", log=folder / "log", config=folder / "config")
+    return Folders(state=folder / "state", log=folder / "log", config=folder / "config", data=folder / "data")
 
 
 def program_of(folder: Path, environment: Mapping[str, str] | None = None) -> Program:

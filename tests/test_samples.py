@@ -64,7 +64,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     session = Session(said.put, program_of(tmp_path_factory.mktemp("home")))
     runs = plan_runs([load_suite(file) for file in FILES])
-    session.start(runs, execution=Execution(exempt=lambda _path: True), trusted=lambda _path: True)
+    session.start(runs, execution=Execution(exempt=lambda _file: True), trusted=lambda _path: True)
     done: list[RunResult] = []
     while not isinstance(event := said.get(timeout=60), BatchDone):
         if isinstance(event, RunDone):

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cli.forking import run_forked
+
 COMMAND = [sys.executable, "-m", "workbench"]
-_FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
+_FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,7 @@ class Program:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run to the end, without a terminal."""
-        return subprocess.run(
-            [*COMMAND, *words],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            encoding="utf-8",
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            check=False,
-        )
+        return run_forked(words, self.folder, self.environment, timeout_s=60)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start and return at once."""
@@ -56,3 +49,14 @@ class Program:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return file
+
+
+def read_until(running: subprocess.Popen[str], text: str) -> str:
+    """What a program prints up to the line with `text`; raises AssertionError when it ends before that."""
+    assert running.stdout is not None
+    said = ""
+    while text not in said:
+        line = running.stdout.readline()
+        assert line, f"the program ended before it said {text!r}: {said}"
+        said += line
+    return said

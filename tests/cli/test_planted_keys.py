@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
+from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
 
 SETTINGS = """
@@ -84,5 +85,6 @@ def test_planted_keys_are_found_nowhere(program: Program) -> None:
     written = {file: file.read_bytes() for file in program.folder.rglob("*") if file.is_file()}
     kept = {file.relative_to(program.folder).parts[0] for file in written}
     assert {"recordings", "report.txt", "report.json", "state"} <= kept
-    for text in (*(text.encode() for text in out), *written.values()):
+    (history,) = [file for file in written if file.suffix == ".sqlite3"]
+    for text in (*(text.encode() for text in (*out, *texts_in(history))), *written.values()):
         assert not [secret for secret in PLANTED.values() if secret.encode() in text]

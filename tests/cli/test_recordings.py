@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from workbench.trajectory.recording import Recording, read_recording
 from workbench.trajectory.trajectory import Trajectory
@@ -88,6 +88,33 @@ def test_a_recording_replays_its_own_case_and_a_folder_those_that_it_has(program
     all_of_them = program.run("run", "weather.toml", "--model", "replay:kept")
     assert "3 runs: 1 passed, 1 failed, 1 in error" in all_of_them.stdout
     assert "kept holds no recording of the case 'new'" in all_of_them.stdout
+
+
+def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chosen(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    program.run("run", "weather.toml", "--record", "kept")
+    program.run("run", "weather.toml", "--model", "replay:kept", "--record", "kept")
+    words = ("run", "weather.toml", "--model")
+    mixed = program.run(*words, "replay:kept")
+    assert (mixed.returncode, mixed.stdout, mixed.stderr) == (
+        2,
+        "",
+        "kept holds recordings of several models, offline and replay:kept: choose one, as with replay:kept#offline\n",
+    )
+    for model in ("offline", "replay:kept"):
+        done = program.run(*words, f"replay:kept#{model}")
+        assert (done.returncode, done.stderr) == (0, "")
+    gone = program.run(*words, "replay:kept#other")
+    assert (gone.returncode, gone.stdout, gone.stderr) == (
+        2,
+        "",
+        "kept holds no recording of the model 'other', but of offline and replay:kept\n",
+    )
+    # Where a suite names it, the run says so.
+    program.write("weather.toml", WEATHER.replace("[[tools]]", 'models = ["replay:kept"]\n[[tools]]', 1))
+    named = program.run("run", "weather.toml")
+    assert named.returncode == 3
+    assert "kept holds recordings of several models, offline and replay:kept: choose one" in named.stdout
 
 
 def test_a_recording_in_place_of_a_suite_is_told_what_it_is_good_for(program: Program) -> None:
@@ -166,7 +193,7 @@ def test_a_disk_without_room_costs_the_recording_and_not_the_report(program: Pro
     done = subprocess.run(
         [*COMMAND, "run", "weather.toml", "--record", "out"],
         cwd=program.folder,
-        env=program.environment,
+        env=program.environment | {"PYTHONDONTWRITEBYTECODE": "1"},  # which would be cut short, and read by others
         capture_output=True,
         encoding="utf-8",
         timeout=60,
@@ -175,15 +202,19 @@ def test_a_disk_without_room_costs_the_recording_and_not_the_report(program: Pro
     )
     assert done.returncode == 2
     assert "1 run: 1 passed, 0 failed" in done.stdout
-    assert done.stderr == "not every run could be recorded in out: File too large\n"
+    history = program.folder / "data" / "toolcall-workbench" / "history.sqlite3"
+    assert done.stderr.splitlines() == [
+        f"the disk refuses the history {history} (disk I/O error): make room on it, or see whether it is in order; "
+        "what is not kept yet is tried again",
+        f"1 run is not in the history {history}",
+        "not every run could be recorded in out: File too large",
+    ]
 
 
 def test_a_killed_program_leaves_what_it_has_recorded(program: Program) -> None:
     program.write("slow.toml", WEATHER[: WEATHER.index("[[cases]]")] + SLOW)
     with program.start("run", "slow.toml", "--record", "out", "--verbose") as running:
-        assert running.stdout is not None
-        while "model answered" not in running.stdout.readline():
-            pass
+        read_until(running, "model answered")
         running.send_signal(signal.SIGKILL)
     [file] = (program.folder / "out").iterdir()
     recording = read_recording(file)

@@ -13,7 +13,7 @@ import jsonschema
 import pexpect
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text(encoding="utf-8"))
@@ -204,16 +204,12 @@ def test_names_and_texts_cannot_act_on_the_terminal(program: Program) -> None:
 def test_an_interrupted_batch_reports_what_is_done(program: Program, number: signal.Signals) -> None:
     program.write("weather.toml", WEATHER + SLOW + WRONG)
     running = program.start("run", "weather.toml", "--concurrency", "1", "--verbose")
-    assert running.stdout is not None
-    said: list[str] = []
-    while not said or 'get_weather(city="Bergen")' not in said[-1]:
-        said.append(running.stdout.readline())
-        assert said[-1], "the program ended early"
+    read_until(running, 'get_weather(city="Bergen")')
     running.send_signal(number)
     rest, complaints = running.communicate(timeout=20)
     assert running.returncode == 130
     assert "3 runs: 1 passed, 0 failed, 2 stopped" in rest
-    assert complaints.splitlines() == ["stopping; what is done is kept"]
+    assert complaints.splitlines() == ["stopping; what is done is kept", "to go on: workbench run --resume 1"]
 
 
 def test_what_the_caller_ignores_stays_ignored(program: Program) -> None:
@@ -223,9 +219,7 @@ def test_what_the_caller_ignores_stays_ignored(program: Program) -> None:
         running = program.start("run", "weather.toml")
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert running.stdout is not None
-    while 'get_weather(city="Bergen")' not in running.stdout.readline():
-        pass
+    read_until(running, 'get_weather(city="Bergen")')
     running.send_signal(signal.SIGHUP)
     rest, complaints = running.communicate(timeout=20)
     assert (running.returncode, complaints) == (0, "")
@@ -239,11 +233,7 @@ def test_a_signal_while_servers_are_closed_costs_no_report_and_leaves_no_server(
     served = STUBBORN.replace("WORKSHOP", str(WORKSHOP)).replace("FOLDER", program.folder.name)
     program.write("served.toml", served)
     running = program.start("run", "served.toml", "--trust")
-    assert running.stdout is not None
-    said = ""
-    while "passed 1.00" not in said:
-        said = running.stdout.readline()
-        assert said, "the program ended early"
+    read_until(running, "passed 1.00")
     running.send_signal(number)
     rest, _ = running.communicate(timeout=20)
     assert running.returncode in (0, 130)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from workbench.batches.begin import Begin
-from workbench.batches.plan import Selection
-from workbench.cli.batch import plan_of
+from workbench.cli.beginning import begin_from
 from workbench.cli.exit_codes import USAGE
 from workbench.cli.main import show_app
 from workbench.cli.model_options import program_for
+from workbench.cli.planning import plan_of
 from workbench.cli.suites import complain
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of
@@ -24,6 +23,8 @@ _OF_REPORTS = (
     ("format", "--format", "text"),
     ("output", "--output", None),
     ("min_score", "--min-score", None),
+    ("baseline", "--baseline", None),
+    ("fail_on", "--fail-on", None),
     ("record_failed", "--record-failed", None),
     ("quiet", "--quiet", False),
     ("verbose", "--verbose", False),
@@ -46,17 +47,7 @@ def open_at_breakpoints(options: argparse.Namespace) -> int:
     for line, point in zip(options.breakpoints, breakpoints, strict=True):
         if (doubt := doubt_about(point, tools)) is not None:
             complain(f"--break {line!r}: {doubt}", program.secrets)
-    begin = Begin(
-        breakpoints,
-        Selection(frozenset(options.case), frozenset(options.tag)),
-        options.repeats,
-        options.by,
-        True if options.execute or options.execute_all else None,
-        options.execute_all,
-        options.concurrency,
-        options.no_judge_cache,
-        options.pace == "recorded",
-    )
+    begin = begin_from(options, "run", breakpoints)
     return show_app(options, program, begin=begin)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.cli.judges import add_judge_option
+from workbench.cli.judges import add_judging_options
 from workbench.cli.run import add_by_option, add_min_score_option
 
 
@@ -21,13 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_by_option(parser)
     add_min_score_option(parser)
-    add_judge_option(parser, "have this model judge what was not judged before; without it no model is asked")
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="for this once, let checks call the Python functions that they name, and judges be asked that a suite or "
-        "the workbench.toml beside it describes",
-    )
+    add_judging_options(parser)
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="form of the report (default %(default)s)"
     )

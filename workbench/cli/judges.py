@@ -18,6 +18,17 @@ def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument("--judge", metavar="M", help=purpose)
 
 
+def add_judging_options(parser: argparse.ArgumentParser) -> None:
+    """For runs that are over: who judges what nobody has judged, and what grading may call."""
+    add_judge_option(parser, "have this model judge what was not judged before; without it no model is asked")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="for this once, let checks call the Python functions that they name, and judges be asked that a suite or "
+        "the workbench.toml beside it describes",
+    )
+
+
 def judge_problems(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
     """Why judged checks of cases of sound suites cannot be judged, each reason once for each suite, where reading the
     suite has not said so. Cases that are skipped ask nobody."""

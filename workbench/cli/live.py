@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import closing, redirect_stdout
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
 from rich.cells import cell_len
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, JudgeAsked, RunDone, RunEvent
+from workbench.batches.events import (
+    BatchDone,
+    BatchEvent,
+    BatchStarted,
+    ExecutionAsked,
+    HistorySaid,
+    JudgeAsked,
+    RequestPutOff,
+    RunDone,
+    RunEvent,
+)
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.session import Session
 from workbench.batches.single import Execution
 from workbench.cli.event_stream import EventStream
+from workbench.cli.progress import LiveProgress
 from workbench.cli.suites import complain
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.grading.figures import RunFigures, figures_of
 from workbench.grading.grade import RunResult
+from workbench.history.writing import Ticket
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.step_grades import step_lines
@@ -55,6 +70,38 @@ class Live:
 
     results: list[RunResult] = field(default_factory=list)
     interrupted_by: int | None = None
+    batch: int | None = None
+    """Its number in the history, if it is kept."""
+    unkept: int = 0
+    """How many of these runs are not in the history."""
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    """When it began, as its history has it, if it is kept: ISO 8601, UTC."""
+    recorded: bool = True
+    """Whether everything was recorded that was to be."""
+    times_ms: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    """When each run began and was over, by its id, in milliseconds since 1970."""
+
+    @property
+    def kept(self) -> str | None:
+        """Where the batch is, or how much of it is not there; `None` where none is kept."""
+        if self.batch is None:
+            return None
+        if self.unkept:
+            return f"batch {self.batch} lacks {counted(self.unkept, 'run')} in the history"
+        return f"batch {self.batch} in the history"
+
+    def take(self, done: RunDone) -> None:
+        """Take in a run that is over."""
+        self.results.append(done.result)
+        self.times_ms[done.result.run_id] = done.began_ms, done.ended_ms
+
+    def figures(self) -> list[RunFigures]:
+        """The figures of all runs."""
+        return [self._figures(result) for result in self.results]
+
+    def _figures(self, result: RunResult) -> RunFigures:
+        began_ms, ended_ms = self.times_ms[result.run_id]
+        return figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
 
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -84,27 +131,46 @@ def run_live(
     record: Recordings | None = None,
     own_pace: bool = False,
     judge_anew: bool = False,
+    history: Path | None = None,
+    going_on: Ticket | None = None,
+    over: Iterable[RunFigures] = (),
 ) -> Live:
     """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
     standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `own_pace` plays
-    recordings as fast as they were made, `judge_anew` asks judges about what they judged before.
+    recordings as fast as they were made, `judge_anew` asks judges about what they judged before. `going_on` is the
+    batch of the history whose missing runs they are, `over` what it has already; raises HistoryError, before any is
+    made, when the history cannot be written. The progress stands on standard error
+    where that is a terminal.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
-    session = Session(events.put, program, own_pace=own_pace, judge_anew=judge_anew)
+    session = Session(events.put, program, own_pace=own_pace, judge_anew=judge_anew, history=history)
+    progress = LiveProgress(runs, over, sys.stderr, os.environ)
+    show = replace(show, stream=progress.bar.above(show.stream))
     printer = _Printer(runs, suite_names, show) if lines is None else EventStream(runs, lines, show.stream)
+    errors = progress.bar.above(sys.stderr)
+    name = ""
     try:
-        with redirect_stdout(sys.stderr), closing(session):
-            session.start(
-                runs, execution=execution, concurrency=concurrency, trusted=trusted.__contains__, record=record
+        with redirect_stderr(errors), redirect_stdout(errors), closing(session):
+            name = session.start(
+                runs,
+                execution=execution,
+                concurrency=concurrency,
+                trusted=trusted.__contains__,
+                record=record,
+                going_on=going_on,
             )
-            _watch(events, session, printer, live)
+            _watch(events, session, printer, live, progress)
+            progress.bar.close()
     finally:
+        progress.bar.close()
+        live.unkept = session.unkept_of(name)
+        live.batch, live.started_at = session.number_of(name), session.began_at(name) or live.started_at
         _drain(events, live)
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -113,28 +179,40 @@ def run_live(
     return live
 
 
-def _watch(events: _Queue, session: Session, printer: _Printer | EventStream, live: Live) -> None:
+def _watch(
+    events: _Queue, session: Session, printer: _Printer | EventStream, live: Live, progress: LiveProgress
+) -> None:
     """Print what happens until the batch is done, or somebody signals for the second time."""
-    never = threading.Event()
+    never = threading.Event()  # only time is waited for
     while True:
+        progress.bar.draw()
         if events.empty():
             never.wait(LOOK_INTERVAL_S)
-        event = events.get()
+        try:
+            event = events.get(timeout=progress.bar.wait_s())
+        except queue.Empty:
+            continue
         match event:
             case RunEvent():
+                progress.step(event)
                 printer.step(event)
             case RunDone(result):
-                live.results.append(result)
+                live.take(event)
+                progress.done(result)
                 printer.done(result)
             case JudgeAsked() if isinstance(printer, _Printer):
                 printer.judging(event)
+            case RequestPutOff() if isinstance(printer, _Printer):
+                printer.put_off(event)
             case _Signalled(number) if live.interrupted_by is None:
                 live.interrupted_by = number
                 complain("stopping; what is done is kept")
                 session.stop_all()
             case _Signalled() | BatchDone():
                 return
-            case BatchStarted() | ExecutionAsked() | JudgeAsked():
+            case HistorySaid(text):
+                complain(text)
+            case BatchStarted() | ExecutionAsked() | JudgeAsked() | RequestPutOff():
                 pass
 
 
@@ -143,7 +221,9 @@ def _drain(events: _Queue, live: Live) -> None:
     while not events.empty():
         event = events.get()
         if isinstance(event, RunDone):
-            live.results.append(event.result)
+            live.take(event)
+        elif isinstance(event, HistorySaid):
+            complain(event.text)
 
 
 class _Printer:
@@ -180,6 +260,10 @@ class _Printer:
             lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
         for line in lines:
             self._print(asked.run_id, line)
+
+    def put_off(self, event: RequestPutOff) -> None:
+        if self._show.steps:
+            self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint told another run to wait")
 
     def done(self, result: RunResult) -> None:
         self._steps.pop(result.run_id, None)

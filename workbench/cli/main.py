@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, TextIO
 
 from workbench import __version__
 from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
+from workbench.cli.history_options import add_history_options, history_for
 from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options, program_for
 
 if TYPE_CHECKING:
+    from workbench.analysis.side_by_side import WhenLeft
     from workbench.batches.begin import Begin
     from workbench.config.program import Program
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
     "grade": "grade recorded runs again, without asking a model",
+    "compare": "run suites on several models and show them side by side",
     "tools": "list the tools of suites, lint them, or call one",
+    "history": "list, compare, regrade and export the batches that were run",
     "models": "list the models, and ask whether they answer",
     "validate": "check suite files, and say what is wrong where",
 }
@@ -98,6 +102,7 @@ def _open_app(words: list[str]) -> int:
     add_model_options(parser)
     add_judge_option(parser, "model that judges where a check names none")
     parser.add_argument("--record", type=Path, metavar="DIR", help="record every run into a file of its own")
+    add_history_options(parser)
     parser.add_argument("--trust", action="store_true", help="trust the suites for this session, without asking")
     parser.add_argument("--theme", metavar="NAME", help="begin with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
@@ -118,8 +123,10 @@ def show_app(
     theme: str | None = None,
     only_ascii: bool = False,
     begin: Begin | None = None,
+    left: WhenLeft | None = None,
 ) -> int:
-    """Open the app on the paths, models and so on of some options, and return its exit code."""
+    """Open the app on the paths, models and so on of some options, and return its exit code; `left` is told what was
+    compared there from the beginning."""
     if options.record is not None:
         from workbench.cli.recordings import can_record_in
 
@@ -136,7 +143,9 @@ def show_app(
         theme=theme,
         only_ascii=only_ascii,
         record=options.record,
+        history=history_for(options, options.paths, program),
         begin=begin,
+        left=left,
     )
 
 

@@ -12,7 +12,7 @@ from workbench.cli.suites import complain
 
 def recordings_of(options: argparse.Namespace, lines: RecordingLines) -> Recordings | None:
     """What `--record` or `--record-failed` asks for, if either is given."""
-    folder = options.record or options.record_failed
+    folder = _folder(options)
     return Recordings(folder, lines, only_failed=options.record is None) if folder is not None else None
 
 
@@ -22,8 +22,13 @@ def can_record(options: argparse.Namespace) -> bool:
     if options.format == "jsonl" and options.output is not None:
         complain("--format jsonl streams to standard output: send that to a file with > FILE, or use --record DIR")
         return False
-    folder: Path | None = options.record or options.record_failed
+    folder = _folder(options)
     return folder is None or can_record_in(folder)
+
+
+def _folder(options: argparse.Namespace) -> Path | None:
+    folder: Path | None = options.record or getattr(options, "record_failed", None)
+    return folder
 
 
 def can_record_in(folder: Path) -> bool:

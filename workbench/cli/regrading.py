@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,9 +22,9 @@ from workbench.batches.recorded import result_of_recording, suite_of_recording
 from workbench.batches.regrading import ToRegrade, case_in, grading_needs, regrade
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.trusting import judges_asked
-from workbench.cli.batch import report_amount, report_width
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.judges import judge_is_known
+from workbench.cli.report_output import report_amount, report_width
 from workbench.cli.suites import complain, say_problems
 from workbench.cli.trust import trusted_suites
 from workbench.config.folders import user_folders
@@ -75,7 +75,7 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         return USAGE
     if not judge_is_known(options.judge, (each.file for each in opened), program):
         return USAGE
-    trusted = _trusted(opened, program, options)
+    trusted = trusted_to_grade(((each.file, each.case) for each in opened), program, options)
     if trusted is None:
         return USAGE
     judges = RegradingJudges(program, options.judge)
@@ -113,11 +113,14 @@ def regrade_and_report(options: argparse.Namespace) -> int:
     return code
 
 
-def _trusted(opened: Sequence[_ToGrade], program: Program, options: argparse.Namespace) -> frozenset[Path] | None:
-    """The suites whose functions may be called and whose judges may be asked; `None` as `trusted_suites` has it."""
+def trusted_to_grade(
+    wanted: Iterable[tuple[SuiteFile, Case]], program: Program, options: argparse.Namespace
+) -> frozenset[Path] | None:
+    """The suites whose functions may be called and whose judges may be asked to grade these cases; `None` as
+    `trusted_suites` has it."""
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
-    for each in opened:
-        cases.setdefault(each.file.path, (each.file, {}))[1][each.case.id] = each.case
+    for file, case in wanted:
+        cases.setdefault(file.path, (file, {}))[1][case.id] = case
     needs: dict[Path, Needs] = {}
     for path, (file, by_id) in cases.items():
         asks = options.judge is not None

@@ -6,33 +6,20 @@ import argparse
 import math
 from pathlib import Path
 
-from workbench.cli.judges import add_judge_option
+from workbench.cli.history_options import add_history_options
 from workbench.cli.model_options import add_model_options
-from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.cli.run_options import add_case_options, add_way_options, folder
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
 """Every grader by name. They are not asked themselves: `--help` answers at once."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them; none is needed with --resume"
+    )
     add_model_options(parser)
-    parser.add_argument(
-        "--case", action="append", default=[], metavar="ID", help="only the case with this id; may be repeated"
-    )
-    parser.add_argument(
-        "--tag", action="append", default=[], metavar="T", help="only cases with this tag; may be repeated"
-    )
-    parser.add_argument(
-        "--repeats", type=_positive, metavar="N", help="run every case so many times, whatever the suites say"
-    )
-    parser.add_argument(
-        "--concurrency",
-        type=_positive,
-        default=DEFAULT_CONCURRENCY,
-        metavar="N",
-        help="runs at the same time (default %(default)s)",
-    )
+    add_case_options(parser)
     parser.add_argument(
         "--break",
         dest="breakpoints",
@@ -44,21 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_by_option(parser)
     add_min_score_option(parser)
-    parser.add_argument(
-        "--execute",
-        action="store_true",
-        help="really execute tools marked read-only on their servers, whatever the suites say",
-    )
-    parser.add_argument(
-        "--execute-all", action="store_true", help="really execute all tools, those that change something too"
-    )
-    add_judge_option(parser, "model that judges where a check names none, instead of the one in workbench.toml")
-    parser.add_argument(
-        "--no-judge-cache", action="store_true", help="ask judges anew about values that they have judged before"
-    )
-    parser.add_argument(
-        "--trust", action="store_true", help="let the suites start and import what they name, for this run"
-    )
+    add_way_options(parser)
     parser.add_argument(
         "--format",
         choices=("text", "json", "jsonl"),
@@ -68,16 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the report to a file instead of standard output"
     )
+    add_history_options(parser)
+    add_resume_options(parser)
+    _add_baseline_options(parser)
     recording = parser.add_mutually_exclusive_group()
-    recording.add_argument("--record", type=_folder, metavar="DIR", help="record every run into a file of its own")
+    recording.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
     recording.add_argument(
-        "--record-failed", type=_folder, metavar="DIR", help="record only the runs that failed or ended in an error"
-    )
-    parser.add_argument(
-        "--pace",
-        choices=("recorded", "none"),
-        default="none",
-        help="play 'replay:' models as fast as they were recorded, or at once (default %(default)s)",
+        "--record-failed", type=folder, metavar="DIR", help="record only the runs that failed or ended in an error"
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quiet", action="store_true", help="no steps, and only what did not pass")
@@ -86,13 +56,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Run and report, or with breakpoints open the app; returns an exit code."""
-    if options.breakpoints:
+    if options.breakpoints and options.resume is None:
         from workbench.cli.breaking import open_at_breakpoints
 
         return open_at_breakpoints(options)
     from workbench.cli.batch import run_and_report
 
     return run_and_report(options)
+
+
+def add_resume_options(parser: argparse.ArgumentParser) -> None:
+    """Going on with a batch of the history."""
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="BATCH",
+        help="go on with a batch of the history, a number or a name: exactly its missing runs are made (default: the "
+        "latest one of the paths, or of this project, that lacks some)",
+    )
+    parser.add_argument(
+        "--anyway", action="store_true", help="resume although models are reached otherwise than they were then"
+    )
+
+
+def _add_baseline_options(parser: argparse.ArgumentParser) -> None:
+    """Holding a batch against another one of the history."""
+    parser.add_argument(
+        "--baseline", metavar="BATCH", help="say what broke, was fixed and moved since this batch, a number or a name"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("regression",),
+        help="decide by the baseline, not by statuses: a regression is a case that broke or is gone",
+    )
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
@@ -108,18 +105,6 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="the mean score to reach, 0..1; decides instead of statuses and gates",
     )
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
-    return int(text)
-
-
-def _folder(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("an empty text is no folder: write '.' for the current one")
-    return Path(text)
 
 
 def _unit(text: str) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
+from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of, with_asked
 from workbench.cli.suites import complain
 from workbench.config.folders import Folders
 from workbench.config.program import Program
@@ -63,9 +63,11 @@ def trusted_suites(
     for file in files:
         if file.suite is None:
             continue
-        whole = needs_of(file, program.models)
+        of_suite = needs_of(file, program.models)
+        whole = with_asked(of_suite, asked(file)) if asked is not None else of_suite
         needs = used(file) if used is not None else whole if asked is not None else replace(whole, models=())
-        if all_of_them or store.is_trusted(file.path, needs) or store.is_trusted(file.path, whole):
+        of_history = file.as_then or whole != of_suite
+        if all_of_them or any(store.is_trusted(file.path, each, of_history=of_history) for each in (needs, whole)):
             trusted.add(file.path)
             continue
         if asks(file, needs):

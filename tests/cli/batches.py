@@ -1,0 +1,46 @@
+"""Batches of the real program that were cut off, for tests of going on with them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+
+from tests.cli.program import Program, read_until
+from tests.cli.suites import WEATHER, WRONG
+from workbench.history.history import History
+
+WAITING = """
+[[cases]]
+name = "Waiting"
+user = "What is the weather in Bergen?"
+mocks = [{ tool = "get_weather", result = "late", delay_ms = 3000 }]
+[[cases.ordered]]
+tool = "get_weather"
+args = { city = "Bergen" }
+"""
+"""Long enough to be interrupted, and short enough to be waited for."""
+
+
+def interrupted(
+    program: Program, number: signal.Signals = signal.SIGINT, *words: str
+) -> subprocess.CompletedProcess[str]:
+    """Run three cases one after the other, and end the program during the second one."""
+    program.write("weather.toml", WEATHER + WAITING + WRONG)
+    running = program.start("run", "weather.toml", "--concurrency", "1", *words)
+    said = read_until(running, 'get_weather(city="Bergen")')
+    _wait_until_one_is_kept(program)
+    running.send_signal(number)
+    rest, complaints = running.communicate(timeout=20)
+    return subprocess.CompletedProcess(words, running.returncode, said + rest, complaints)
+
+
+def _wait_until_one_is_kept(program: Program) -> None:
+    """The history is written beside the runs, and a moment later."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for file in program.folder.rglob("history.sqlite3"):
+            with History(file) as history:
+                if any(batch.graded for batch in history.batches()):
+                    return
+    raise AssertionError("nothing was kept in 20 s")

@@ -1,0 +1,42 @@
+"""What became a secret after a batch was kept is shown by no word of `workbench history`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.suites import WEATHER
+
+PASSWORD = "hunter2hunter2zz"
+SUITE = WEATHER.replace('"Right"', f'"Right {PASSWORD}"').replace('name = "Weather"', f'name = "Weather {PASSWORD}"')
+
+
+@pytest.fixture
+def program(program: Program) -> Program:
+    """Two batches, the second one of which failed; and the variable that came later."""
+    program.write("weather.toml", SUITE)
+    program.run("run", "weather.toml", "--quiet")
+    program.write("weather.toml", SUITE.replace('{ city = "Oslo" }', '{ city = "Rome" }'))
+    program.run("run", "weather.toml", "--quiet")
+    program.write(".env", f"DB_PASSWORD={PASSWORD}\n")
+    return program
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("list", "--format", "json"),
+        ("show", "2"),
+        ("diff", "1", "2"),
+        ("diff", "1", "2", "--format", "markdown"),
+        ("diff", "1", "2", "--format", "json"),
+        ("prune", "--keep", "1", "--yes"),
+    ],
+    ids=" ".join,
+)
+def test_a_name_with_a_secret_in_it_is_shown_without(program: Program, words: tuple[str, ...]) -> None:
+    done = program.run("history", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "$DB_PASSWORD" in done.stdout
+    assert PASSWORD not in done.stdout

@@ -1,0 +1,156 @@
+"""The progress on the last line of a terminal: drawn seldom, taken away before anything else is written, gone in the
+end."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.providers.server import Answer, Server, Signal, said
+from tests.tui.terminal import Terminal
+from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, ProgressBar
+from workbench.reports.progress import Progress
+
+GREETINGS = 'format = 1\nname = "Greetings"\n' + "".join(
+    f'[[cases]]\nname = "Greeting {number}"\nuser = "Say hello."\nexpect_no_calls = true\n' for number in range(7)
+)
+MODEL = '[models.gated]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\n'
+STEPS = 2
+"""The lines that tell a run of one of them."""
+
+CLEAR = "\r\x1b[2K"
+
+
+class FakeTerminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Drawn:
+    """A bar of four runs on a terminal, with a clock of its own."""
+
+    def __init__(self, **environment: str) -> None:
+        self.now_s = 100.0
+        self.progress = Progress()
+        self.progress.plan(["m"] * 4)
+        self.terminal = FakeTerminal()
+        variables = {"NO_COLOR": "1", **environment}
+        self.bar = ProgressBar(self.progress, self.terminal, variables, lambda: self.now_s)
+
+    def written(self) -> str:
+        """What was written since this was asked last."""
+        text = self.terminal.getvalue()
+        self.terminal.seek(0)
+        self.terminal.truncate()
+        return text
+
+    def one_more(self) -> None:
+        self.progress.ended(f"run-{self.progress.done}", "m", "passed", None)
+        self.bar.changed()
+
+
+def test_it_is_drawn_at_most_ten_times_a_second() -> None:
+    drawn = Drawn()
+    drawn.bar.draw()
+    assert "0/4" in drawn.written()
+    drawn.one_more()
+    drawn.bar.draw()
+    assert drawn.written() == ""
+    assert drawn.bar.wait_s() == pytest.approx(REDRAW_INTERVAL_S)
+    drawn.now_s += REDRAW_INTERVAL_S
+    drawn.bar.draw()
+    assert drawn.written() == f"{CLEAR}███░░░░░░░░░ · 1/4 · ✓ 1 · 3 left"
+
+
+def test_nothing_is_written_when_nothing_has_changed() -> None:
+    drawn = Drawn()
+    drawn.bar.draw()
+    drawn.written()
+    drawn.now_s += LOOK_INTERVAL_S
+    assert drawn.bar.wait_s() == 0.0
+    drawn.bar.draw()
+    assert drawn.written() == ""
+    assert drawn.bar.wait_s() == pytest.approx(LOOK_INTERVAL_S)
+
+
+def test_what_else_is_written_stands_above_it() -> None:
+    drawn = Drawn()
+    drawn.bar.draw()
+    drawn.written()
+    above = drawn.bar.above(drawn.terminal)
+    above.write("a step\n")
+    assert drawn.written() == f"{CLEAR}a step\n"
+    drawn.now_s += REDRAW_INTERVAL_S
+    drawn.bar.draw()
+    assert "0/4" in drawn.written()
+
+
+def test_it_waits_for_the_end_of_a_line_that_was_begun() -> None:
+    drawn = Drawn()
+    above = drawn.bar.above(drawn.terminal)
+    above.write("half a ")
+    drawn.bar.draw()
+    assert drawn.written() == "half a "
+    above.write("line\n")
+    drawn.now_s += REDRAW_INTERVAL_S
+    drawn.bar.draw()
+    assert "0/4" in drawn.written()
+
+
+def test_it_is_gone_in_the_end_and_stays_so() -> None:
+    drawn = Drawn()
+    drawn.bar.draw()
+    drawn.written()
+    drawn.bar.close()
+    drawn.now_s += LOOK_INTERVAL_S
+    drawn.bar.draw()
+    assert drawn.written() == CLEAR
+    assert drawn.bar.wait_s() is None
+
+
+def test_where_there_is_no_terminal_nothing_is_drawn() -> None:
+    stream = io.StringIO()
+    bar = ProgressBar(Progress(), stream, {})
+    bar.draw()
+    assert stream.getvalue() == ""
+    assert bar.wait_s() is None
+    assert bar.above(stream) is stream
+
+
+def test_a_terminal_that_cannot_move_its_cursor_is_spared() -> None:
+    drawn = Drawn(TERM="dumb")
+    drawn.bar.draw()
+    assert drawn.written() == ""
+
+
+def test_a_person_who_wants_ascii_gets_it() -> None:
+    drawn = Drawn(WORKBENCH_ASCII="1")
+    drawn.bar.draw()
+    assert drawn.written() == "............ | 0/4 | 4 left"
+
+
+def test_in_a_real_terminal_it_stands_below_the_steps_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    gate, hello = Signal(), said("openai", "Hello.")
+    answers = iter([hello] * 3 + [Answer((gate, *hello.pieces))] * 4)
+    with Server(lambda _: next(answers)) as server, ExitStack() as stack:
+        stack.callback(gate.set)
+        (tmp_path / "greetings.toml").write_text(GREETINGS, encoding="utf-8")
+        (tmp_path / "workbench.toml").write_text(MODEL.format(url=server.url), encoding="utf-8")
+        words = ["run", "greetings.toml", "--trust", "--model", "gated", "--concurrency", "1"]
+        with Terminal(words, tmp_path / "state", columns=60, rows=40, folder=tmp_path) as terminal:
+            terminal.wait_for(lambda: re.search(r"[█░]+ · 3/7 · ✓ 3 · 1 running", terminal.screen) is not None)
+            terminal.resize(30, 40)
+            terminal.wait_for(lambda: re.search(r"^3/7 · ✓ 3( · 1 running)?$", terminal.screen, re.M) is not None)
+            terminal.resize(100, 60)
+            gate.set()
+            assert terminal.end() == 0
+    lines = terminal.screen.splitlines()
+    assert "7 runs: 7 passed, 0 failed" in lines
+    assert not [line for line in lines if "running" in line]
+    assert len([line for line in lines if line.startswith("Greeting")]) == 7 * STEPS

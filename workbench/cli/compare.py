@@ -1,0 +1,46 @@
+"""`workbench compare`: its options. What it does is in `workbench.cli.comparing`, imported when it is done."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from workbench.cli.history_options import add_history_options
+from workbench.cli.model_options import add_model_options
+from workbench.cli.run import add_by_option, add_resume_options
+from workbench.cli.run_options import add_case_options, add_way_options, folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them; none is needed with --resume"
+    )
+    add_model_options(
+        parser,
+        "model to compare, of two or more, instead of those the suites name: offline, a name of workbench.toml, or "
+        "PROVIDER:MODEL; may be repeated",
+    )
+    add_case_options(parser)
+    add_by_option(parser)
+    add_way_options(parser)
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "markdown"),
+        help="print a report of this form instead of opening the app (default: as --output ends, in .md or .json; else "
+        "text)",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report to a file, without the app")
+    parser.add_argument(
+        "--only-differences", action="store_true", help="report only the cases that differ between the models"
+    )
+    add_history_options(parser)
+    add_resume_options(parser)
+    parser.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
+    parser.add_argument("--quiet", action="store_true", help="no warnings, and no word on where the report is")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Compare in the app, or without it; returns an exit code."""
+    from workbench.cli.comparing import compare
+
+    return compare(options)

@@ -1,0 +1,143 @@
+"""`workbench history`: its options. What each of its words does is in a `workbench.cli.history_*`, imported when it is
+done."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+from workbench.cli.history_options import add_history_options
+from workbench.cli.judges import add_judging_options
+from workbench.cli.run import add_by_option
+
+_BATCH = "a batch: its number, or the name it was given"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
+    _list(_word(words, "list", "list the batches, the newest first"))
+    _show(_word(words, "show", "show a batch, one of its cases over time, or one of its runs"))
+    _diff(_word(words, "diff", "say what broke, was fixed and moved from one batch to another"))
+    _name(_word(words, "name", "give a batch a name, such as that of a baseline"))
+    _regrade(_word(words, "regrade", "grade batches again by what their suites expect today, without asking a model"))
+    _export(_word(words, "export", "write the runs of a batch into a folder, as recordings or as a JSON report"))
+    _prune(_word(words, "prune", "remove batches, and give their room back"))
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what the word says; returns an exit code."""
+    from workbench.cli.history_desk import at_the_desk
+
+    code: int = at_the_desk(options, import_module(f"workbench.cli.history_{options.word}").execute)
+    return code
+
+
+def _word(
+    words: argparse._SubParsersAction[argparse.ArgumentParser], name: str, purpose: str
+) -> argparse.ArgumentParser:
+    parser = words.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    add_history_options(parser, may_be_none=False)
+    return parser
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--suite", metavar="SUITE", help="only batches of this suite: its name, or the path of its file"
+    )
+    parser.add_argument(
+        "--limit", type=_natural, default=20, metavar="N", help="at most so many batches (default %(default)s)"
+    )
+    _format(parser)
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", nargs="?", metavar="BATCH", help=f"{_BATCH} (default: the newest)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--case", metavar="ID", help="this case over time, in all batches; with BATCH, of its suites")
+    what.add_argument("--run", type=_natural, metavar="N", help="this run of the batch, step by step")
+    parser.add_argument("--verbose", action="store_true", help="all runs; of a single one, every step in full")
+    _grading(parser)
+    _format(parser)
+
+
+def _diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("before", metavar="BEFORE", help=_BATCH)
+    parser.add_argument("after", nargs="?", metavar="AFTER", help="the later one (default: the newest)")
+    _grading(parser, "compare them as they were graded again: the N-th time, or the latest")
+    _format(parser, "text", "json", "markdown")
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH", help=_BATCH)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("name", nargs="?", metavar="NAME", help="its name from now on; a batch that has it loses it")
+    which.add_argument("--remove", action="store_true", help="take its name away")
+
+
+def _regrade(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batches", nargs="+", metavar="BATCH", help=_BATCH)
+    parser.add_argument(
+        "--suite", type=Path, metavar="FILE", help="grade by this suite, not by the one where the batch's suite was"
+    )
+    add_by_option(parser)
+    add_judging_options(parser)
+    _format(parser)
+
+
+def _export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH", help=_BATCH)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder, which is made if need be")
+    _grading(parser)
+    _format(parser, "recordings", "json")
+
+
+def _prune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", type=_count, metavar="N", help="remove all but the newest N")
+    parser.add_argument("--older-than", type=_days, metavar="AGE", help="remove those that are older: 30d, 8w, 12h")
+    parser.add_argument(
+        "--batch", action="append", default=[], metavar="BATCH", help="remove this one, also if named; may be repeated"
+    )
+    parser.add_argument("--named", action="store_true", help="also remove batches that have a name")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _format(parser: argparse.ArgumentParser, *forms: str) -> None:
+    choices = forms or ("text", "json")
+    parser.add_argument("--format", choices=choices, default=choices[0], help="what to write (default %(default)s)")
+
+
+def _grading(
+    parser: argparse.ArgumentParser, purpose: str = "as it was graded again: the N-th time, or the latest"
+) -> None:
+    parser.add_argument("--grading", type=_which_grading, metavar="N|latest", help=purpose)
+
+
+def _natural(text: str) -> int:
+    return _number(text, 1)
+
+
+def _count(text: str) -> int:
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    """A number that is not absurdly large."""
+    if not text.isdecimal() or len(text) > 9 or int(text) < least:
+        raise argparse.ArgumentTypeError(f"write a number from {least} to 999999999")
+    return int(text)
+
+
+def _which_grading(text: str) -> int | str:
+    return text if text == "latest" else _natural(text)
+
+
+def _days(text: str) -> float:
+    """An age in days."""
+    number, unit = text[:-1], text[-1:]
+    if not number.isdecimal() or len(number) > 6 or unit not in _UNITS:
+        raise argparse.ArgumentTypeError("write an age such as 30d (days), 8w (weeks) or 12h (hours)")
+    return int(number) * _UNITS[unit]
+
+
+_UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0}

@@ -1,0 +1,123 @@
+"""What every word of `workbench history` works with: the program, the history's file, where text goes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.batches.known_secrets import learn_secrets
+from workbench.cli.exit_codes import USAGE
+from workbench.cli.history_options import history_for
+from workbench.cli.report_output import report_width
+from workbench.cli.suites import complain
+from workbench.config.folders import user_folders
+from workbench.config.history_file import history_option
+from workbench.config.logs import log_to
+from workbench.config.model_book import ModelOptions
+from workbench.config.models import ConfigError
+from workbench.config.program import Program, program_in
+from workbench.history.claims import claimed
+from workbench.history.errors import HistoryError
+from workbench.history.history import History
+from workbench.history.records import BatchRow, Grading
+from workbench.reports.paint import Paint, paint_for
+from workbench.reports.values import counted
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.recording import RecordingError
+
+if TYPE_CHECKING:
+    from workbench.reports.report_model import ReportModel
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a word of `workbench history` is done."""
+
+    program: Program
+    file: Path
+    paint: Paint
+    width: int
+
+    def history(self) -> History:
+        """The history, to be closed."""
+        return History(self.file)
+
+    def is_going(self, batch: BatchRow) -> bool:
+        """Whether some program makes runs of a batch now."""
+        return batch.ended_at is None and claimed(self.file, batch.number)
+
+    def complain(self, message: str) -> None:
+        """One line on standard error."""
+        complain(message, self.program.secrets)
+
+    def complain_of_damage(self, damaged: Iterable[str]) -> None:
+        """Why runs were left out, each reason once."""
+        for said in dict.fromkeys(damaged):
+            self.complain(f"left out: {said}")
+
+    def learn_secrets(self, *batches: BatchRow) -> None:
+        """Know what is secret for the suites of batches before anything of them is shown or written."""
+        for folder in {suite.file.parent for batch in batches for suite in batch.suites}:
+            try:
+                learn_secrets(self.program, folder)
+            except ConfigError as error:
+                self.complain(str(error))
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Lines on standard output."""
+        for line in lines:
+            sys.stdout.write(f"{self.program.secrets.redact(line)}\n")
+
+    def write_json(self, report: ReportModel) -> None:
+        """A report on standard output."""
+        self.write([json_text(report.model_dump(), indent=2)])
+
+
+def at_the_desk(options: argparse.Namespace, word: Callable[[argparse.Namespace, Desk], int]) -> int:
+    """Do one word; returns its exit code, or that of wrong usage when the history cannot be used for it."""
+    try:
+        program = program_in(user_folders(), os.environ, ModelOptions(judge=getattr(options, "judge", None)))
+    except ConfigError as error:
+        complain(str(error))
+        return USAGE
+    log_to(program.folders.log, program.secrets)
+    file = history_for(options, (), program)
+    assert file is not None
+    try:
+        return word(options, Desk(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
+    except (HistoryError, RecordingError) as error:
+        complain(str(error), program.secrets)
+        return USAGE
+
+
+def newest(history: History) -> BatchRow:
+    """The newest batch that is no fork; raises HistoryError when there is none."""
+    batches = history.batches()
+    for batch in batches:
+        if batch.kind != "fork":
+            return batch
+    keeps_one = f"'workbench run PATH{history_option(history.file)}' keeps one"
+    raise HistoryError(f"no batch is kept in {history.file}: {keeps_one}")
+
+
+def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Grading | None:
+    """The grading of `--grading`, `None` for what the runs were graded when they ran; raises HistoryError when there
+    is none of that number."""
+    if wanted is None:
+        return None
+    gradings = history.gradings(batch.number)
+    if wanted == "latest":
+        return gradings[-1] if gradings else None
+    for grading in gradings:
+        if grading.number == wanted:
+            return grading
+    was = f"was graded again {counted(len(gradings), 'time')}" if gradings else "was never graded again"
+    raise HistoryError(
+        f"batch {batch.number} {was}: there is no grading {wanted}; "
+        f"'workbench history regrade {batch.number}{history_option(history.file)}' makes one"
+    )

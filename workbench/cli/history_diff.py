@@ -1,0 +1,88 @@
+"""`workbench history diff`: what broke, was fixed and moved from one batch to another, and whether that is chance."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.batch_diff import batch_diff
+from workbench.analysis.batch_tests import tests_of
+from workbench.analysis.comparison import CellKey
+from workbench.analysis.same_suites import same_suites
+from workbench.cli.exit_codes import OK
+from workbench.cli.history_desk import Desk, grading_of, newest
+from workbench.config.history_file import history_option
+from workbench.grading.figures import RunFigures
+from workbench.history.errors import HistoryError
+from workbench.history.history import History
+from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.reports.batch_diff import (
+    change_lines,
+    counts_text,
+    markdown_lines,
+    names_of,
+    notes_between,
+    test_lines,
+    title_of,
+)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A batch, its runs, and by which grading."""
+
+    batch: BatchRow
+    grading: Grading | None
+    runs: Sequence[RunRow]
+
+    @property
+    def figures(self) -> list[RunFigures]:
+        return [run.figures for run in self.runs if run.figures is not None]
+
+    @property
+    def unfinished(self) -> set[CellKey]:
+        """The cases that it never came to."""
+        return {(run.suite.key, run.case_id, run.model) for run in self.runs if run.figures is None}
+
+
+def execute(options: argparse.Namespace, desk: Desk) -> int:
+    """Compare; returns an exit code."""
+    with desk.history() as history:
+        before = _side(history, history.batch(options.before), options.grading)
+        after_batch = history.batch(options.after) if options.after is not None else newest(history)
+        if options.after is None and after_batch.number == before.batch.number:
+            raise HistoryError(f"batch {after_batch.number} is the newest one: say with which to compare it")
+        after = _side(history, after_batch, options.grading)
+    desk.learn_secrets(before.batch, after.batch)
+    same = same_suites(before.batch.suites, after.batch.suites)
+    unfinished = before.unfinished, after.unfinished
+    diff = batch_diff(before.figures, after.figures, unfinished=unfinished, same=same)
+    tests = tests_of(before.figures, after.figures, across=diff.across, same=same)
+    notes = list(notes_between(diff, before, after, same, history_option(desk.file)))
+    suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
+    with_model = len(diff.models) > 1
+    if options.format == "json":
+        from workbench.reports.history_reports import diff_report
+
+        desk.write_json(diff_report(diff, before, after, tests, suites, notes))
+        return OK
+    said = list(test_lines(tests, *names_of(before, after)))
+    title = title_of(before, after)
+    if options.format == "markdown":
+        desk.write(markdown_lines(diff, suites, title=title, notes=[*said, *notes], with_model=with_model))
+        return OK
+    desk.write([desk.paint(title, "strong"), counts_text(diff, desk.paint), *said])
+    desk.write(desk.paint(note, "quiet") for note in notes)
+    desk.write(change_lines(diff.changes, suites, desk.width, desk.paint, with_model=with_model))
+    return OK
+
+
+def _side(history: History, batch: BatchRow, wanted: int | str | None) -> _Side:
+    if batch.kind == "fork":
+        raise HistoryError(
+            f"batch {batch.number} is a fork of one run, an experiment that speaks for no case: "
+            f"'workbench history show {batch.number} --run 1{history_option(history.file)}' tells it"
+        )
+    grading = grading_of(history, batch, wanted)
+    return _Side(batch, grading, history.runs(batch.number, grading))

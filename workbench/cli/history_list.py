@@ -1,0 +1,93 @@
+"""`workbench history list`: the batches, the newest first, and how their suites did from one to the next."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.analysis.trends import trends_of
+from workbench.cli.exit_codes import OK, USAGE
+from workbench.cli.history_desk import Desk
+from workbench.config.history_file import history_option
+from workbench.history.records import BatchRow, SuiteRef
+from workbench.reports.history_list import batch_lines, trend_lines
+from workbench.reports.visible import one_line
+
+
+def execute(options: argparse.Namespace, desk: Desk) -> int:
+    """List; returns an exit code."""
+    with desk.history() as history:
+        batches = history.all_batches()
+        regraded = history.regraded()
+    if options.suite is not None:
+        ids = {suite.id for batch in batches for suite in batch.suites if _is(suite, options.suite)}
+        if batches and not ids:
+            names = ", ".join(dict.fromkeys(suite.path for batch in batches for suite in batch.suites))
+            desk.complain(f"no batch of a suite {options.suite!r} is kept in {desk.file}; there are {names}")
+            return USAGE
+        batches = [batch for batch in batches if any(suite.id in ids for suite in batch.suites)]
+    runs, forks = _apart(batches)
+    desk.learn_secrets(*runs[: options.limit], *forks[: options.limit])
+    if options.format == "json":
+        from workbench.reports.history_reports import list_report
+
+        desk.write_json(list_report(desk.file, batches[: options.limit], batches, regraded))
+    else:
+        going = frozenset(batch.number for batch in batches if desk.is_going(batch))
+        desk.write(_lines(batches, regraded, going, options.limit, desk))
+    return OK
+
+
+def _is(suite: SuiteRef, wanted: str) -> bool:
+    """Whether a suite is meant by its name, the path in its project, or a path from here."""
+    return wanted in (suite.name, suite.path) or Path(wanted).resolve() == suite.file
+
+
+def _lines(
+    batches: list[BatchRow], regraded: Mapping[int, int], going: frozenset[int], limit: int, desk: Desk
+) -> Iterator[str]:
+    now = datetime.now(UTC)
+    if not batches:
+        keeps_one = f"'workbench run PATH{history_option(desk.file)}' keeps one"
+        yield one_line(f"no batch is kept in {desk.file} yet: {keeps_one}, and so does the app")
+        return
+    runs, forks = _apart(batches)
+    yield from batch_lines(runs[:limit], regraded, going, now=now, width=desk.width, paint=desk.paint)
+    if forks:
+        yield ""
+        yield "forks of single runs, which speak for no case"
+        yield from batch_lines(forks[:limit], regraded, going, now=now, width=desk.width, paint=desk.paint)
+    suites = tuple(dict.fromkeys(suite for batch in runs[:limit] for suite in batch.suites))
+    trends = list(trend_lines(suites, trends_of(reversed(runs)), desk.width, desk.paint))
+    yield from ("", *trends) if trends else ()
+    yield ""
+    hidden = max(len(runs) - limit, 0) + max(len(forks) - limit, 0)
+    more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
+    yield desk.paint(f"{batches_text(len(batches))}{more}, in {_file(desk.file)}", "quiet")
+
+
+def _apart(batches: list[BatchRow]) -> tuple[list[BatchRow], list[BatchRow]]:
+    """Batches of runs, and those of forks."""
+    return [batch for batch in batches if batch.kind != "fork"], [batch for batch in batches if batch.kind == "fork"]
+
+
+def _file(file: Path) -> str:
+    size = ""
+    with suppress(OSError):
+        size = f" ({bytes_text(file.stat().st_size)})"
+    return f"{one_line(str(file))}{size}"
+
+
+def batches_text(number: int) -> str:
+    """`1 batch`, `20 batches`."""
+    return f"{number:,} batch{'' if number == 1 else 'es'}"
+
+
+def bytes_text(number: int) -> str:
+    """A size in a unit that a person reads at a glance."""
+    if number < 1_000_000:
+        return f"{number / 1_000:.0f} kB"
+    return f"{number / 1_000_000:.1f} MB" if number < 1_000_000_000 else f"{number / 1_000_000_000:.1f} GB"

@@ -1,0 +1,76 @@
+"""`workbench history prune`: removes batches that nobody needs any more."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from workbench.cli.exit_codes import OK, USAGE
+from workbench.cli.history_desk import Desk
+from workbench.cli.history_list import batches_text, bytes_text
+from workbench.history.editing import remove_batches
+from workbench.history.history import History
+from workbench.history.records import BatchRow
+from workbench.reports.history_list import batch_lines
+from workbench.reports.when import took_s
+
+
+def execute(options: argparse.Namespace, desk: Desk) -> int:
+    """Remove, after asking; returns an exit code."""
+    if options.keep is None and options.older_than is None and not options.batch:
+        desk.complain("nothing was removed: say what, with --keep N, --older-than AGE or --batch BATCH")
+        return USAGE
+    now = datetime.now(UTC)
+    with desk.history() as history:
+        known = history.all_batches()
+        chosen = _chosen(history, known, options, now)
+        if options.keep is not None or options.older_than is not None:
+            for batch in (batch for batch in known if batch.damage is not None and batch not in chosen):
+                desk.complain(f"batch {batch.number} is damaged and stays: --batch {batch.number} removes it")
+        going = [batch for batch in chosen if desk.is_going(batch)]
+        for batch in going:
+            desk.complain(f"batch {batch.number} is going on and stays: stop it first")
+        chosen = [batch for batch in chosen if batch not in going]
+        regraded, size = history.regraded(), history.bytes_of([batch.number for batch in chosen])
+    if not chosen:
+        desk.write(["there is nothing to remove"])
+        return OK
+    desk.learn_secrets(*chosen)
+    desk.write(batch_lines(chosen, regraded, (), now=now, width=desk.width, paint=desk.paint))
+    what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
+    if not (options.yes or _confirmed(f"Remove {what}, for good?")):
+        desk.complain(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
+        return USAGE
+    before = desk.file.stat().st_size
+    remove_batches(desk.file, [batch.number for batch in chosen], desk.complain)
+    freed = max(before - desk.file.stat().st_size, 0)
+    desk.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller"])
+    return OK
+
+
+def _chosen(history: History, known: Sequence[BatchRow], options: argparse.Namespace, now: datetime) -> list[BatchRow]:
+    """What is to be removed, the newest first: batches that are named by the options, and of the others those that are
+    both beyond the newest N and older than the age, where both are said; none that has a name, or is damaged."""
+    batches = [batch for batch in known if batch.damage is None]
+    wanted = {history.batch(which, damaged=True).number for which in options.batch}
+    if options.keep is not None or options.older_than is not None:
+        newest = {batch.number for batch in batches[: options.keep or 0]}
+        least_s = (options.older_than or 0) * 86_400
+        wanted |= {
+            batch.number
+            for batch in batches
+            if batch.number not in newest
+            and (took_s(batch.started_at, now.isoformat()) or 0) >= least_s
+            and (options.named or batch.name is None)
+        }
+    return [batch for batch in known if batch.number in wanted]
+
+
+def _confirmed(question: str) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stderr.write(f"{question} [yes/no] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("yes", "y")

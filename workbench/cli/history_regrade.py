@@ -1,0 +1,140 @@
+"""`workbench history regrade`: grades batches again by what their suites expect today, and says what moved."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from functools import partial
+
+from workbench.batches.kept_regrading import GradedAgain, RegradingPlan, grade_again, keep_grades, plan_regrading
+from workbench.batches.rejudging import RegradingJudges
+from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.cli.history_desk import Desk
+from workbench.cli.judges import judge_is_known
+from workbench.cli.regrading import trusted_to_grade
+from workbench.cli.suites import say_problems
+from workbench.history.errors import HistoryError
+from workbench.history.history import History
+from workbench.history.records import BatchRow
+from workbench.reports.history_batch import run_title
+from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
+from workbench.reports.history_list import called
+from workbench.reports.move_kinds import Move, graded_text, moves_said
+from workbench.reports.moves import VerdictReport
+from workbench.reports.values import counted
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile, load_suite
+
+
+def execute(options: argparse.Namespace, desk: Desk) -> int:
+    """Grade again, keep that, and report; returns an exit code."""
+    suite = _suite(options, desk)
+    with desk.history() as history:
+        batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
+        plans = [plan_regrading(history, batch, desk.program, suite=suite, by=options.by) for batch in batches]
+        for plan in plans:
+            for said in _left_out(plan, suite):
+                desk.complain(f"batch {plan.batch.number}: {said}")
+        wanted = [(run.file, run.case) for plan in plans for run in plan.runs]
+        if not wanted:
+            desk.complain("nothing was graded")
+            return USAGE
+        if not judge_is_known(options.judge, (file for file, _ in wanted), desk.program):
+            return USAGE
+        trusted = trusted_to_grade(wanted, desk.program, options)
+        if trusted is None:
+            return USAGE
+        judges = partial(RegradingJudges, desk.program, options.judge)
+        graded: list[tuple[BatchRow, int, list[GradedAgain]]] = []
+        damaged: list[str] = []
+        for plan in plans:
+            with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
+                again = list(grade_again(history, plan.runs, judges, trusted.__contains__, damaged.append))
+            if again:
+                graded.append((plan.batch, _keep(history, plan.batch, again, desk), again))
+        desk.complain_of_damage(damaged)
+    if options.format == "json":
+        desk.write_json(_report(graded))
+    else:
+        desk.write(_lines(graded, desk))
+    if damaged or any(plan.problems for plan in plans):
+        return USAGE
+    in_error = any(each.after.status == "error" != each.before.status for _, _, again in graded for each in again)
+    return INFRASTRUCTURE if in_error else OK
+
+
+def _suite(options: argparse.Namespace, desk: Desk) -> SuiteFile | None:
+    """The suite of `--suite`; raises HistoryError when it cannot be used."""
+    if options.suite is None:
+        return None
+    file = load_suite(options.suite)
+    if file.suite is None:
+        say_problems(file.errors, desk.program.secrets)
+        raise HistoryError(f"nothing was graded: put {file.path} right first")
+    return file
+
+
+def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
+    """What of a batch is not graded again, and what is graded by another question than it was asked."""
+    yield from plan.problems
+    missing = plan.batch.missing
+    if missing:
+        yield f"{counted(missing, 'run')} never came to an end, and {'has' if missing == 1 else 'have'} no grades"
+    gone = dict.fromkeys(run.case_id for run in plan.gone)
+    if gone:
+        where = f" of {suite.path}" if suite is not None else ""
+        cases = f"{counted(len(plan.gone), 'run')} of cases that are gone"
+        yield f"{cases} from the suite{where} keep their grades: {', '.join(gone)}"
+    others = dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise)
+    if others:
+        yield (
+            f"{', '.join(others)}: asked something else today than when it ran; the old runs are graded by what is "
+            "expected of the new question"
+        )
+
+
+def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], desk: Desk) -> int:
+    """Keep the new grades; the number of the grading."""
+    graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    keep_grades(desk.file, batch, again, graded_at, desk.program.secrets, desk.complain)
+    return history.gradings(batch.number)[-1].number
+
+
+def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], desk: Desk) -> Iterator[str]:
+    for batch, number, again in graded:
+        moves = [(each, Move(each.before, each.after)) for each in again]
+        yield desk.paint(f"{called(batch)}: {counted(len(again), 'run')} graded again, grading {number}", "strong")
+        for each, move in moves:
+            if move.moved:
+                what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
+                why = f": {one_line(each.after.error)}" if each.after.error is not None else ""
+                after = desk.paint(graded_text(each.after), each.after.status)
+                yield f"  {what}: {graded_text(each.before)} → {after}{why}"
+        yield f"  {moves_said(move for _, move in moves) or 'nothing moved'}"
+
+
+def _report(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]]) -> RegradedReport:
+    return RegradedReport(
+        batches=tuple(
+            RegradedBatch(batch=batch.number, grading=number, runs=tuple(map(_run, again)))
+            for batch, number, again in graded
+        )
+    )
+
+
+def _run(again: GradedAgain) -> RegradedRun:
+    row, before, after = again.run.row, again.before, again.after
+    return RegradedRun(
+        run=row.place + 1,
+        suite=str(row.suite.file),
+        case_id=row.case_id,
+        model=row.model,
+        repeat=row.repeat,
+        before=VerdictReport(status=before.status, score=before.score),
+        after=NewVerdict(status=after.status, score=after.score, reason=again.figures.reason),
+        moved=Move(before, after).moved,
+        asked_otherwise=again.run.asked_otherwise,
+    )

@@ -1,0 +1,140 @@
+"""`workbench history show`: a batch, one of its cases over time, or one of its runs step by step."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+
+from workbench.batches.recorded import result_of_recording
+from workbench.cli.exit_codes import OK, USAGE
+from workbench.cli.history_desk import Desk, grading_of, newest
+from workbench.config.history_file import history_option
+from workbench.history.errors import DamagedError, HistoryError
+from workbench.history.history import History
+from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.reports.history_batch import (
+    head_lines,
+    later_runs,
+    run_title,
+    runs_lines,
+    totals_lines,
+)
+from workbench.reports.history_list import called
+from workbench.reports.history_run import case_lines, over_time, told_lines
+from workbench.reports.paint import Paint
+from workbench.reports.visible import one_line
+from workbench.trajectory.event_lines import event_to_line
+from workbench.trajectory.typed_json import parsed_json
+
+_RUNS_OF_CASE_MAX = 1_000
+"""So many of the latest runs of one case are looked at."""
+
+
+def execute(options: argparse.Namespace, desk: Desk) -> int:
+    """Show; returns an exit code."""
+    with desk.history() as history:
+        if options.case is not None:
+            return _show_case(history, options.batch, options.case, options.format, desk)
+        batch = history.batch(options.batch) if options.batch is not None else newest(history)
+        desk.learn_secrets(batch)
+        grading = grading_of(history, batch, options.grading)
+        if options.run is not None:
+            _show_run(history, batch, options.run, grading, options, desk)
+        else:
+            _show_batch(history, batch, grading, options, desk)
+    return OK
+
+
+def _show_batch(
+    history: History, batch: BatchRow, grading: Grading | None, options: argparse.Namespace, desk: Desk
+) -> None:
+    runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
+    if options.format == "json":
+        from workbench.reports.history_reports import shown_batch
+
+        desk.write_json(shown_batch(batch, gradings, grading, runs))
+        return
+    paint, width = desk.paint, desk.width
+    option, going = history_option(desk.file), desk.is_going(batch)
+    desk.write(head_lines(batch, gradings, grading, option, going=going, width=width, paint=paint))
+    desk.write(paint(f"  {said}", "warn") for said in later_runs(batch, grading, runs, option))
+    desk.write(("", *totals_lines(batch, runs, paint), ""))
+    desk.write(runs_lines(runs, width, paint, every=options.verbose))
+    shows_run = f"'workbench history show {batch.number} --run N{option}' tells a run step by step"
+    desk.write(["", paint(one_line(shows_run), "quiet")])
+
+
+def _show_run(
+    history: History,
+    batch: BatchRow,
+    number: int,
+    grading: Grading | None,
+    options: argparse.Namespace,
+    desk: Desk,
+) -> None:
+    run = next((run for run in history.runs(batch.number, grading) if run.place == number - 1), None)
+    if run is None:
+        raise HistoryError(f"batch {batch.number} has {batch.planned:,} runs: there is no run {number}")
+    recording = history.recording(run, grading)
+    result = result_of_recording(recording)
+    if options.format == "json":
+        events = [parsed_json(event_to_line(event)) for event in recording.events]
+        from workbench.reports.history_reports import shown_run
+
+        desk.write_json(shown_run(run, events, recording.result or {}))
+        return
+    desk.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
+    desk.write(told_lines(recording.events, result, desk.width, desk.paint, verbose=options.verbose))
+
+
+def _show_case(history: History, which: str | None, case_id: str, form: str, desk: Desk) -> int:
+    """A case of the suites of one batch, or of all that were kept; returns an exit code."""
+    batches = {each.number: each for each in history.all_batches()}
+    looked_at = [history.batch(which)] if which is not None else history.batches()
+    desk.learn_secrets(*looked_at)
+    suites = dict.fromkeys(suite.key for each in looked_at for suite in each.suites)
+    damaged: list[str] = []
+    runs = {suite: history.runs_of_case(suite, case_id, _RUNS_OF_CASE_MAX, damaged.append) for suite in suites}
+    desk.complain_of_damage(damaged)
+    if which is not None:
+        in_it = {run.suite.key for run in history.runs(looked_at[0].number) if run.case_id == case_id}
+        runs = {suite: found for suite, found in runs.items() if suite in in_it}
+    runs = {suite: found for suite, found in runs.items() if found}
+    if not runs:
+        raise HistoryError(_no_such_case(history, looked_at, which, case_id))
+    if form == "json":
+        from workbench.reports.history_reports import shown_case
+
+        desk.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
+        return USAGE if damaged else OK
+    for of_suite in runs.values():
+        desk.write([_case_title(of_suite[0], desk.paint)])
+        if cells := over_time(of_suite):
+            desk.write(case_lines(cells, of_suite, batches, desk.width, desk.paint))
+        else:
+            desk.write(["  no run of it came to an end"])
+    return USAGE if damaged else OK
+
+
+def _case_title(run: RunRow, paint: Paint) -> str:
+    title = paint(f"{one_line(run.suite.name)} › {one_line(run.case_name)}", "strong")
+    return f"{title}  {paint(one_line(run.suite.path), 'quiet')}"
+
+
+def _no_such_case(history: History, batches: Sequence[BatchRow], which: str | None, case_id: str) -> str:
+    known: set[str] = set()
+    for batch in batches:
+        with suppress(DamagedError):  # what is damaged names no case
+            known |= {run.case_id for run in history.runs(batch.number)}
+    near = get_close_matches(case_id, known, n=1)
+    option = history_option(history.file)
+    if which is not None:
+        number = batches[0].number
+        said = f"batch {number} ran no case {case_id!r}"
+        way_out = f"'workbench history show {number} --verbose{option}' names all"
+    else:
+        said = f"no batch in {history.file} ran a case {case_id!r}"
+        way_out = f"'workbench history list{option}' names all batches"
+    return f"{said}: did you mean {near[0]!r}?" if near else f"{said}: {way_out}"
