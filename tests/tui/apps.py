@@ -11,7 +11,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent
+from workbench.batches.begin import Begin
+from workbench.batches.cost import FREE, cost_of
+from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
@@ -27,6 +29,8 @@ from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
+from workbench.history.writing import Ticket
+from workbench.providers.built_in import is_built_in
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import (
     CallFinished,
@@ -127,7 +131,7 @@ class ScriptedSession:
     def __init__(self, listener: BatchListener, program: Program) -> None:
         self._program = program
         self._engine: EngineThread | None = None
-        self.listener = listener
+        self.listener = timed(listener)
         self.runs: list[PlannedRun] = []
         self.stopped: list[str] = []
         self.trusted: list[bool] = []
@@ -157,14 +161,21 @@ class ScriptedSession:
         concurrency: int = DEFAULT_CONCURRENCY,
         record: Recordings | None = None,
         until: Until = "end",
+        going_on: Ticket | None = None,
     ) -> str:
         self._batches += 1
         self.runs += runs
         self.until += [until for _ in runs]
-        self.exempt += [execution.exempt(run.file.path) for run in runs]
+        self.exempt += [execution.exempt(run.file) for run in runs]
         self.trusted += [trusted(run.file.path) for run in runs]
         self.listener(BatchStarted(f"batch-{self._batches}", tuple(runs)))
         return f"batch-{self._batches}"
+
+    def number_of(self, batch: str) -> int | None:
+        return None
+
+    def settle_history(self) -> None:
+        pass
 
     def stop(self, run_id: str) -> None:
         self.stopped.append(run_id)
@@ -255,6 +266,7 @@ class ScriptedSession:
             status,
             trajectory,
             grades,
+            cost_usd=cost_of(trajectory, FREE if is_built_in(planned.model) else None),
             grading=planned.settings.grading,
             steps=steps,
         )
@@ -360,20 +372,22 @@ async def opened(
     audits: bool = False,
     live: bool = False,
     record: Path | None = None,
+    history: Path | None = None,
+    begin: Begin | None = None,
 ) -> AsyncIterator[Opened]:
     """Run the app on a folder, without a terminal, its clock standing still. `environment` is the terminal's,
     `variables` are those that models and suites refer to; `audits`: cases are audited, at once; `live`: runs are really
-    made; `record` is where those are recorded."""
+    made; `record` is where those are recorded, `history` where they are kept; `begin` are the runs it begins with."""
     sessions: list[ScriptedSession] = []
 
     def open_session(listener: BatchListener) -> RunSession:
         if live:
-            return Session(listener, program, asks=True)
+            return Session(listener, program, asks=True, history=history)
         sessions.append(ScriptedSession(listener, program))
         return sessions[-1]
 
     state = folder.parent / "state"
-    program = program_in(Folders(state, state / "log", state / "config"), variables or {})
+    program = program_in(Folders(state, state / "log", state / "config", state / "data"), variables or {})
     app = Workbench(
         [folder] if paths is None else paths,
         open_session=open_session,
@@ -383,6 +397,8 @@ async def opened(
         trust=trust,
         clock=lambda: 0.0,
         record=record,
+        history=history,
+        begin=begin,
     )
     # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
     auditing.REST_S = 0.01 if audits else 3600.0

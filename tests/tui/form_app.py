@@ -112,8 +112,9 @@ class Typist:
         """Press keys, all in one burst, and let everything settle."""
         for key in keys:
             self.app.post_message(events.Key(key, CHARACTERS.get(key, key if len(key) == 1 else None)))
-        await self.pilot._wait_for_screen()
-        await self.pilot.pause()
+        for _ in range(2):  # what a key opens takes the keys behind it a round later
+            await self.pilot._wait_for_screen()
+            await self.pilot.pause()
 
     async def type(self, text: str) -> None:
         """Type a text, key by key."""

@@ -33,7 +33,7 @@ KEYS = {
     "Ctrl+Z": "\x1a",
 }
 AFTER_ESC_S = 0.25
-"""Silence after Esc: what comes sooner would be one key with it."""
+"""Silence after Esc: what comes sooner could be one key with it."""
 
 
 class Block(NamedTuple):
@@ -76,15 +76,21 @@ def shell_in(clone: Path, *, columns: int = 80, rows: int = 24) -> Terminal:
 
 def follow(blocks: Iterable[Block], terminal: Terminal) -> None:
     """Do in a shell what boxes say; raises AssertionError when something is not seen that they show."""
+    read = 0
     for kind, text in blocks:
         match kind:
             case "sh":
+                terminal.wait_for_more(than=read)
                 terminal.wait_for(lambda: terminal.output.endswith(b"$ "))
                 terminal.wipe()
+                read = len(terminal.output)
                 terminal.send(text + "\n")
             case "keys":
                 for keys in pressed(text):
+                    before = len(terminal.output)
                     terminal.send(keys)
+                    if keys == KEYS["Esc"]:  # what comes before it was seen to do something would be one key with it
+                        terminal.wait_for_more(than=before)
                     terminal.quiet(AFTER_ESC_S if keys == KEYS["Esc"] else 0)
             case "toml":
                 terminal.send(f"\x1b[200~{text}\x1b[201~")

@@ -64,6 +64,7 @@ class Terminal:
                 "TERM": "xterm-256color",
                 "COLORTERM": "truecolor",
                 "XDG_STATE_HOME": str(state),
+                "XDG_DATA_HOME": str(state / "data"),
                 **(environment or {}),
             },
             start_new_session=True,
@@ -132,6 +133,10 @@ class Terminal:
         while not holds():
             assert time.monotonic() < deadline, f"waited for {condition!r}, saw:\n{self.screen}"
             self.read(0.05)
+
+    def wait_for_more(self, *, than: int) -> None:
+        """Read until more than so many bytes were written in all."""
+        self.wait_for(lambda: len(self.output) > than)
 
     def quiet(self, silence_s: float) -> int:
         """Read until nothing came for `silence_s`; the number of bytes that did come."""

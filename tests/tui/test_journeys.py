@@ -18,9 +18,6 @@ TOOLS_ROW = 7
 
 PAGE_DOWN = "\x1b[6~"
 CTRL_S, CTRL_Y, CTRL_Z = "\x13", "\x19", "\x1a"
-ESC_S = 0.25
-"""Silence after Esc: what comes sooner would be one key with it."""
-
 PARAMETERS = (
     '{"type": "object", "required": ["room", "state"], "properties": '
     '{"room": {"type": "string", "enum": ["bathroom", "kitchen"]}, "state": {"type": "string", "enum": ["off", "on"]}}}'
@@ -52,8 +49,10 @@ args = {{ {RIGHT} }}
 
 
 def escape(terminal: Terminal) -> None:
+    """Leave what is typed in; what is sent before that was seen would be one key with Esc."""
+    terminal.wait_for(lambda: "Esc" in terminal.screen.splitlines()[-1])
     terminal.send(ESC)
-    terminal.quiet(ESC_S)
+    terminal.wait_for(lambda: "? keys" in terminal.screen.splitlines()[-1])
 
 
 def quit_from(terminal: Terminal) -> None:
@@ -68,13 +67,13 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
     folder.mkdir()
     with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
         terminal.wait_for("No suites here.")
-        assert "N  makes one" in terminal.screen
+        terminal.wait_for("N  makes one")
 
         terminal.send(f"Nlights{ENTER}")
         terminal.wait_for("New suite lights.toml")
         terminal.send(f"2{HOME}{DOWN * TOOLS_ROW}nset_light{ENTER}Turn the light of a room on or off.{ENTER}")
         terminal.send(f"{ENTER}{PARAMETERS}")
-        terminal.wait_for("Esc close")
+        terminal.wait_for(PARAMETERS[-8:])  # all of it is typed
         escape(terminal)
 
         terminal.send(f"1nKitchen light{ENTER}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.stepping import editor, held, shown, stepped, typed
@@ -100,6 +101,17 @@ async def test_what_a_paste_drops_is_said_with_the_way_by_which_it_is_kept(tmp_p
         app.app.post_message(PasteCleaned(2))
         await app.settle()
         assert "Left out of what was pasted: 2 control characters; F4, your editor, takes them in" in app.screen
+
+
+async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await held(app, await stepped(app))
+        await app.press("p")
+        for read in (events.Key("ctrl+s", None), events.Paste("one"), PasteCleaned(2)):
+            app.app.post_message(read)
+        await app.settle()
+        assert editor(app).text == "one"
+        assert "Left out of what was pasted: 2 control characters" in app.screen
 
 
 def test_a_paste_counts_what_it_drops_and_line_ends_are_not_dropped() -> None:

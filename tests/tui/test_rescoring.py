@@ -229,6 +229,6 @@ async def test_what_is_known_of_a_value_is_judged_without_asking(tmp_path: Path)
         await ran(app, RIGHT)
         (run,) = app.app.main.runs_shown
         assert run.result is not None
-        run.result = replace(run.result, judgements=(Judgement("m", "is a power", '"on"', False, "It is a state."),))
+        run.finish(replace(run.result, judgements=(Judgement("m", "is a power", '"on"', False, "It is a state."),)))
         await change(app, 'power = "on"', 'power = { judged = "is a power" }')
         assert "1 run: passed → failed, no model call" in app.screen

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
+from workbench.batches.begin import Begin
 
 OAK = 'extends = "graphite"\ntitle = "Oak"\n[colours]\naccent = "{}"\n'
 
@@ -41,6 +42,35 @@ async def test_another_project_is_not_touched_and_a_case_that_is_gone_is_forgott
         selected = app.app.main.suites.selected
         assert selected is not None
         assert selected.label == "Movie night"
+
+
+@pytest.mark.parametrize("models", [("offline",), ()])
+async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: Path, models: tuple[str, ...]) -> None:
+    suites = suites_in(tmp_path, one=SMART_HOME)
+    chosen = ("openai:o9", "openai:o10")
+    async with opened(suites) as app:
+        app.app.main.models = chosen
+        app.app.remember()
+    # Without models of their own, the runs that an app begins with are on those of the suites.
+    begin = None if models else Begin((), opens="compare")
+    async with opened(suites, models=models, begin=begin) as app:
+        assert app.app.main.models == models
+        app.app.remember()
+    async with opened(suites) as app:
+        assert app.app.main.models == chosen
+
+
+async def test_models_that_are_chosen_instead_of_those_of_the_command_line_are_remembered(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, one=SMART_HOME)
+    async with opened(suites, models=("offline",)) as app:
+        await app.press("m", "escape")
+        app.app.remember()
+    async with opened(suites, models=("offline",)) as app:
+        assert json.loads((tmp_path / "state" / "app.json").read_text())["projects"][str(suites)]["models"] == []
+        await app.press("m", "enter")
+        app.app.remember()
+    async with opened(suites) as app:
+        assert app.app.main.models == ("offline",)
 
 
 async def test_leaving_is_enough_to_be_remembered(tmp_path: Path) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
-from tests.tui.apps import SMART_HOME, conversation, opened, opening, suites_in
+import pytest
+
+from tests.tui.apps import SMART_HOME, ScriptedSession, conversation, opened, opening, suites_in
 from workbench.trajectory.events import RequestStarted, TextDelta
 from workbench.tui.state.run_record import CaseKey
 
@@ -35,6 +39,21 @@ async def test_events_from_a_thread_come_in_order_however_fast(tmp_path: Path) -
         record = app.app.main.run_shown
         assert record is not None
         assert record.view.items[-1].text.text == "".join(words)  # type: ignore[union-attr]
+
+
+async def test_a_batch_is_begun_off_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    begin = ScriptedSession.start
+
+    def start(*given: Any, **more: Any) -> str:
+        threads.append(threading.current_thread())
+        return begin(*given, **more)
+
+    monkeypatch.setattr(ScriptedSession, "start", start)
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.run("r")
+        assert [thread is threading.main_thread() for thread in threads] == [False]
+        assert len(app.app.main.book.under_way()) == 1
 
 
 async def test_the_session_is_opened_once_and_closed_at_the_end(tmp_path: Path) -> None:

@@ -227,6 +227,16 @@ async def test_quitting_with_runs_under_way_asks_once_more_and_closes_the_sessio
     assert app.app.return_code == 0
 
 
+async def test_whoever_does_something_else_after_asking_to_quit_is_asked_again(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.run("r")
+        await app.press("q", "z")
+        assert "q again stops and quits" not in app.screen
+        await app.press("q")
+        assert "q again stops and quits" in app.screen
+        assert not app.session.closed
+
+
 async def test_rows_of_the_tree_and_of_the_run_are_drawn_only_when_they_change(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")

@@ -165,7 +165,7 @@ async def test_a_run_that_waits_behind_held_ones_says_so(tmp_path: Path) -> None
         assert "Waiting for its turn." in app.screen
         await held(app, first)
         assert "Waiting for its turn behind a run on this model that is held; H goes there." in app.screen
-        assert "2 … running  1 ‖ held" in app.screen
+        assert "1 ‖ held  3 left" in app.screen
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10)])

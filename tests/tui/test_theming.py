@@ -43,7 +43,7 @@ async def test_the_terminal_decides_the_first_theme(tmp_path: Path, environment:
 
 
 def test_the_command_line_may_name_a_theme_and_is_told_when_there_is_none(tmp_path: Path) -> None:
-    folders, memory = Folders(tmp_path, tmp_path, tmp_path), Memory(tmp_path / "app.json")
+    folders, memory = Folders(tmp_path, tmp_path, tmp_path, tmp_path), Memory(tmp_path / "app.json")
     plain = surroundings_of({"TERM": "xterm"})
     named = Appearance(folders, plain, memory, "ember")
     assert (named.first, named.unknown) == ("ember", None)

@@ -6,18 +6,26 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from workbench.batches.begin import Begin
+from workbench.batches.begin import Begin, Opened
 from workbench.batches.events import BatchListener
 from workbench.config.program import Program
 from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
 
+if TYPE_CHECKING:
+    from workbench.analysis.side_by_side import WhenLeft
+
 OFFLINE_PACE_MS = 15.0
 """The offline model is slowed down to what an eye can follow."""
 
+
+_WITHOUT_TERMINAL: Mapping[Opened, str] = {
+    "run": "without --break, 'workbench run'",
+    "compare": "'workbench compare --format text'",
+}
 
 NO_TERMINAL = USAGE = 2
 """The exit code where the app cannot be shown, or not as it was asked to be."""
@@ -32,16 +40,19 @@ def open_app(
     theme: str | None = None,
     only_ascii: bool = False,
     record: Path | None = None,
+    history: Path | None = None,
     begin: Begin | None = None,
+    left: WhenLeft | None = None,
 ) -> int:
     """Open the app on suite files and folders and return its exit code. No path: the current folder if it holds suites,
     else the bundled samples. `trust` asks about no suite; `theme` is the name of the one to begin with; `record`
-    the folder, which is there, in which runs are recorded; `begin` the runs that are begun with."""
+    the folder, which is there, in which runs are recorded; `history` the file in which batches are
+    kept; `begin` the runs that are begun with; `left` is told what these came to where they were compared."""
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
-            without = "" if begin is None else "without --break, "
-            sys.stderr.write(f"the app cannot be shown: {reason}; {without}'workbench run' needs no terminal\n")
+            without = _WITHOUT_TERMINAL[begin.opens] if begin is not None else "'workbench run'"
+            sys.stderr.write(f"the app cannot be shown: {reason}; {without} needs no terminal\n")
         return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
 
@@ -57,10 +68,11 @@ def open_app(
         return Session(
             listener,
             program,
-            pace_ms=OFFLINE_PACE_MS,
+            pace_ms=OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0,  # latencies are compared
             own_pace=begin is None or begin.own_pace,
             asks=True,
             judge_anew=begin is not None and begin.judge_anew,
+            history=history,
         )
 
     app = Workbench(
@@ -72,6 +84,7 @@ def open_app(
         theme=theme,
         trust=trust,
         record=record,
+        history=history,
         begin=begin,
     )
     if app.looks.unknown is not None:
@@ -86,6 +99,8 @@ def open_app(
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
                 let_go(stream)
+    if left is not None and app.compared is not None and not app.return_code:
+        app.compared.tell(left)
     return app.return_code or 0
 
 

@@ -27,6 +27,7 @@ class Glyphs:
     asks: str = "?"
     dot: str = "·"
     down: str = "↓"
+    up: str = "↑"
     bar: str = "━"
     rest: str = "─"
     unsaved: str = "●"
@@ -36,6 +37,7 @@ class Glyphs:
     breakpoint: str = "◉"
     by_hand: str = "✎"
     fork: str = "↳"
+    marked: str = "◆"
 
 
 GLYPHS = Glyphs()

@@ -33,7 +33,6 @@ class MainBars:
         self._notice: Timer | None = None
         self._role: Role = "text"
         self._said = ""
-        self._ticking: Timer | None = None
 
     def refresh(self) -> None:
         """Titles, status and keys."""
@@ -65,22 +64,13 @@ class MainBars:
     def show_status(self) -> None:
         """Counts, models, progress."""
         screen = self._screen
+        if screen.is_covered:
+            return
         models = models_label(screen.models or self._suite_models())
         counts, spend, progress = screen.book.counts(), screen.book.spend(), screen.book.progress()
         place, cases = screen.workspace.place, screen.suites.case_count
         status = screen.query_one("#status", Bar)
         status.say(lambda width: status_line(place, models, cases, counts, spend, progress, width))
-
-    def tick_while_running(self) -> None:
-        """Let the time run on in the status while something runs, and not while everything waits for a person."""
-        counts = self._screen.book.counts()
-        waits = 0 < counts.running == counts.held + counts.asking
-        going = self._screen.book.progress().under_way and not waits
-        if going and self._ticking is None:
-            self._ticking = self._screen.set_interval(1.0, self.show_status)
-        elif not going and self._ticking is not None:
-            self._ticking.stop()
-            self._ticking = None
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
         """Say something at the bottom, for a while; `gently`: not in the place of a warning."""

@@ -17,11 +17,13 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Follows a paste that has lost so many control characters."""
+    """Follows a paste that has lost so many control characters; `behind` when it came the way of the keys, so that all
+    that were read before it have been taken."""
 
-    def __init__(self, left_out: int) -> None:
+    def __init__(self, left_out: int, *, behind: bool = False) -> None:
         super().__init__()
         self.left_out = left_out
+        self.behind = behind
 
 
 class Pastes:

@@ -39,16 +39,20 @@ class Questions:
             return
         from workbench.tui.screens.execution import ExecutionScreen
 
-        main, asked = self._app.main, self._app.main.book.questions
-        screen = self._app.screen
+        asked, screen = self._app.main.book.questions, self._app.screen
         if isinstance(screen, ExecutionScreen):
             if screen.question not in asked:
                 screen.dismiss(None)
-        elif screen is main and not main.filter_box.typing and not self._put_off and asked:
+        elif self._may_ask and not self._put_off and asked:
             question = asked[0]
             self._app.push_screen(
                 ExecutionScreen(question, self._app.program.secrets), lambda answer: self._answered(question, answer)
             )
+
+    @property
+    def _may_ask(self) -> bool:
+        main, screen = self._app.main, self._app.screen
+        return not main.filter_box.typing if screen is main else getattr(screen, "takes_questions", False)
 
     def withdraw(self) -> None:
         """Ask nothing of what is open: every run is being stopped."""
@@ -65,13 +69,13 @@ class Questions:
         if answer == "stop" and question not in main.book.questions:
             return  # all were withdrawn, and whoever did that said so
         if answer is None or question not in main.book.questions:
-            main.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
+            self._app.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
             return
         main.book.answered(question)
         if answer == "stop":
             self._app.runner.stop([run.run_id])
-            main.announce(f"Stopping {run.case_name}; what is done stays", "text", GLYPHS.stopped)
+            self._app.announce(f"Stopping {run.case_name}; what is done stays", "text", GLYPHS.stopped)
             return
         self._app.runner.allow(run.run_id, question.asked.call.id, answer == "yes")
         said = "is executed" if answer == "yes" else "is not executed"
-        main.announce(f"{one_line(question.asked.tool.name)} {said} in {run.case_name}")
+        self._app.announce(f"{one_line(question.asked.tool.name)} {said} in {run.case_name}")

@@ -72,6 +72,7 @@ class Rescorer:
             return ""
         quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
         self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
+        self._app.tell_beside({case.key for case in quick if case.runs})  # whoever asked shows it on the main screen
         if len(quick) < len(first):
             self._begin()
         return self._state.told()
@@ -91,6 +92,7 @@ class Rescorer:
             state.done(piece, await self._graded_beside(due, refused, kept))
             if due:
                 main.delivered({case.key for case in piece}, False)
+                self._app.tell_beside({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
                 main.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
@@ -98,7 +100,7 @@ class Rescorer:
             state.told(),
             *(f"{many(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
         ]
-        main.follow_grades()
+        self._app.follow_grades()
         if any(said) or shown_s:
             main.announce("; ".join(filter(None, said)) or "Graded anew: nothing moved", gently=True)
 

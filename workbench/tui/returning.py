@@ -68,12 +68,13 @@ def come_back(remembered: Remembered, main: MainScreen) -> None:
 
 def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
     """What is to be remembered of the screen as it is."""
-    row = main.suites.selected
+    project, row = project_of(main.workspace), main.suites.selected
+    before = remembered.projects.get(project, Place())
     place = Place(
         suite=str(row.open.path) if row is not None and row.open is not None else "",
         case=row.case.key if row is not None and row.case is not None else None,
         folded=tuple(sorted((key.kind, str(key.path)) for key in main.suites.folded))[:MOST_FOLDED],
-        models=main.models,
+        models=before.models if main.models_for_now else main.models,
     )
     looks = replace(
         remembered,
@@ -81,4 +82,4 @@ def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
         right=main.right if main.right != "suites" else remembered.right,
         zoomed=main.zoomed,
     )
-    return looks.with_place(project_of(main.workspace), place)
+    return looks.with_place(project, place)

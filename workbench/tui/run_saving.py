@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.batches.recordings import save_recording
 from workbench.trajectory.recording import RecordingError
+from workbench.tui.copying import Announce
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.run_record import RunRecord
 from workbench.tui.workspace import recordings_folder
@@ -22,18 +23,18 @@ class RunSaver:
         self._app = app
         self._busy = asyncio.Lock()
 
-    def save_soon(self, run: RunRecord) -> None:
-        """Save a run; one that is saved already, as it is now, is not saved again."""
-        self._app.run_worker(self._save(run), group="save")
+    def save_soon(self, run: RunRecord, announce: Announce) -> None:
+        """Save a run, and announce where; one that is saved already, as it is now, is not saved again."""
+        self._app.run_worker(self._save(run, announce), group="save")
 
-    async def _save(self, run: RunRecord) -> None:
+    async def _save(self, run: RunRecord, announce: Announce) -> None:
         async with self._busy:
             if run.saved_in is not None and await asyncio.to_thread(run.saved_in.is_file):
-                self._app.main.announce(f"Saved already in {run.saved_in}", "text", GLYPHS.passed)
+                announce(f"Saved already in {run.saved_in}", "text", GLYPHS.passed)
             else:
-                await self._save_new(run)
+                await self._save_new(run, announce)
 
-    async def _save_new(self, run: RunRecord) -> None:
+    async def _save_new(self, run: RunRecord, announce: Announce) -> None:
         planned, result = run.to_save
         events = tuple(run.events)
         folder = recordings_folder(run.path, of_samples=self._app.starter.is_bundled(run.path))
@@ -43,9 +44,9 @@ class RunSaver:
                 save_recording, folder, planned, events, result, started_at=began, secrets=secrets
             )
         except RecordingError as error:
-            self._app.main.announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
+            announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
             return
         if len(run.events) == len(events):
             run.saved_in = file
         so_far = ", as far as it is," if result is None else ""
-        self._app.main.announce(f"Saved{so_far} in {file}", "passed", GLYPHS.passed)
+        announce(f"Saved{so_far} in {file}", "passed", GLYPHS.passed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.app import App
 
-from workbench.batches.events import BatchEvent, BatchListener, BatchStarted
+from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid
 from workbench.batches.plan import PlannedRun
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.tui.state.drain import Drain
@@ -20,11 +20,14 @@ from workbench.tui.state.runs import RunBook
 if TYPE_CHECKING:
     from workbench.batches.begin import Begin
     from workbench.batches.recordings import Recordings
+    from workbench.batches.resuming import Resumption
     from workbench.batches.serving import Serving
     from workbench.batches.single import Execution
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.checkpoint import Command
     from workbench.engine.stepping import Until
+    from workbench.history.writing import Ticket
+    from workbench.suite.loading import SuiteFile
 
 
 class RunSession(Protocol):
@@ -39,6 +42,7 @@ class RunSession(Protocol):
         trusted: Callable[[Path], bool],
         record: Recordings | None = None,
         until: Until = "end",
+        going_on: Ticket | None = None,
     ) -> str: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]: ...
@@ -46,6 +50,8 @@ class RunSession(Protocol):
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
     @property
     def serving(self) -> Serving: ...
+    def number_of(self, batch: str) -> int | None: ...
+    def settle_history(self) -> None: ...
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def close(self) -> None: ...
@@ -79,7 +85,9 @@ class Runner:
         """Where the runs of one batch are recorded as they happen, if they are."""
         self._recordings: list[Recordings] = []
         """Those in which nothing has gone wrong so far."""
+        self._history_said: list[str] = []
         self._session: RunSession | None = None
+        self._closed: RunSession | None = None
         self._breakpoints: tuple[Breakpoint, ...] = ()
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -90,29 +98,34 @@ class Runner:
         self,
         runs: Sequence[PlannedRun],
         trusted: frozenset[Path],
-        exempt: Callable[[Path], bool],
+        exempt: Callable[[SuiteFile], bool],
         until: Until = "end",
         begin: Begin | None = None,
+        going_on: Resumption | None = None,
     ) -> None:
         """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free.
         Real executions for `exempt` suites are not asked about. `until` is how far the runs go before they are held,
-        `begin` how else they are made."""
+        `begin` how else they are made; `going_on` is the batch of the history whose missing runs they are."""
         session = await self._open()
         from workbench.batches.single import Execution
 
         record = self._open_recordings() if self._open_recordings is not None else None
         if record is not None:
             self._recordings.append(record)
-        wanted, all_tools = (begin.execute, begin.execute_all) if begin is not None else (None, False)
-        batch = session.start(
+        how = begin or going_on
+        wanted, all_tools = (how.execute, how.execute_all) if how is not None else (None, False)
+        # Off the loop, too: of thousands of runs the history keeps a plan, for which suites are read.
+        batch = await asyncio.to_thread(
+            session.start,
             runs,
             execution=Execution(wanted, all_tools, exempt),
-            concurrency=begin.concurrency if begin is not None else DEFAULT_CONCURRENCY,
+            concurrency=how.concurrency if how is not None else DEFAULT_CONCURRENCY,
             trusted=trusted.__contains__,
             record=record,
             until=until,
+            going_on=going_on.ticket if going_on is not None else None,
         )
-        # Under way from now on: what the engine's thread says comes later, and a second key may come before it.
+        # Under way from now on, unless the engine's thread has said so already: a second key may come before that.
         self.book.apply(BatchStarted(batch, tuple(runs)))
 
     async def _open(self) -> RunSession:
@@ -149,11 +162,17 @@ class Runner:
     async def _told(self, tell: Callable[[RunSession], Future[str | None]]) -> str | None:
         return await asyncio.wrap_future(tell(self._session)) if self._session is not None else "nothing runs"
 
-    def recording_problems(self) -> list[str]:
-        """What has gone wrong with recordings since this was last asked."""
+    def problems(self) -> list[str]:
+        """What has gone wrong with recordings and the history since this was last asked."""
+        said, self._history_said = self._history_said, []
         found = [record.problem for record in self._recordings if record.problem is not None]
         self._recordings = [record for record in self._recordings if record.problem is None]
-        return found
+        return [*said, *found]
+
+    def settle_history(self) -> None:
+        """Wait until the history holds what was run so far. Blocks, for a bounded time: call it off the loop."""
+        if self._session is not None:
+            self._session.settle_history()
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Have runs held at these breakpoints and no others, those under way too."""
@@ -177,6 +196,12 @@ class Runner:
         session, self._session = self._session, None
         if session is not None:
             session.close()
+            self._closed = session
+
+    def number_of(self, batch: str) -> int | None:
+        """How a batch is called in the history, after the end too; `None` where it is in none."""
+        session = self._session or self._closed
+        return session.number_of(batch) if session is not None else None
 
     @property
     def is_delivering(self) -> bool:
@@ -200,6 +225,9 @@ class Runner:
         cases: set[CaseKey] = set()
         began = False
         for event in self._drain.take():
+            if isinstance(event, HistorySaid):
+                self._history_said.append(event.text)
+                continue
             case = self.book.apply(event)
             if case is None:
                 began = True

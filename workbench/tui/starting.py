@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
+from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of, with_asked
 from workbench.config.resources import bundled
+from workbench.history.errors import HistoryError
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.suite.trust import Needs, TrustError, TrustStore
@@ -23,13 +24,18 @@ from workbench.tui.workspace import is_stale, trouble
 
 if TYPE_CHECKING:
     from workbench.batches.begin import Begin
+    from workbench.batches.resuming import Resumption
     from workbench.engine.stepping import Until
+    from workbench.suite.model import Case
     from workbench.tui.screens.trust import TrustAnswer, TrustScreen
     from workbench.tui.state.fork_draft import ForkDraft
     from workbench.tui.workbench import Workbench
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Keys of cases by suite."""
+
+RunOf = tuple[Path, str, str]
+"""Suite, id of a case, model."""
 
 
 class Starter:
@@ -111,7 +117,7 @@ class Starter:
             if until != "end":
                 runs = runs[:1]
             (main.bring if until == "end" else main.go_to)("run")
-            await self._app.runner.start(runs, frozenset(trusted), self.is_bundled, until, begin)
+            await self._app.runner.start(runs, frozenset(trusted), self._store.is_exempt, until, begin)
             if (notice := refused or self._other_model(runs)) is not None:
                 main.announce(notice, "warned", GLYPHS.warned)
             elif len(runs) < models:
@@ -121,7 +127,59 @@ class Starter:
         why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:
             why = f"what was to run is no longer in {lost.name}"
-        main.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+        self._app.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+
+    async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
+        """Run cases on single models, whatever else they are run on, `repeats` times if that is given; says why some
+        are not. What is under way already is left out."""
+        async with self._busy:
+            main = self._app.main
+            busy = {(run.path, run.case_id, run.model) for run in main.book.under_way()}
+            of_suites: dict[Path, dict[RunOf, None]] = {}
+            for each in wanted:
+                if each not in busy:
+                    of_suites.setdefault(each[0], {})[each] = None
+            if not of_suites:
+                return "that runs already"
+            await self._catch_up([suite for suite in main.desk.suites if suite.path in of_suites])
+            runs: list[PlannedRun] = []
+            trusted: set[Path] = set()
+            why: str | None = None
+            for path, fresh in of_suites.items():
+                suite = main.desk.at(path)
+                case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in fresh))
+                file = (suite.runnable(case_ids) or suite.file) if suite is not None else None
+                # Of thousands of cells that takes longer than a key may.
+                planned = await asyncio.to_thread(self._planned_on, file, fresh, repeats) if file is not None else ()
+                if file is None or not planned:
+                    why = why or await asyncio.to_thread(self._why_none, [path])
+                    why = why or f"what was to run is no longer in {path.name}"
+                    continue
+                if (refusal := self._refusal(file)) is not None:
+                    why = why or refusal
+                    continue
+                trust = await self._trust(file, planned)
+                if trust is None:
+                    why = why or f"{path.name} is not trusted"
+                    continue
+                trusted |= {path} if trust else set()
+                runs += planned
+            if runs:
+                await self._app.runner.start(runs, frozenset(trusted), self._store.is_exempt)
+            return why
+
+    def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
+        """Runs on models that the suite names stay such: they are asked about. Others the user has chosen once."""
+        usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None)
+        planned = {(file.path, run.case.id, run.model) for run in usual}
+        runs = [run for run in usual if (file.path, run.case.id, run.model) in wanted]
+        others: dict[str, list[str]] = {}
+        for each in wanted:
+            if each not in planned:
+                others.setdefault(each[2], []).append(each[1])
+        for model, case_ids in others.items():
+            runs += plan_runs([file], models=[model], case_ids=case_ids, repeats=repeats)
+        return tuple(runs)
 
     async def fork(self, draft: ForkDraft) -> str | None:
         """Start a fork of a run, graded by its case as it is now; says why not, if it is not started."""
@@ -138,8 +196,35 @@ class Starter:
             if trust is None:
                 return f"{path.name} is not trusted"
             main.book.branch(planned.run_id, draft.run)
-            await self._app.runner.start([planned], frozenset({path} if trust else ()), self.is_bundled)
+            await self._app.runner.start([planned], frozenset({path} if trust else ()), self._store.is_exempt)
             return None
+
+    async def resume(self, resumption: Resumption) -> str | None:
+        """Make the missing runs of a batch of the history that is claimed; says why not, if they are not made."""
+        async with self._busy:
+            trusted: set[Path] = set()
+            for file in resumption.files:
+                trust = await self._trust(file, [run for run in resumption.runs if run.file.path == file.path])
+                if trust is None:
+                    return f"{file.path.name} is not trusted"
+                if trust:
+                    trusted.add(file.path)
+            exempt = self._store.is_exempt
+            try:
+                await self._app.runner.start(resumption.runs, frozenset(trusted), exempt, going_on=resumption)
+            except HistoryError as error:
+                return str(error)
+            return None
+
+    async def may_grade(self, file: SuiteFile, cases: Iterable[Case]) -> bool:
+        """Whether runs of some cases may be graded, calling the functions of their suite, after asking for trust."""
+        from workbench.batches.regrading import grading_needs
+        from workbench.tui.screens.trust import TrustScreen
+
+        needs = grading_needs(file, cases, ())
+        if needs.nothing or self.is_trusted(file):
+            return True
+        return await self._answer(file, TrustScreen(file.path, self._needs(file), refusing="grade nothing")) != "no"
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
         """Read everything again if one of these suites is another one on the disk."""
@@ -149,9 +234,10 @@ class Starter:
     async def _trust(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> bool | None:
         """Whether a suite is trusted for runs of it, after asking where that is needed; `None`: there may be none."""
         models = self._app.program.models
-        if self.is_trusted(file):
+        needs = with_asked(self._needs(file), models_asked(planned, models))
+        if self._allows(file, needs):
             return True
-        if not must_ask(needs_of(file, models), planned, models):
+        if not must_ask(needs, planned, models):
             return False
         answer = await self._asked(file, planned)
         return None if answer == "no" else answer != "mocks"
@@ -203,9 +289,12 @@ class Starter:
 
     def is_trusted(self, file: SuiteFile) -> bool:
         """Whether a suite may start, import and call what it names, without asking."""
-        needs = needs_of(file, self._app.program.models)
+        return self._allows(file, self._needs(file))
+
+    def _allows(self, file: SuiteFile, needs: Needs) -> bool:
         known = (file.path, needs.fingerprint) in self._trusted_once
-        return self._trust_all or known or self._store.is_trusted(file.path, needs)
+        of_history = file.as_then or needs != self._needs(file)
+        return self._trust_all or known or self._store.is_trusted(file.path, needs, of_history=of_history)
 
     async def _asked(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> TrustAnswer:
         from workbench.tui.screens.trust import TrustScreen
@@ -213,10 +302,11 @@ class Starter:
         program = self._app.program
         mocks = can_do_with_mocks(file, planned, program.models, Listings(program.folders.listings))
         asked = models_asked(planned, program.models)
-        return await self._answer(file, TrustScreen(file.path, self._needs(file), asked=asked, mocks=mocks))
+        needs = with_asked(self._needs(file), asked)
+        return await self._answer(file, TrustScreen(file.path, needs, asked=asked, mocks=mocks), needs)
 
-    async def _answer(self, file: SuiteFile, screen: TrustScreen) -> TrustAnswer:
-        needs = self._needs(file)
+    async def _answer(self, file: SuiteFile, screen: TrustScreen, needs: Needs | None = None) -> TrustAnswer:
+        needs = needs or self._needs(file)
         answer = await self._app.push_screen_wait(screen) or "no"
         if answer == "always":
             try:

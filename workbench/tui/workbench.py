@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.text import Text
 from textual import events, on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -39,6 +36,7 @@ from workbench.tui.guard import Guard
 from workbench.tui.holding import HeldRuns
 from workbench.tui.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.keymap import load_keymap
+from workbench.tui.leaving import Leaving
 from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands
 from workbench.tui.pasting import PasteCleaned
@@ -50,30 +48,32 @@ from workbench.tui.run_saving import RunSaver
 from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.saving import Saver
 from workbench.tui.screens.main import MainScreen
-from workbench.tui.starting import Cases, Starter
+from workbench.tui.second_hand import SecondHand
+from workbench.tui.starting import Cases, RunOf, Starter
 from workbench.tui.state.breakpoints import Breakpoints
 from workbench.tui.state.form.known_tools import KnownTools
-from workbench.tui.state.open_suite import Untaken
 from workbench.tui.state.remembered import NOTHING, Memory
 from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.runs import RunBook
-from workbench.tui.state.spans import Span
+from workbench.tui.state.spans import Role
 from workbench.tui.state.words import many
 from workbench.tui.watching import Watch
 from workbench.tui.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from workbench.batches.begin import Begin
+    from workbench.batches.resuming import Resumption
     from workbench.engine.stepping import Until
+    from workbench.tui.comparing import Compared
+    from workbench.tui.copying import Announce
+    from workbench.tui.history_deeds import HistoryDeeds
+    from workbench.tui.screens.beside import BesideScreen
     from workbench.tui.state.fork_draft import ForkDraft
 
 _log = logging.getLogger(__name__)
 
 FIRST_PAINT_S = 0.25
 """Suites that are read in less than this are on the very first picture."""
-
-SIGNAL_CODE = 128
-"""What the shell adds to a signal's number for the exit code."""
 
 
 class Workbench(PaintedApp):
@@ -98,6 +98,7 @@ class Workbench(PaintedApp):
         trust: bool = False,
         clock: Callable[[], float] = time.monotonic,
         record: Path | None = None,
+        history: Path | None = None,
         begin: Begin | None = None,
     ) -> None:
         self.surroundings = surroundings
@@ -117,16 +118,12 @@ class Workbench(PaintedApp):
         self._starting = ExitStack()
         self.is_starting = True
         """Whether nothing has been painted yet."""
-        self._leaving = False
-        self._broken = False
-        self._asked_to_quit = False
-        self._asked_without: tuple[Untaken, ...] = ()
-        """What is in no document, as it was when quitting without it was asked about."""
         book = RunBook(clock)
         known_tools = KnownTools(Listings(program.folders.listings))
         self.main = MainScreen(
             book, Commands(self), models=tuple(models), editor=surroundings.editor, known_tools=known_tools
         )
+        self.main.models_for_now = bool(models) or begin is not None
         self.runner = Runner(
             self,
             book,
@@ -135,16 +132,24 @@ class Workbench(PaintedApp):
             surroundings.paint_interval_s,
             (lambda: Recordings(record, recording_lines(program.secrets))) if record is not None else None,
         )
+        self.history = history
+        """The file in which batches are kept, if they are."""
+        self.begun_deeds: HistoryDeeds | None = None
+        """What is done to the history, once something was."""
         self._begin = begin
+        self.compared: Compared | None = None
+        """What was compared from the beginning, if that was asked for."""
         self.breaking = Breaking(self, begin.breakpoints if begin is not None else None)
-        self._held_runs = HeldRuns(self, goes_to_first=begin is not None)
+        self._held_runs = HeldRuns(self, goes_to_first=begin is not None and begin.opens == "run")
         self._questions = Questions(self)
+        self._second_hand = SecondHand(self, self._second_passed)
         self.starter = Starter(self, trust_all=trust)
         self.drafting = Drafting(self)
         self.saver = Saver(self)
         self.run_saver = RunSaver(self)
         self.reader = Reader(self)
         self._watch = Watch(self)
+        self._leaving = Leaving(self)
         self.main.on_change = self.drafting.changed
         self.rescorer = Rescorer(self, clock)
         self.main.on_reading = self.rescorer.follow
@@ -158,10 +163,7 @@ class Workbench(PaintedApp):
         self._starting.enter_context(self.batch_update())
 
     def on_mount(self) -> None:
-        if sys.platform != "win32" and not self.is_headless:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-                loop.add_signal_handler(number, self._leave_for, number)
+        self._leaving.follow_signals()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.theme_changed_signal.subscribe(self, lambda _: self.looks.recolour(self))
         self.run_worker(self._open(), group="open")
@@ -177,7 +179,7 @@ class Workbench(PaintedApp):
         models = self.program.models
         workspace = open_workspace(self._paths, models)
         chosen = self.main.models
-        if not chosen and self._begin is None:  # what the command line does not say, the suites do
+        if not self.main.models_for_now:
             chosen = models_again(self.memory, workspace, models)
         return (workspace, chosen, *self.breaking.find(workspace.roots[0]))
 
@@ -197,9 +199,15 @@ class Workbench(PaintedApp):
 
     async def _begin_runs(self) -> None:
         await self.drafting.recover()
-        if self._begin is not None:
-            with self._questions.put_off():
-                await self.starter.begin(self._begin)
+        if self._begin is None:
+            return
+        if self._begin.opens == "compare":
+            from workbench.tui.comparing import Compared
+
+            self.compared = Compared(self, self._begin)
+            self.compared.open()
+        with self._questions.put_off():
+            await self.starter.begin(self._begin)
 
     def say_problems(self, problems: Sequence[str]) -> None:
         """Say what is wrong with the user's own files: the first thing on the screen, all of them in the log."""
@@ -232,18 +240,80 @@ class Workbench(PaintedApp):
         with self._questions.put_off():
             await self.starter.run(cases, repeats, until)
 
+    def run_on(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
+        """Run cases on single models, after asking for trust where that is needed; why some are not is announced."""
+        self.run_worker(self._start_on(wanted, repeats, announce), group="start")
+
+    async def _start_on(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
+        with self._questions.put_off():
+            why = await self.starter.run_on(wanted, repeats)
+        if why is not None:
+            announce(f"Not everything was run: {why}", "warned", GLYPHS.warned)
+
     async def fork(self, draft: ForkDraft) -> str | None:
         """Start a fork of a run, after asking for trust where that is needed; says why not, if it is not started."""
         with self._questions.put_off():
             return await self.starter.fork(draft)
 
+    async def resume(self, resumption: Resumption) -> str | None:
+        """Make the missing runs of a batch of the history, after asking for trust where that is needed; says why not,
+        if they are not made."""
+        with self._questions.put_off():
+            return await self.starter.resume(resumption)
+
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.rescorer.finish(cases)
         self.main.delivered(cases, batches)
+        self.tell_beside(cases, batches)
+        self._second_hand.follow()
         self._questions.look()
         self._held_runs.look()
-        for problem in self.runner.recording_problems():
-            self.main.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)
+        for problem in self.runner.problems():
+            self.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)
+
+    @property
+    def deeds(self) -> HistoryDeeds:
+        """What is done to the history."""
+        from workbench.tui.history_deeds import HistoryDeeds  # with the first of it
+
+        if self.begun_deeds is None:
+            self.begun_deeds = HistoryDeeds(self)
+        return self.begun_deeds
+
+    def tell_beside(self, cases: set[CaseKey], batches: bool = False) -> None:
+        """Tell the screens over the main one that something happened in runs of these cases, or that they were graded
+        anew."""
+        for screen in self._beside():
+            screen.delivered(cases, batches)
+
+    def follow_grades(self) -> None:
+        """All that was to be graded anew is: what depends on the grades of many runs follows."""
+        self.main.follow_grades()
+        for screen in self._beside():
+            screen.follow_grades()
+
+    def _second_passed(self) -> None:
+        shown = self._beside()
+        if shown and shown[-1] is self.screen:
+            shown[-1].second_passed()
+        else:
+            self.main.show_status()
+
+    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
+        """Say something at the bottom of the screen that is shown, on the main one where that has no place for it."""
+        shown = self._beside()
+        if shown and shown[-1] is self.screen:
+            shown[-1].announce(text, role, sign)
+        else:
+            self.main.announce(text, role, sign)
+
+    def _beside(self) -> list[BesideScreen[Any]]:
+        """The screens over the main one, but for dialogs."""
+        if len(self.screen_stack) == 1:
+            return []
+        from workbench.tui.screens.beside import BesideScreen  # with the first of them
+
+        return [screen for screen in self.screen_stack if isinstance(screen, BesideScreen)]
 
     @on(MainScreen.Free)
     def _main_is_free(self) -> None:
@@ -254,13 +324,17 @@ class Workbench(PaintedApp):
         """Stop every run, and ask nothing more about any."""
         self.runner.stop_all()
         self._questions.withdraw()
-        self.main.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
+        self.announce("Stopping everything; what is done stays", "text", GLYPHS.stopped)
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
-        """Say what a paste has lost, and the way by which it is not lost."""
+        """Say what a paste has lost, and the way by which it is not lost. A key that was read before the paste may not
+        have been taken yet, and would end what is said here; so this waits in line behind it."""
+        if not event.behind:
+            (self.focused or self.screen).post_message(PasteCleaned(event.left_out, behind=True))
+            return
         way = "; F4, your editor, takes them in" if self.main.run_pane.typing is not None else ""
         said = f"Left out of what was pasted: {many(event.left_out, 'control character')}{way}"
-        self.main.announce(said, "warned", GLYPHS.warned)
+        self.announce(said, "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""
@@ -280,36 +354,7 @@ class Workbench(PaintedApp):
 
     def ask_to_quit(self) -> None:
         """Quit; with runs under way, or with something typed that a form cannot hold, only when asked twice."""
-        from workbench.tui.screens.drafts import UnsavedScreen
-        from workbench.tui.widgets.dialogs import Dialog
-
-        running = len(self.main.book.under_way())
-        without = [suite for suite in self.main.desk.suites if suite.untaken]
-        untaken = tuple(one for suite in without for one in suite.untaken.values())
-        said = None
-        if running and not self._asked_to_quit:
-            self._asked_to_quit = True
-            said = f"{many(running, 'run')} not over yet: q again stops and quits"
-        elif untaken and untaken != self._asked_without:
-            self._asked_without = untaken  # it is in no draft either
-            said = f"Ctrl+Q again quits without it: {without[0].untaken_said}"
-        if said is not None:
-            if isinstance(self.screen, Dialog):  # it may cover the bottom row
-                self.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))
-            else:
-                self.main.announce(said, "warned", GLYPHS.warned)
-            return
-        if isinstance(self.screen, UnsavedScreen):
-            return  # it asks already
-        if self.main.desk.dirty:
-            self.run_worker(self._leave_if_saved(), group="ask")
-        else:
-            self._leave(0)
-
-    async def _leave_if_saved(self) -> None:
-        await self.saver.settled()
-        if await self.drafting.may_leave():
-            self._leave(0)
+        self._leaving.ask()
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
@@ -331,23 +376,7 @@ class Workbench(PaintedApp):
 
     def action_terminal_gone(self) -> None:
         """The terminal closed without a signal."""
-        self._leave(SIGNAL_CODE + signal.SIGHUP)
-
-    def _leave_for(self, number: signal.Signals) -> None:
-        _log.info("leaving on %s", number.name)
-        self._leave(SIGNAL_CODE + number)
-
-    def _leave(self, code: int) -> None:
-        if not self._leaving:
-            self._leaving = True
-            self.run_worker(self._close_and_exit(code), group="leave")
-
-    async def _close_and_exit(self, code: int) -> None:
-        if self.main.book.under_way():
-            self.main.announce("Stopping runs and servers …")
-        await asyncio.to_thread(self.runner.close)
-        self.remember()
-        self.exit(code, return_code=code)
+        self._leaving.terminal_gone()
 
     def remember(self) -> None:
         """Keep where one is, for the next time."""
@@ -358,15 +387,7 @@ class Workbench(PaintedApp):
         self.drafting.close()
 
     def _fatal_error(self) -> None:
-        error = sys.exc_info()[1]
-        _log.critical("the app broke", exc_info=True)
-        if self._broken:
-            return
-        self._broken = True
-        name = type(error).__name__
-        log = self.program.folders.log / LOG_NAME
-        why = one_line(self.program.secrets.redact(str(error)))[:200]
-        self.panic(Text(f"workbench broke: {name}: {why} (details in {log})"))
+        self._leaving.broke()
 
 
 def _driver_class() -> type[Driver] | None:

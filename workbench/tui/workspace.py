@@ -6,11 +6,11 @@ import gc
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.recorded import run_of_recording, suite_of_recording
 from workbench.batches.recordings import UNFINISHED
 from workbench.batches.trusting import models_named_by
 from workbench.config.model_book import ModelBook
@@ -171,14 +171,11 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
     try:
         recording = read_recording(path)
         file = suite_of_recording(recording)
-        cases = file.suite.cases if file.suite is not None else ()
-        case = next((case for case in cases if case.id == recording.header.case), None)
-        if case is None:
+        run = run_of_recording(recording, file)
+        if run is None:
             return file, None
-        header = recording.header
-        planned = PlannedRun(header.run, file, case, header.model, header.repeat)
-        known = models is not None and _is_known(header.model, file, models)
-        result = replace(result_of_recording(recording), grading=planned.settings.grading)
+        planned, result = run
+        known = models is not None and _is_known(planned.model, file, models)
         return file, RecordedRun(planned, recording, result, known)
     except RecordingError as error:
         return SuiteFile(path, "", "", None, (Problem(path, None, "", str(error)),)), None

@@ -262,7 +262,7 @@ _runs = st.lists(st.lists(_calls, min_size=1, max_size=3), max_size=3).map(lambd
 
 
 @given(_runs, _runs, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_a_run_that_was_accepted_passes(before: Trajectory, run: Trajectory, random: Any) -> None:
     edited = Edited(CASE)
     try:

@@ -186,7 +186,7 @@ _runs = st.tuples(_answers, _answers, _answers).map(lambda answers: ran(*answers
 
 
 @given(_runs)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_every_step_of_a_run_that_was_accepted_passes(run: Trajectory) -> None:
     edited = Edited(CHAIN)
     try:

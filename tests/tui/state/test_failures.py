@@ -51,8 +51,7 @@ def ended(planned: PlannedRun, *calls: tuple[str, dict[str, str]]) -> RunRecord:
     """A run that made these calls, over and graded."""
     result, _ = called(planned.case, *calls)
     record = RunRecord(planned)
-    record.result = replace(result, run_id=planned.run_id, model=planned.model)
-    record.stage = "done"
+    record.finish(replace(result, run_id=planned.run_id, model=planned.model))
     return record
 
 
@@ -65,7 +64,9 @@ def failures_in(folder: Path) -> FailureList:
         ended(runs["Mail", "one"]),
         RunRecord(runs["Mail", "two"]),
     ]
-    return FailureList(records, {folder / "weather.toml": "Weather"})
+    state = FailureList(records, {folder / "weather.toml": "Weather"})
+    state.find_out()
+    return state
 
 
 def shown(state: FailureList, width: int = 40) -> list[str]:
@@ -122,6 +123,7 @@ def test_looking_again_resumes_where_one_was(tmp_path: Path) -> None:
     before.fold(True)
     before.move_to(2)
     again = FailureList(before.records, {tmp_path / "weather.toml": "Weather"})
+    again.find_out()
     assert before.selected is not None
     again.resume(before.folded, before.selected.key)
     assert (again.cursor, shown(again)[0]) == (2, "▸ gave up                              1")
@@ -157,6 +159,7 @@ def test_where_there_is_little_room_the_case_gives_way_and_the_model_stays(tmp_p
 def test_equal_examples_of_a_case_stand_there_once_with_all_their_models(tmp_path: Path) -> None:
     one, two = planned_in(tmp_path)[:2]
     state = FailureList([ended(run, WRONG_CITY) for run in (one, two)], {tmp_path / "weather.toml": "Weather"})
+    state.find_out()
     table = ConfusionTable(state.failures.confusion)
     said = [plain(line).strip() for line in detail_lines(state, state.rows[0], table, 0, 60)]
     assert "Oslo  one, two" in said

@@ -205,9 +205,10 @@ def test_the_end_of_a_run_is_where_it_would_go_on() -> None:
     assert draft.at == ForkPoint(3)
     assert draft.why_not(now) == "the model answered in round 2, so nothing is left to ask"
     made = Book()
-    run = made.end(made.run())
-    run.result = None
-    run.events = run.events[:-5]
+    ended = made.end(made.run())
+    run = RunRecord(ended.planned)
+    for event in ended.events[:-5]:
+        run.add(event)
     assert len(run.trajectory.rounds) == 1
     assert draft_at(None, run)[0].at == ForkPoint(1, 1)
 
@@ -273,10 +274,12 @@ def test_a_case_that_is_skipped_and_a_chain_that_stopped_are_not_gone_on_with() 
     run = made.end(made.run())
     assert run.result is not None
     first = replace(run.result.trajectory.rounds[0], step=StepStarted(1))
-    run.result = replace(
-        run.result,
-        trajectory=replace(run.result.trajectory, rounds=(first,)),
-        steps=(StepGrade(1, "failed", 0.0, ""),),
+    run.finish(
+        replace(
+            run.result,
+            trajectory=replace(run.result.trajectory, rounds=(first,)),
+            steps=(StepGrade(1, "failed", 0.0, ""),),
+        )
     )
     draft = fork_draft(run, RunPlace(2), chain, [])
     assert draft.system == "Now."

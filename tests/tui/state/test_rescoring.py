@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.rescoring import Rescoring
 from workbench.tui.state.run_record import RunRecord
 from workbench.tui.state.runs import RunBook
+from workbench.tui.state.shelf import WHOLE_RUNS
 
 PATH = Path("s.toml")
 TEXT = """
@@ -302,6 +304,23 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
     bench.rescoring.done(cases, {id(due.run): graded_anew(due.result, due.now, NOTHING_OUTSIDE)})
     assert (again.result is not None and again.result.status) == "passed"
     assert bench.rescoring.told() == ""
+
+
+def test_more_runs_of_one_case_than_stay_whole_are_all_graded_anew(bench: Bench) -> None:
+    (run,) = plan_runs([bench.suite.file], case_ids=["one"])
+    runs = [replace(run, run_id=f"r{number}", repeat=number) for number in range(WHOLE_RUNS + 2)]
+    bench.book.apply(BatchStarted("b", tuple(runs)))
+    done = trajectory_of(run, conversation(run, OSLO, "Done."))
+    for each in runs:
+        bench.book.apply(RunDone(graded(each, replace(done, run_id=each.run_id))))
+    assert len(bench.edit('to = "Oslo"', 'to = "Rome"')) == len(runs)
+    assert {record.status for record in bench.book.finished((PATH, "one"))} == {"failed"}
+
+
+def test_runs_that_keep_their_grades_are_not_unpacked(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.make("one", OSLO)
+    monkeypatch.setattr(RunRecord, "result", property(lambda run: pytest.fail("it was looked at")))
+    assert bench.edit('id = "one"\nuser', 'id = "one"\ntags = ["new"]\nuser') == []
 
 
 def test_pieces_that_were_called_off_are_still_due(bench: Bench) -> None:

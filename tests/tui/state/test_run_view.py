@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import result
@@ -77,7 +77,6 @@ def pair(expected: int | None, call: int | None, *verdicts: ArgumentVerdict) -> 
 
 
 @given(scripts(), st.integers(1, 90), st.integers(1, 90), st.booleans())
-@settings(deadline=None)
 def test_any_run_can_be_shown_at_any_width_at_any_moment(
     events: list[Event], width: int, other_width: int, expand: bool
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.results import result
 from tests.trajectory.scripts import scripts, stamped
@@ -48,7 +48,6 @@ from workbench.tui.state.run_view import RunView
 
 
 @given(scripts())
-@settings(deadline=None)
 def test_a_run_looks_the_same_whether_it_was_watched_or_is_shown_at_once(events: list[Event]) -> None:
     watched = RunView()
     lines = RunLines(watched, 60)
@@ -62,7 +61,6 @@ def test_a_run_looks_the_same_whether_it_was_watched_or_is_shown_at_once(events:
 
 
 @given(scripts())
-@settings(deadline=None)
 def test_every_place_of_a_run_is_that_of_its_trajectory(events: list[Event]) -> None:
     view = RunView()
     for event in events:

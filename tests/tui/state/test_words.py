@@ -7,7 +7,7 @@ import pytest
 from workbench.tui.state.runs import Progress
 from workbench.tui.state.spans import cells, plain
 from workbench.tui.state.spend import Spend
-from workbench.tui.state.status import models_label, status_line
+from workbench.tui.state.status import models_label, progress_ends, status_line
 from workbench.tui.state.summaries import Counts
 from workbench.tui.state.words import clock, duration, many, score
 
@@ -43,14 +43,33 @@ SPEND = Spend(12_400, 0.042, unknown=True)
 
 def test_the_status_line_fits_and_keeps_the_counts() -> None:
     counts = Counts(passed=12, warned=1, failed=3, error=1, running=2, waiting=4)
-    progress = Progress(17, 23, 83.0, True)
-    wide = plain(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, 130))
+    progress = Progress(17, 23, 83.0, True, running=2, left_s=29.0)
+    wide = plain(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, 150))
     assert wide.startswith(" suites  offline (baseline) ")
-    assert "12 ✓  1 !  3 ✗  1 ▲ error  6 … running  12k tok  $0.0420 + ?  1:23" in wide
-    assert "17/23" in wide
-    for width in range(1, 130):
+    assert "12 ✓  1 !  3 ✗  1 ▲ error  2 … running  6 left, about 29 s  12k tok  $0.0420 + ?  1:23" in wide
+    assert "━━━━━━━━──── 17/23" in wide
+    for width in range(1, 150):
         assert cells(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, width)) <= width
     assert "12 ✓" in plain(status_line("suites", "offline (baseline)", 23, counts, SPEND, progress, 60))
+
+
+def test_at_80_columns_a_long_batch_shows_its_bar_and_what_runs_is_done_failed_and_left() -> None:
+    counts = Counts(passed=12, warned=1, failed=3, error=1, running=2, waiting=4)
+    line = plain(status_line("smart_home", "m", 23, counts, SPEND, Progress(17, 23, 83.0, True, running=2), 80))
+    assert "━━━━── 17/23  12 ✓  1 !  3 ✗  1 ▲ error  2 … running  6 left  1:23" in line
+
+
+def test_nothing_is_guessed_of_the_time_that_is_left_before_there_is_something_to_go_by() -> None:
+    assert "about" not in plain(progress_ends(Progress(0, 23, 83.0, True, running=2))[0])
+    assert "6 left, about 2 min" in plain(progress_ends(Progress(17, 23, 83.0, True, left_s=115.0))[0])
+
+
+def test_the_end_of_a_title_says_how_far_the_runs_are_in_ever_fewer_words() -> None:
+    progress = Progress(17, 23, 83.0, True, 2, 29.0, {"passed": 13, "failed": 3, "error": 1})
+    longest, *shorter = map(plain, progress_ends(progress))
+    assert longest == "━━━━━━━━──── 17/23  13 ✓  3 ✗  1 ▲  2 … running  6 left, about 29 s  1:23  "
+    assert [len(line) for line in shorter] == sorted((len(line) for line in shorter), reverse=True)
+    assert progress_ends(Progress(23, 23, 83.0, False)) == ((), ())
 
 
 def test_a_short_batch_shows_no_bar() -> None:

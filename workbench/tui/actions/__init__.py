@@ -7,11 +7,14 @@ from textual.binding import Binding, BindingType
 from workbench.tui.actions import (
     audit,
     breaking,
+    comparing,
     editing,
     failures,
     form,
     grades,
+    history,
     moving,
+    pair,
     program,
     run_pane,
     running,
@@ -19,6 +22,7 @@ from workbench.tui.actions import (
     stepping,
     toml,
     tools,
+    trajectory,
     tree,
     viewing,
 )
@@ -72,6 +76,10 @@ ACTIONS: tuple[Action, ...] = (
     *grades.ACTIONS,
     *failures.ACTIONS,
     *audit.ACTIONS,
+    *comparing.ACTIONS,
+    *history.ACTIONS,
+    *trajectory.ACTIONS,
+    *pair.ACTIONS,
     *program.ACTIONS,
     *moving.ACTIONS,
 )

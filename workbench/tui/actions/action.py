@@ -13,7 +13,20 @@ from workbench.tui.state.selection import Pane
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
-ScreenName = Literal["tools", "grades", "failures", "audit", "breakpoints"]
+ScreenName = Literal[
+    "tools",
+    "grades",
+    "failures",
+    "audit",
+    "breakpoints",
+    "trajectory",
+    "pair",
+    "history",
+    "diff",
+    "timeline",
+    "compare",
+    "paired",
+]
 """The screens with keys of their own, beside the main one."""
 
 SCREEN_TITLES: dict[ScreenName, str] = {
@@ -22,6 +35,13 @@ SCREEN_TITLES: dict[ScreenName, str] = {
     "failures": "the failures",
     "audit": "the audit",
     "breakpoints": "the breakpoints",
+    "trajectory": "the run",
+    "pair": "two runs side by side",
+    "history": "the history",
+    "diff": "what changed",
+    "timeline": "a case over time",
+    "compare": "the comparison",
+    "paired": "the paired tests",
 }
 
 Where = Pane | ScreenName | Literal["everywhere", "move", "form", "toml"]
@@ -112,12 +132,16 @@ class Situation:
     """Whether it cannot be taken over as it stands."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions at the form's row cannot be taken, by their ids."""
+    kept_refuses: Mapping[str, str] = field(default_factory=dict)
+    """Why actions at a row of the history's screens, or at a cell of the comparison, cannot be taken, by their ids."""
     screen: ScreenName | None = None
     """Which screen is shown, when it is not the main one."""
     breakpoints: int = 0
     """How many breakpoints there are, on their screen."""
     tools: ToolsNow | None = None
     """Of the tools screen, when that is what is shown."""
+    differ: bool = False
+    """Whether the two runs side by side differ."""
 
 
 Why = Callable[[Situation], str | None]

@@ -47,6 +47,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.find_next", "Next match of the search", ("ctrl+g",), "run", why_not=_item, listed=False),
     Action("run.previous", "Previous model or repeat", ("left",), "run", why_not=_other_run),
     Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
+    Action("run.pair", "Put the run shown and the next one of the case side by side", (), why_not=_other_run),
     Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
     Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
     Action("run.fork", "Fork the run before or after what the cursor is on", ("k",), "run", "fork", _fork),

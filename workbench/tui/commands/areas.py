@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from workbench.tui.commands.accepting import AcceptingCommands
 from workbench.tui.commands.audit import AuditCommands
 from workbench.tui.commands.breaking import BreakingCommands
+from workbench.tui.commands.comparing import CompareCommands
 from workbench.tui.commands.editing import EditingCommands
 from workbench.tui.commands.failures import FailuresCommands
 from workbench.tui.commands.forking import ForkingCommands
 from workbench.tui.commands.form import FormCommands
 from workbench.tui.commands.grades import GradesCommands
+from workbench.tui.commands.history import HistoryCommands
 from workbench.tui.commands.program import ProgramCommands
 from workbench.tui.commands.running import RunningCommands
 from workbench.tui.commands.saving import SavingCommands
@@ -20,6 +22,7 @@ from workbench.tui.commands.stepping import SteppingCommands
 from workbench.tui.commands.structure import StructureCommands
 from workbench.tui.commands.toml import TomlCommands
 from workbench.tui.commands.tools import ToolsCommands
+from workbench.tui.commands.trajectory import TrajectoryCommands
 from workbench.tui.commands.tree import TreeCommands
 from workbench.tui.commands.viewing import ViewingCommands
 
@@ -49,6 +52,9 @@ def methods_of(app: Workbench) -> dict[str, Method]:
         GradesCommands(app),
         FailuresCommands(app),
         AuditCommands(app),
+        CompareCommands(app),
+        TrajectoryCommands(app),
+        HistoryCommands(app),
         ProgramCommands(app),
     )
     return {name: method for area in areas for name, method in area.methods.items()}

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
-from workbench.tui.commands.beside import on_beside
+from workbench.tui.commands.beside import on_beside, push_from
 from workbench.tui.copying import copy_text
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.words import many
+from workbench.tui.worked_out import worked_out
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
@@ -40,16 +41,22 @@ class FailuresCommands:
             "other": lambda failures: failures.other_column(),
             "back": lambda failures: failures.back(),
         }
-        self.methods = {"failures": self._open, **on_beside(app, "failures", of_screen)}
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "failures": lambda screen: app.run_worker(self._open(screen), group="failures", exclusive=True),
+            **on_beside(app, "failures", of_screen),
+        }
 
-    def _open(self, screen: MainScreen) -> None:
+    async def _open(self, screen: MainScreen) -> None:
         from workbench.tui.screens.failures import FailuresScreen
         from workbench.tui.state.failures import FailureList
 
-        suites, place = _below_cursor(screen)
+        suites, place = suites_below_cursor(screen)
         files = [suite.file for suite in suites]
         names = {file.path: file.suite.name if file.suite is not None else file.path.name for file in files}
         state = FailureList(_runs(screen, suites), names)
+        await worked_out(state.find_out)
+        if self._app.screen is not screen:
+            return  # somebody has gone elsewhere meanwhile
         if not state.failures.runs:
             screen.announce(f"Nothing has failed in {place}, but {_elsewhere(screen, suites)}", "warned", GLYPHS.warned)
             return
@@ -60,7 +67,7 @@ class FailuresCommands:
             if run is not None:
                 go_to_run(screen, run)
 
-        self._app.push_screen(FailuresScreen(self._app, state, place), go)
+        push_from(self._app, screen, FailuresScreen(self._app, state, place), go)
 
 
 def _runs(screen: MainScreen, suites: Sequence[OpenSuite]) -> list[RunRecord]:
@@ -74,7 +81,7 @@ def _runs(screen: MainScreen, suites: Sequence[OpenSuite]) -> list[RunRecord]:
 
 
 def _has_failed(runs: Sequence[RunRecord]) -> bool:
-    return any(run.result is not None and run.result.status == "failed" for run in runs)
+    return any(run.status == "failed" for run in runs)
 
 
 def _elsewhere(screen: MainScreen, suites: Sequence[OpenSuite]) -> str:
@@ -99,7 +106,7 @@ def go_to_run(screen: MainScreen, run: RunRecord) -> None:
     screen.go_to("run")
 
 
-def _below_cursor(screen: MainScreen) -> tuple[list[OpenSuite], str]:
+def suites_below_cursor(screen: MainScreen) -> tuple[list[OpenSuite], str]:
     """The suite that the tree's cursor is in, or all those in its folder, and what to call them."""
     row = screen.suites.selected
     if row is not None and row.open is not None:

@@ -38,7 +38,7 @@ class RunningCommands:
             "run.previous": lambda screen: self._choose_run(screen, -1),
             "run.next": lambda screen: self._choose_run(screen, 1),
             "run.save": self._save,
-            "models": self._models,
+            "models": lambda screen: choose_models(self._app, screen.show_selected),
         }
 
     def _run_case(self, screen: MainScreen) -> None:
@@ -89,7 +89,7 @@ class RunningCommands:
 
     def _save(self, screen: MainScreen) -> None:
         if (run := screen.run_shown) is not None:
-            self._app.run_saver.save_soon(run)
+            self._app.run_saver.save_soon(run, screen.announce)
 
     def _find(self, screen: MainScreen) -> None:
         screen.go_to("run")
@@ -99,15 +99,17 @@ class RunningCommands:
         screen.chosen_run = (screen.chosen_run + step) % len(screen.runs_shown)
         screen.show_run()
 
-    def _models(self, screen: MainScreen) -> None:
-        recorded = [run.planned.model for run in screen.workspace.recorded]
-        files = [suite.file for suite in screen.desk.suites]
-        models = model_choices(self._app.program, files, screen.models, recorded)
 
-        def take(models: tuple[str, ...] | None) -> None:
-            if models is not None:
-                screen.models = models
-                screen.show_selected()
-                self._app.remember()
+def choose_models(app: Workbench, taken: Callable[[], object]) -> None:
+    """Ask on which models to run; `taken` is called when others were chosen."""
+    main = app.main
+    recorded = [run.planned.model for run in main.workspace.recorded]
+    choices = model_choices(app.program, [suite.file for suite in main.desk.suites], main.models, recorded)
 
-        self._app.push_screen(ModelsScreen(models, screen.models), take)
+    def take(models: tuple[str, ...] | None) -> None:
+        if models is not None:
+            main.models, main.models_for_now = models, False
+            taken()
+            app.remember()
+
+    app.push_screen(ModelsScreen(choices, main.models), take)

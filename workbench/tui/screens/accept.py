@@ -49,7 +49,6 @@ class AcceptScreen(Dialog[Proposal]):
         yield AcceptLines(self._proposal, "accepted")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one("#accepted"))
 
     def _make_room(self, height: int) -> None:

@@ -9,13 +9,15 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from workbench.reports.visible import one_line
-from workbench.tui.actions import BY_ID, ScreenName, Situation, shown_keys
+from workbench.tui.actions import BY_ID, Action, ScreenName, Situation, shown_keys
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.help import HelpScreen
 from workbench.tui.state.spans import Role, Span
 from workbench.tui.widgets.bars import KeyBar
+from workbench.tui.widgets.safe_input import FilterField
 
 if TYPE_CHECKING:
+    from workbench.tui.state.run_record import CaseKey
     from workbench.tui.workbench import Workbench
 
 Answer = TypeVar("Answer")
@@ -23,7 +25,10 @@ Column = Literal["list", "detail"]
 
 
 class BesideScreen(Screen[Answer]):
-    """A screen with keys of its own. Composes `Bar("NAME-title")`, what it shows, and `KeyBar("NAME-keys")`."""
+    """A screen with keys of its own. Composes `Bar("NAME-title")`, what it shows, and `KeyBar("NAME-keys")`.
+
+    Textual calls the handlers of all bases, such as `on_mount`: none calls that of its base.
+    """
 
     DEFAULT_CSS = "BesideScreen { layout: vertical; background: $background; }"
     NAME: ClassVar[ScreenName]
@@ -41,9 +46,20 @@ class BesideScreen(Screen[Answer]):
     def _keys(self) -> KeyBar:
         return self.query_one(f"#{self.NAME}-keys", KeyBar)
 
+    @property
+    def is_covered(self) -> bool:
+        """Whether another screen takes all the room, all of which Textual would draw again with anything drawn here;
+        what was left is not seen either."""
+        stack = self.app.screen_stack
+        return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
+
     def _show_bars(self) -> None:
         """Name the keys; below another screen none does anything. A screen adds its title to this."""
-        self._keys.offer(shown_keys(self.situation) if self.app.screen is self else ())
+        self._keys.offer(self._offered() if self.app.screen is self else ())
+
+    def _offered(self) -> list[tuple[Action, bool]]:
+        """The keys to name, the most wanted first, each with whether it does something now."""
+        return shown_keys(self.situation)
 
     def on_screen_suspend(self) -> None:
         self._keys.offer(())
@@ -52,7 +68,10 @@ class BesideScreen(Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something at the bottom, until the next key."""
+        """Say something at the bottom, until the next key; on the main screen where this one was left by now."""
+        if not self.is_attached:
+            self._workbench.main.announce(text, role, sign)
+            return
         said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
         self._keys.announce((Span(said, role),))
 
@@ -65,9 +84,84 @@ class BesideScreen(Screen[Answer]):
         else:
             self._workbench.main.commands.perform(action_id, self._workbench.main)
 
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        """Something happened in runs of these cases, or they were graded anew; `batches`: some began or ended. Below
+        another screen, too, where nothing is to be drawn: see `is_covered`."""
+
+    def follow_grades(self) -> None:
+        """All that was to be graded anew is. Below another screen, too."""
+
+    def second_passed(self) -> None:
+        """Runs go on, and the time with them; only the screen that is shown is told."""
+
     def help(self) -> None:
         """Show the keys."""
         self.app.push_screen(HelpScreen(self.situation))
+
+
+class Filtered(Protocol):
+    """What the list shows."""
+
+    filter: str
+
+    def set_filter(self, text: str) -> None:
+        """Show only what has every word of `text`."""
+
+
+class FilterScreen(BesideScreen[Answer]):
+    """A screen whose list can be filtered. Composes a `FilterField` below it."""
+
+    state: Filtered
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(screen=self.NAME, has_text=True, typing="a filter" if self._filtering else None)
+
+    def _show_state(self) -> None:
+        """Show the list as it is now."""
+        raise NotImplementedError
+
+    def _to_list(self) -> None:
+        """Go to the list."""
+        raise NotImplementedError
+
+    @property
+    def _filter(self) -> FilterField:
+        return self.query_one(FilterField)
+
+    @property
+    def _filtering(self) -> bool:
+        return self.focused is self._filter
+
+    @property
+    def _filter_said(self) -> str:
+        """For the title: by what the list is filtered, unless that is being typed."""
+        return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
+
+    def open_filter(self) -> None:
+        """Type to filter the list."""
+        self._to_list()
+        box = self._filter
+        box.value, box.display = self.state.filter, True
+        self.set_focus(box)
+        self._show_bars()
+
+    @on(Input.Changed)
+    def _filter_changed(self, event: Input.Changed) -> None:
+        if self._filtering:
+            self.state.set_filter(event.value)
+            self._show_state()
+
+    @on(Input.Submitted)
+    def _filter_submitted(self) -> None:
+        self._close_filter(keep=True)
+
+    def _close_filter(self, *, keep: bool) -> None:
+        self._filter.display = False
+        if not keep:
+            self.state.set_filter("")
+        self._to_list()
+        self._show_state()
 
 
 class ColumnsScreen(BesideScreen[Answer]):
@@ -125,33 +219,15 @@ class ColumnsScreen(BesideScreen[Answer]):
             self.dismiss()
 
 
-class Filtered(Protocol):
-    """What the list shows."""
-
-    filter: str
-
-    def set_filter(self, text: str) -> None:
-        """Show only what has every word of `text`."""
-
-
-class ListScreen(ColumnsScreen[Answer]):
-    """Two columns whose list can be filtered. Composes the field `#NAME-filter` below the list."""
-
-    DEFAULT_CSS = "ListScreen SafeInput { height: 1; border: none; padding: 0 1; background: $panel; }"
-
-    state: Filtered
-
-    @property
-    def situation(self) -> Situation:
-        return Situation(screen=self.NAME, has_text=True, typing="a filter" if self._filtering else None)
+class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer]):
+    """Two columns whose list can be filtered."""
 
     def _show_state(self, *, moved: bool = True) -> None:
         """Show the list and its row as they are now; `moved`: the row is another one."""
         raise NotImplementedError
 
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._filter.display = False
+    def _to_list(self) -> None:
+        self._go_to("list")
 
     def back(self) -> None:
         """Leave the filter, then the detail, then the screen."""
@@ -159,36 +235,3 @@ class ListScreen(ColumnsScreen[Answer]):
             self._close_filter(keep=False)
         else:
             super().back()
-
-    @property
-    def _filter(self) -> Input:
-        return self.query_one(f"#{self.NAME}-filter", Input)
-
-    @property
-    def _filtering(self) -> bool:
-        return self.focused is self._filter
-
-    def open_filter(self) -> None:
-        """Type to filter the list."""
-        self._go_to("list")
-        box = self._filter
-        box.value, box.display = self.state.filter, True
-        self.set_focus(box)
-        self._show_bars()
-
-    @on(Input.Changed)
-    def _filter_changed(self, event: Input.Changed) -> None:
-        if self._filtering:
-            self.state.set_filter(event.value)
-            self._show_state()
-
-    @on(Input.Submitted)
-    def _filter_submitted(self) -> None:
-        self._close_filter(keep=True)
-
-    def _close_filter(self, *, keep: bool) -> None:
-        self._filter.display = False
-        if not keep:
-            self.state.set_filter("")
-        self._go_to("list")
-        self._show_state()

@@ -23,7 +23,7 @@ from workbench.tui.state.tool_lines import title_line
 from workbench.tui.state.words import many
 from workbench.tui.widgets.bars import KeyBar
 from workbench.tui.widgets.failure_views import FailureDetail, FailureRows
-from workbench.tui.widgets.safe_input import SafeInput
+from workbench.tui.widgets.safe_input import FilterField
 
 if TYPE_CHECKING:
     from workbench.tui.workbench import Workbench
@@ -51,13 +51,12 @@ class FailuresScreen(ListScreen[RunRecord]):
         with Horizontal(id="columns"):
             with Vertical(id="list-column"):
                 yield FailureRows(self.state, "failures-list")
-                yield SafeInput(placeholder="words of case, model, tool or parameter", widget_id="failures-filter")
+                yield FilterField(placeholder="words of case, model, tool or parameter")
             with Vertical(id="detail-column"):
                 yield FailureDetail(self._lines, "failures-detail")
         yield KeyBar("failures-keys")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._show_bars()
 
     # What is there
@@ -88,8 +87,7 @@ class FailuresScreen(ListScreen[RunRecord]):
         failed = f"{len(state.failures.runs):,} of {many(state.failures.graded, 'graded run')} failed "
         going: Line = (Span(f"{state.under_way:,} not over yet  ", "running"),) if state.under_way else EMPTY
         right: Line = (*going, Span(failed, "failed"))
-        filtered = f"  /{one_line(state.filter)}" if state.filter and not self._filtering else ""
-        left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{filtered}"))
+        left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
         self.query_one("#failures-title", Bar).say(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 

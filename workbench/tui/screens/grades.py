@@ -50,7 +50,6 @@ class GradesScreen(ColumnsScreen[None]):
         yield KeyBar("grades-keys")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._show_bars()
 
     def _show_bars(self) -> None:

@@ -52,7 +52,6 @@ class HelpScreen(Dialog[None]):
         yield ReadLines(lambda width: help_lines(self._now, width, keymap_of(self)), "reading")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one("#reading"))
 
 

@@ -19,21 +19,20 @@ from workbench.tui.auditing import Auditor
 from workbench.tui.commands import Commands
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.main_bars import MainBars
-from workbench.tui.main_panes import PanesScreen
+from workbench.tui.main_selection import SelectionScreen
 from workbench.tui.painting import Bar
 from workbench.tui.situations import situation_of
 from workbench.tui.state.desk import Desk
 from workbench.tui.state.document import Document
 from workbench.tui.state.form.known_tools import KnownTools
 from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.state.run_record import CaseKey, RunRecord
-from workbench.tui.state.runnable import runnable_below
+from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.runs import RunBook
-from workbench.tui.state.selection import case_of, run_message
+from workbench.tui.state.selection import run_message
 from workbench.tui.state.source import tree_message
 from workbench.tui.state.spans import Role
 from workbench.tui.state.summaries import deciding_run
-from workbench.tui.state.tree import Row, TreeState
+from workbench.tui.state.tree import TreeState
 from workbench.tui.widgets.bars import KeyBar, PaneTitle
 from workbench.tui.widgets.case_pane import CasePane
 from workbench.tui.widgets.filter_box import FilterBox
@@ -47,7 +46,7 @@ REST_S = 0.06
 """The other panes follow the tree's cursor once it has stood still for this long."""
 
 
-class MainScreen(PanesScreen):
+class MainScreen(SelectionScreen):
     """The suites, the case and the run."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("everywhere")
@@ -65,13 +64,12 @@ class MainScreen(PanesScreen):
         editor: str | None,
         known_tools: KnownTools,
     ) -> None:
-        super().__init__()
+        super().__init__(book)
         self.workspace = Workspace((), ())
-        self.suites = TreeState((), ())
-        self.book = book
         self.models = models
         """The models to run on; empty: each suite's own."""
-        self.chosen_run = 0
+        self.models_for_now = False
+        """Whether the command line says which they are: for this start only, until others are chosen."""
         self.editor = editor
         """The user's editor, as a command."""
         self.commands = commands
@@ -85,6 +83,8 @@ class MainScreen(PanesScreen):
         self.moved = ""
         """Which grades the last change moved."""
         self._resting: Timer | None = None
+        self._missed = False
+        """Whether runs went on while this screen was covered."""
         self._bars = MainBars(self)
         self.auditor = Auditor(self, known_tools.listings)
 
@@ -105,8 +105,17 @@ class MainScreen(PanesScreen):
         self._bars.offer_no_keys()
 
     def on_screen_resume(self) -> None:
+        if self._missed:
+            self._missed = False
+            self.query_one("#suites", SuiteTree).repaint()
+            self.show_run()
         self.refresh_bars()
         self.post_message(self.Free())
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether another screen takes all the room; a dialog does not."""
+        return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     # What is there
 
@@ -202,12 +211,6 @@ class MainScreen(PanesScreen):
         self.query_one("#suites", SuiteTree).move_cursor(self.suites.cursor)
         self.show_selected()
 
-    @property
-    def selected_suite(self) -> OpenSuite | None:
-        """The suite that the tree's cursor is on or in."""
-        row = self.suites.selected
-        return row.open if row is not None else None
-
     def _begin_on_run(self, *, only: bool) -> None:
         """Show the recorded run where there is no room for all panes; the tree gives way to the `only` one."""
         if only:
@@ -234,41 +237,18 @@ class MainScreen(PanesScreen):
         self.run_pane.show(runs, self.chosen_run, run_message(self.suites, self.models), self.book.held_runs)
         self.refresh_bars()
 
-    @property
-    def selected_case(self) -> CaseKey | None:
-        """The case under the tree's cursor."""
-        return case_of(self.suites.selected)
-
-    @property
-    def runs_shown(self) -> list[RunRecord]:
-        """The latest runs of the selected case."""
-        case = self.selected_case
-        return self.book.runs_of(case) if case is not None else []
-
-    @property
-    def run_shown(self) -> RunRecord | None:
-        """The run that the run pane shows."""
-        runs = self.runs_shown
-        self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
-        return runs[self.chosen_run] if runs else None
-
-    @property
-    def call_meant(self) -> str | None:
-        """The id of the call that the run's cursor is on, else of the one that the run is held at."""
-        run, place = self.run_shown, self.run_pane.run_list.place
-        if place is not None and place.call_id is not None:
-            return place.call_id
-        return run.paused.call_id if run is not None and run.paused is not None else None
-
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Events were taken over: repaint what they changed."""
+        """Events were taken over: repaint what they changed. Below another screen nothing is: Textual would draw all of
+        that one again."""
+        if self.is_covered:
+            self._missed = True
+            return
         self.query_one("#suites", SuiteTree).repaint()
         run = self.run_shown
         if batches or self.selected_case in cases or (run is not None and run.stage == "waiting"):
             self.show_run()
         else:
             self._bars.show_status()
-        self._bars.tick_while_running()
 
     def follow_grades(self) -> None:
         """Grades of many runs are others now: a filter that asks for them finds others."""
@@ -286,6 +266,10 @@ class MainScreen(PanesScreen):
         """Titles, status and keys, as things are now."""
         self._bars.refresh()
 
+    def show_status(self) -> None:
+        """Counts, models, progress, as they are now."""
+        self._bars.show_status()
+
     def show_titles(self) -> None:
         """Name the panes and what they show."""
         self._bars.show_titles()
@@ -299,15 +283,6 @@ class MainScreen(PanesScreen):
         self._bars.end_notice(only)
 
     # What can be done
-
-    @property
-    def whole(self) -> Row | None:
-        """The suite or folder that the tree's cursor is on or in."""
-        return self.suites.whole
-
-    def runnable_below(self, row: Row) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-        """The cases at or below a row that can run and are not running already."""
-        return runnable_below(self.suites, row, self.book)
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the registry, or say why it cannot be taken."""

@@ -49,7 +49,6 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         yield _ModelList(self._options, widget_id="choices")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one("#choices"))
 
     def _explained(self, width: int) -> list[Line]:

@@ -57,7 +57,6 @@ class _Naming(Dialog[_Answer]):
         yield SafeInput(self._proposed, widget_id="name")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one("#name", Input))
 
     def answer(self, text: str) -> None:
@@ -149,7 +148,6 @@ class WhichSuiteScreen(Dialog[int]):
         yield ChooseLines(self._suites, widget_id="suites")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one("#suites"))
 
     def _make_room(self, height: int) -> None:

@@ -37,7 +37,6 @@ class RepeatsScreen(Dialog[int]):
         yield SafeInput(_USUAL, widget_id="times", whole_number=True, max_length=4)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one("#asked", Bar).say(
             lambda _: (Span(f" How often to run {one_line(self._what)}, on each model?"),)
         )

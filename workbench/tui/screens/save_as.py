@@ -45,7 +45,6 @@ class SaveAsScreen(Dialog[Path]):
         self.query_one("#reading").styles.max_height = max(height - _OTHER_ROWS, 1)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one("#name", Input))
 
     def _lines(self, width: int) -> list[Line]:

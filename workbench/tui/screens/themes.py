@@ -30,7 +30,6 @@ class ThemesScreen(Dialog[str]):
         yield _ThemeList(options, self._show, names.index(self._current) if self._current in names else 0)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_focus(self.query_one(_ThemeList))
 
     @on(ChooseLines.Chosen)

@@ -35,7 +35,7 @@ from workbench.tui.state.tool_shelves import Shelf, ShelfKey, ToolShelves
 from workbench.tui.state.words import many
 from workbench.tui.tool_servers import ToolServers, server_of
 from workbench.tui.widgets.bars import KeyBar
-from workbench.tui.widgets.safe_input import SafeInput
+from workbench.tui.widgets.safe_input import FilterField
 from workbench.tui.widgets.tool_views import ToolDetail, ToolList
 
 if TYPE_CHECKING:
@@ -72,13 +72,12 @@ class ToolsScreen(ListScreen[None]):
         with Horizontal(id="columns"):
             with Vertical(id="list-column"):
                 yield ToolList(self.state, "tools-list")
-                yield SafeInput(placeholder="words of name, description or server", widget_id="tools-filter")
+                yield FilterField(placeholder="words of name, description or server")
             with Vertical(id="detail-column"):
                 yield ToolDetail(self._detail, "tools-detail")
         yield KeyBar("tools-keys")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.run_worker(self._load(), group="tools")
 
     def on_unmount(self) -> None:
@@ -158,8 +157,7 @@ class ToolsScreen(ListScreen[None]):
         findings: Line = (Span(f"{sign} {many(state.finding_count, 'finding')} ", role),)
         found: Line = findings if state.finding_count else EMPTY
         right: Line = (Span(known, "muted"), *found)
-        filtered = f"  /{one_line(state.filter)}" if state.filter and not self._filtering else ""
-        left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{filtered}"))
+        left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
         self.query_one("#tools-title", Bar).say(lambda width: title_line(left, (right, found), width))
         super()._show_bars()
 

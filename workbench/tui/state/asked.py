@@ -1,9 +1,10 @@
-"""What a run was asked, and what it is graded by: whether either is another one in the case as it is now."""
+"""What a run is graded by: whether it is another one in the case as it is now."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from workbench.batches.asked import same_value
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
@@ -12,8 +13,6 @@ from workbench.suite.settings import settings_of
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.open_suite import OpenSuite
 
-_ASKED_BY_SUITE = ("servers", "tools", "mocks")
-_ASKED_BY_CASE = ("user", "messages", "offer", "mocks", "stop_on_failure")
 _EXPECTED = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
     *("response_contains", "response"),
@@ -38,28 +37,11 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
     return CaseNow(file, file.suite, file.suite.cases[outline.index])
 
 
-def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Whether the model and the tools would see what they saw in this run, were the case run now."""
-    if run.case is case and run.suite is suite:
-        return True
-    before, now = run.settings, settings_of(suite, case)
-    return (
-        all(_same(getattr(run.case, name), getattr(case, name)) for name in _ASKED_BY_CASE)
-        and all(_same(getattr(run.suite, name), getattr(suite, name)) for name in _ASKED_BY_SUITE)
-        and (run.case.skip is None) == (case.skip is None)
-        and (before.system, before.execute) == (now.system, now.execute)
-        and before.limits.max_rounds == now.limits.max_rounds
-        and before.limits.timeout_s == now.limits.timeout_s
-        and (not run.model_of_suite or run.model in now.models)
-        and _same(_steps_asked(run.case), _steps_asked(case))
-    )
-
-
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     """Whether a run of a case, as it was planned, is graded by what the case expects now, under the same options."""
     if run.case is not case and not (
-        all(_same(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED)
-        and _same(_steps_expected(run.case), _steps_expected(case))
+        all(same_value(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED)
+        and same_value(_steps_expected(run.case), _steps_expected(case))
     ):
         return False
     own_same = run.case is case or (run.case.grading == case.grading and run.case.limits == case.limits)
@@ -79,14 +61,5 @@ def stops_alike(case: Case, result: RunResult) -> bool:
     return all(step.status is None for step in result.steps[failed:])
 
 
-def _steps_asked(case: Case) -> list[object]:
-    return [(step.user, step.system, step.mock_result) for step in case.steps]
-
-
 def _steps_expected(case: Case) -> list[object]:
     return [(step.tool, step.args, step.forbidden_args) for step in case.steps]
-
-
-def _same(left: object, right: object) -> bool:
-    """Whether two values are one in a suite, in which 1, 1.0 and true are three."""
-    return left is right or (left == right and repr(left) == repr(right))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -12,12 +11,11 @@ from workbench.reports.issues import issue_note
 from workbench.reports.values import progress_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.messages import JsonValue
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.highlight import json_line
 from workbench.tui.state.argument_rows import ARGUMENT_INDENT, argument_rows, shown_at_argument, signed
 from workbench.tui.state.items import CallItem, ResultItem
-from workbench.tui.state.json_lines import JoinedLines, JsonLines
+from workbench.tui.state.json_lines import JoinedLines, JsonLines, parsed_json
 from workbench.tui.state.mark_layout import CALL_INDENT, held_lines
 from workbench.tui.state.spans import Line, Role, Span, cells, cut, cut_line
 from workbench.tui.state.text_rows import text_rows
@@ -117,7 +115,7 @@ def _source(result: ResultReceived) -> str:
 
 def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
     """What a result says, below its head."""
-    parsed = _parsed(result.content, LARGEST if expanded else DISPLAY_LIMIT)
+    parsed = parsed_json(result.content, LARGEST if expanded else DISPLAY_LIMIT)
     if parsed is not None and expanded:
         return JsonLines(parsed, width, ARGUMENT_INDENT)
     if expanded:
@@ -142,14 +140,3 @@ def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
     if issue.decides:
         return signed(GLYPHS.failed, text, "failed", width, indent)
     return signed(GLYPHS.warned, text, "warned", width, indent)
-
-
-def _parsed(content: str, longest: int) -> JsonValue:
-    """The JSON object or list that a result is, or `None`."""
-    if content[:1] not in ("{", "[") or len(content) > longest:
-        return None
-    try:
-        value: JsonValue = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return value

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from workbench.analysis.causes import Cause
 from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failures_of
+from workbench.grading.grade import GRADED
 from workbench.reports.failures import failures_text
 from workbench.tui.state.run_record import RunRecord
 
@@ -33,14 +34,16 @@ class FailureRow(NamedTuple):
 
 
 class FailureList:
-    """All failures of some runs, as rows."""
+    """All failures of some runs, as rows: none before `find_out` was called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
-        done = [(record.result, record) for record in records if record.result is not None]
-        self.records = [record for _, record in done]
-        self.failures: Failures = failures_of((result, record.planned.case) for result, record in done)
+        done = [record for record in records if record.status is not None]
+        self.records = [record for record in done if record.status in GRADED]
+        # As they are now: they may be graded anew meanwhile.
+        self._unread = [(record.glance(), record.planned.case) for record in self.records]
+        self.failures: Failures = failures_of(())
         self.suite_names = {str(path): name for path, name in suite_names.items()}
-        self.several_models = len({record.model for record in self.records}) > 1
+        self.several_models = len({record.model for record in done}) > 1
         self.under_way = len(records) - len(done)
         """Runs that were not over when this was made."""
         self.filter = ""
@@ -48,6 +51,13 @@ class FailureList:
         self.cursor = 0
         self._folded: set[Cause] = set()
         self._texts: dict[int, str] = {}
+
+    def find_out(self) -> None:
+        """Find out why runs failed. Reads each of them, which takes a second for ten thousand: may be called on another
+        thread while nobody else uses this."""
+        read = ((result(), case) for result, case in self._unread)
+        self.failures = failures_of((result, case) for result, case in read if result is not None)
+        self._unread = []
         self._rebuild()
 
     @property

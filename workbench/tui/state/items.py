@@ -40,9 +40,10 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """What is not as the suite would have it."""
+    """What is not as the suite would have it; or, with `waits`, what keeps the run from making its next request."""
 
     text: str
+    waits: bool = False
 
 
 @dataclass(slots=True)

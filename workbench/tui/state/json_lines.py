@@ -141,3 +141,14 @@ def _key_and_role(written: str) -> tuple[int, Role]:
     match = _KEY.match(written)
     assert match is not None
     return match.end(), _ROLES.get(written[match.end() : match.end() + 1], "number")
+
+
+def parsed_json(content: str, longest: int) -> JsonValue:
+    """The JSON object or list that a text is, or `None`; of so many characters at most."""
+    if content[:1] not in ("{", "[") or len(content) > longest:
+        return None
+    try:
+        value: JsonValue = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return value

@@ -49,7 +49,9 @@ def hold_lines(item: HoldItem, width: int) -> list[Line]:
 
 
 def notice_lines(item: NoticeItem, width: int) -> list[Line]:
-    """What is not as the suite would have it."""
+    """What is not as the suite would have it, or what the run waits for."""
+    if item.waits:
+        return signed(GLYPHS.retry, one_line(item.text), "running", width, CALL_INDENT)
     return signed(GLYPHS.warned, one_line(item.text), "warned", width, CALL_INDENT)
 
 

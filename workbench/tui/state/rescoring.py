@@ -10,6 +10,7 @@ from typing import Literal
 
 from workbench.batches.plan import PlannedRun
 from workbench.checks.search_cost import LONGEST_STEPS, most_steps
+from workbench.grading.figures import RunFigures
 from workbench.grading.grade import RunResult
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
@@ -37,10 +38,11 @@ the danger that a search never ends."""
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A run that is over, and how it would be planned now: to be graded by the case in there. `known` is what it comes
-    to, where it was graded by the same before."""
+    """A run that is over, and how it would be planned now: to be graded by the case in there. `figures` are those of
+    `result`; `known` is what it comes to, where it was graded by the same before."""
 
     run: RunRecord
+    figures: RunFigures
     result: RunResult
     now: PlannedRun
     known: RunResult | None
@@ -73,7 +75,7 @@ class Rescoring:
         self._followed: dict[Path, Suite] = {}
         """By what all runs are graded, but for those of the cases that are due."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
-        self._moved: dict[int, tuple[RunRecord, RunResult]] = {}
+        self._moved: dict[int, tuple[RunRecord, RunFigures]] = {}
         """What runs came to before they were graded anew, by identity, until it is told."""
 
     @property
@@ -130,15 +132,16 @@ class Rescoring:
             for due in case.runs:
                 result = results.get(id(due.run))
                 # Somebody may have run the case again, or gone back to what it said, in the meantime.
-                if result is not None and due.run.result is due.result and any(run is due.run for run in current):
-                    self._moved.setdefault(id(due.run), (due.run, due.result))
+                # The figures tell that: a result is another object each time that a run is unpacked.
+                if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
+                    self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.grade_anew(due.run, due.now, result)
             if self._due.get(case.key) is case.stands_for:
                 del self._due[case.key]
 
     def told(self) -> str:
         """What moved since this was last asked, in words; empty when nothing did."""
-        moves = [Move(before, run.result) for run, before in self._moved.values() if run.result is not None]
+        moves = [Move(before, run.figures) for run, before in self._moved.values() if run.figures is not None]
         self._moved.clear()
         said = moves_said(moves)
         return f"{said}, no model call" if said else ""
@@ -150,12 +153,14 @@ class Rescoring:
 
     def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:
         for run in self._book.finished(key):
-            if file.suite is None or run.result is None or graded_alike(run.planned, file.suite, case):
+            if file.suite is None or graded_alike(run.planned, file.suite, case):
                 continue
+            figures, result = run.figures, run.result
+            assert figures is not None and result is not None
             if run.original is not None and graded_alike(run.original[0], file.suite, case):
-                yield Due(run, run.result, *run.original)
+                yield Due(run, figures, result, *run.original)
             else:
-                yield Due(run, run.result, replace(run.planned, file=file, case=case), None)
+                yield Due(run, figures, result, replace(run.planned, file=file, case=case), None)
 
 
 def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:

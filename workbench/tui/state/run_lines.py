@@ -1,9 +1,4 @@
-"""A run as one list of lines of a given width.
-
-Items are laid out where somebody looks; of the others it is known about how high they are. So a screen costs its
-visible lines however long the run is. A line's number may change when items above it are laid out: `settle` says to
-what.
-"""
+"""A run as one list of lines of a given width, and what is searched for in them."""
 
 from __future__ import annotations
 
@@ -13,15 +8,12 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from workbench.tui.state.heights import Heights
 from workbench.tui.state.items import CallItem, HoldItem, Item, ResultItem, StepItem
+from workbench.tui.state.laid_out import LaidOut
 from workbench.tui.state.layout import lines_of, rough_height
 from workbench.tui.state.run_search import Found, found_in, marked, pattern_for, times_in
 from workbench.tui.state.run_view import RunView
-from workbench.tui.state.spans import EMPTY, Line, Role
-
-KEPT_LAYOUTS = 512
-"""Items whose lines are kept."""
+from workbench.tui.state.spans import Line, Role
 
 
 class Place(NamedTuple):
@@ -32,14 +24,12 @@ class Place(NamedTuple):
     number: int
 
 
-class RunLines:
+class RunLines(LaidOut):
     """The lines of one run at one width, and what is searched for in them."""
 
     def __init__(self, view: RunView, width: int) -> None:
+        super().__init__(width)
         self.view = view
-        self.width = width
-        self.laid_out = 0
-        """How many items were laid out since this was made: what a frame costs."""
         self.looked_for = ""
         """The text that is searched for; empty: none."""
         self._pattern: re.Pattern[str] | None = None
@@ -50,34 +40,15 @@ class RunLines:
         """The match that was gone to: its item, and which of the item's matches it is."""
         self._expanded: set[int] = set()
         """By identity: items may be put in between."""
-        self._layouts: dict[int, Sequence[Line]] = {}
         view.take_changes()
         view.take_cut()
-        self._begin_anew(Heights(rough_height(item, width) for item in view.items))
-
-    @property
-    def count(self) -> int:
-        """Number of lines, as far as it is known."""
-        return self._heights.total
+        self._begin_anew()
 
     def line(self, index: int) -> Line:
         """One line, what is searched for being marked; an empty one beyond the end."""
-        item = self.item_at(index)
-        if item is None:
-            return EMPTY
-        lines, at = self._lines(item), index - self._heights.start_of(item)
-        if at >= len(lines):
-            return EMPTY  # it was thought to be higher
-        pieces = self._pieces(item, at)
-        return marked(lines[at], pieces) if pieces else lines[at]
-
-    def item_at(self, index: int) -> int | None:
-        """The item to which a line belongs."""
-        return self._heights.item_at(index) if 0 <= index < self.count else None
-
-    def start_of(self, item: int) -> int:
-        """The first line of an item."""
-        return self._heights.start_of(item)
+        line, item = super().line(index), self.item_at(index)
+        pieces = self._pieces(item, index - self.start_of(item)) if line and item is not None else []
+        return marked(line, pieces) if pieces else line
 
     @property
     def held(self) -> int | None:
@@ -121,33 +92,12 @@ class RunLines:
         item = next((at for at, other in enumerate(self._items) if other is place.item), None)
         return self._index_in(item, place.line) if item is not None else min(otherwise, self.count)
 
-    def settle(self, index: int, rows: int) -> int:
-        """Lay out what stands within `rows` of a line, above and below; the number that the line has then."""
-        item = self.item_at(index)
-        if item is None:
-            return index
-        at = index - self._heights.start_of(item)
-        self._know(item)
-        room = rows - at
-        for other in range(item - 1, -1, -1):
-            if room <= 0:
-                break
-            self._know(other)
-            room -= self._heights[other]
-        room = rows - (self._heights[item] - at)
-        for other in range(item + 1, len(self._items)):
-            if room <= 0:
-                break
-            self._know(other)
-            room -= self._heights[other]
-        return self._index_in(item, at)
-
     def sync(self) -> bool:
         """Take over what changed in the run; whether anything did."""
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
-            self._begin_anew(Heights(rough_height(item, self.width) for item in self.view.items))
+            self._begin_anew()
         else:
             if cut is not None:
                 self._forget_from(cut)
@@ -155,12 +105,9 @@ class RunLines:
         return rebuilt or cut is not None or bool(changed)
 
     def resize(self, width: int) -> None:
-        """Lay everything out at another width."""
         if width != self.width:
-            self.width = width
-            self._layouts.clear()
             self._found.clear()
-            self._known = bytearray(len(self._items))
+        super().resize(width)
 
     def toggle(self, item: int) -> None:
         """Expand an item, or fold it again."""
@@ -248,12 +195,9 @@ class RunLines:
 
     # Laying out
 
-    def _begin_anew(self, heights: Heights) -> None:
+    def _begin_anew(self) -> None:
         self._items = list(self.view.items)
-        self._heights = heights
-        self._known = bytearray(len(self._items))
-        """Which heights are known, and not only about."""
-        self._layouts.clear()
+        self._begin(rough_height(item, self.width) for item in self._items)
         self._found.clear()
         self._current = None
         self._count_matches()
@@ -279,28 +223,10 @@ class RunLines:
             if self._pattern is not None:
                 self._times[item] = times_in(self._items[item], self._pattern)
 
-    def _measure(self, item: int) -> None:
-        self._layouts.pop(item, None)
+    def lay_out(self, item: int) -> Sequence[Line]:
+        shown = self._items[item]
+        return lines_of(shown, self.width, id(shown) in self._expanded)
+
+    def _forget(self, item: int) -> None:
+        super()._forget(item)
         self._found.pop(item, None)
-        self._heights[item] = len(self._lines(item))
-        self._known[item] = 1
-
-    def _know(self, item: int) -> None:
-        if not self._known[item]:
-            self._measure(item)
-
-    def _index_in(self, item: int, line: int) -> int:
-        return self._heights.start_of(item) + max(min(line, self._heights[item] - 1), 0)
-
-    def _lines(self, item: int) -> Sequence[Line]:
-        lines = self._layouts.get(item)
-        if lines is None:
-            shown = self._items[item]
-            lines = lines_of(shown, self.width, id(shown) in self._expanded)
-            self.laid_out += 1
-            self._layouts[item] = lines
-            if len(self._layouts) > KEPT_LAYOUTS:
-                first = next(iter(self._layouts))
-                del self._layouts[first]
-                self._found.pop(first, None)
-        return lines

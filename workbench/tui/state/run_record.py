@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from weakref import ReferenceType, ref
 
+from workbench.batches.asked import same_question
 from workbench.batches.plan import PlannedRun
 from workbench.engine.permission import ExecutionQuestion
-from workbench.grading.grade import RunResult, Status
+from workbench.grading.figures import RunFigures, figures_of
+from workbench.grading.grade import RunResult, Status, disagree
 from workbench.trajectory.events import Event, Paused, Resumed, StepStarted
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.state.asked import graded_alike, read_now, same_question, stops_alike
+from workbench.tui.state.asked import graded_alike, read_now, stops_alike
 from workbench.tui.state.document import CaseOutline
 from workbench.tui.state.missing import expected_of
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_view import RunView
+from workbench.tui.state.shelf import Content, Shelf, packed, unpacked
 from workbench.tui.state.spend import Spend, spend_of
 
 if TYPE_CHECKING:
@@ -56,14 +61,17 @@ class RunRecord:
     batch: str = ""
     recorded: bool = False
     started_at: str = ""
-    events: list[Event] = field(default_factory=list)
-    view: RunView = field(default_factory=RunView)
     stage: Stage = "waiting"
-    result: RunResult | None = None
+    figures: RunFigures | None = None
+    """What it came to in numbers, once it is over."""
+    at_odds: bool = False
+    """Whether one grader would let it pass, and another fail it."""
     spent: Spend = field(default_factory=Spend)
     """What it used, once it is over; nothing for a recorded one."""
     paused: Paused | None = None
     """Where it waits for a person, while it does."""
+    put_off_until: datetime | None = None
+    """The earliest time of its next request, while it waits for that: its endpoint has told another run to wait."""
     step: int = 0
     """The step of a chain that it is in, counted from 1."""
     saved_in: Path | None = None
@@ -71,6 +79,16 @@ class RunRecord:
     """How it was planned and graded when it ran, where it was graded anew since."""
     origin: RunRecord | None = field(default=None, repr=False)
     """The run from which it was forked here."""
+    origin_said: str = ""
+    """That one in words."""
+    shelf: Shelf | None = field(default=None, repr=False)
+    """What decides for how long it stays whole after its end."""
+    _content: Content | None = field(default_factory=Content, repr=False)
+    _packed: bytes | None = field(default=None, repr=False)
+    """The content of a finished run at which nobody has looked for long."""
+    _view: RunView | None = field(default=None, repr=False)
+    _shown: ReferenceType[RunView] | None = field(default=None, repr=False)
+    """The view of a packed run, as long as it is on a screen: that one then goes on where it was."""
     _compared: tuple[int, Difference | None] = field(default=(-1, None), repr=False)
     """How it differs from that, by how many events that one had when both were compared."""
 
@@ -99,6 +117,75 @@ class RunRecord:
         return self.planned.repeat
 
     @property
+    def events(self) -> Sequence[Event]:
+        """What happened in it so far."""
+        return self._whole.events
+
+    @property
+    def result(self) -> RunResult | None:
+        """What it came to, once it is over."""
+        return self._whole.result
+
+    @property
+    def status(self) -> Status | None:
+        """How it ended, once it is over."""
+        return self.figures.status if self.figures is not None else None
+
+    @property
+    def view(self) -> RunView:
+        """The run as it is shown, made when somebody looks."""
+        content = self._whole
+        if self._view is None:
+            self._view = self._viewed(content)
+        return self._view
+
+    def glance(self) -> Callable[[], RunResult | None]:
+        """What reads the result as it is now, on any thread; a run that is packed stays so."""
+        if self._content is not None:
+            result = self._content.result
+            return lambda: result
+        small = self._packed
+        assert small is not None
+        return lambda: unpacked(small).result
+
+    @property
+    def _whole(self) -> Content:
+        """Its content, unpacked if need be."""
+        if self._content is None:
+            assert self._packed is not None
+            self._content = unpacked(self._packed)
+            self._view = self._shown() if self._shown is not None else None
+        if self.shelf is not None and self.stage == "done":
+            self.shelf.use(id(self), self._pack)
+        return self._content
+
+    def _pack(self) -> None:
+        if self._packed is None:
+            assert self._content is not None
+            self._packed = packed(self._content)
+        self._shown = ref(self._view) if self._view is not None else None
+        self._content, self._view = None, None
+
+    def _viewed(self, content: Content) -> RunView:
+        view = RunView()
+        view.began = datetime.fromisoformat(self.started_at) if self.started_at else None
+        view.steps = len(self.made.case.steps)
+        view.origin = self.origin_said
+        for event in content.events:
+            view.add(event)
+        if self.put_off_until is not None:
+            view.put_off(self.put_off_until)
+        if content.result is not None:
+            self._grade(view, content.result)
+        return view
+
+    def _grade(self, view: RunView, result: RunResult) -> None:
+        former = self.original[1] if self.original is not None else None
+        view.grade(result, expected_of(self.planned.case), former)
+        if self.difference is not None:
+            view.differs(self.difference.sentence)
+
+    @property
     def held(self) -> bool:
         """Whether it is held, until a person lets it go on."""
         return self.paused is not None and self.paused.at != "permission"
@@ -117,6 +204,11 @@ class RunRecord:
     def asks(self) -> bool:
         """Whether it asks if a call may be executed."""
         return self.paused is not None and self.paused.at == "permission"
+
+    @property
+    def standing(self) -> Stage:
+        """How far it is: one that was begun and waits for its endpoint does not run."""
+        return "waiting" if self.put_off_until is not None else self.stage
 
     @property
     def trajectory(self) -> Trajectory:
@@ -170,36 +262,46 @@ class RunRecord:
 
     def add(self, event: Event) -> None:
         """Take one more event."""
-        if not self.events:
-            self.view.began = datetime.fromisoformat(self.started_at) if self.started_at else None
-            self.view.steps = len(self.planned.case.steps)
-        self.events.append(event)
+        self._whole.events.append(event)
         if isinstance(event.what, StepStarted):
             self.step = event.what.step
-        self.view.add(event)
-        self.saved_in = None  # that ended before this
+        if self._view is not None:
+            self._view.add(event)
+        self.saved_in = self.put_off_until = None  # that ended before this
         if isinstance(event.what, Paused):
             self.paused = event.what
         elif isinstance(event.what, Resumed):
             self.paused = None
 
-    def finish(self, result: RunResult) -> None:
-        """Take the end."""
-        self.stage, self.result, self.paused, self.saved_in = "done", result, None, None
-        self.spent = Spend() if self.recorded else spend_of(self.model, result)
-        self.view.grade(result, expected_of(self.planned.case))
-        if self.difference is not None:
-            self.view.differs(self.difference.sentence)
+    def put_off(self, until: datetime) -> None:
+        """It makes its next request then at the earliest."""
+        self.put_off_until = until
+        if self._view is not None:
+            self._view.put_off(until)
+
+    def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
+        """Take the end; `began_ms` and `ended_ms`, where they are known, are milliseconds since 1970."""
+        self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
+        self.spent = Spend() if self.recorded else spend_of(result)
+        self._take(result, began_ms, ended_ms)
 
     def grade_anew(self, planned: PlannedRun, result: RunResult) -> None:
         """Take another grade: by the case in `planned`, which is that of now."""
-        if self.result is not None and self.original is None:
-            self.original = (self.planned, self.result)
+        before, figures = self.result, self.figures
+        if before is not None and self.original is None:
+            self.original = (self.planned, before)
         elif self.original is not None and planned is self.original[0]:
             self.original = None
-        self.planned, self.result, self.saved_in = planned, result, None
-        former = self.original[1] if self.original is not None else None
-        self.view.grade(result, expected_of(planned.case), former)
+        self.planned, self.saved_in = planned, None
+        began_ms, ended_ms = (figures.began_ms, figures.ended_ms) if figures is not None else (None, None)
+        self._take(result, began_ms, ended_ms)
+
+    def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
+        self.figures = figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
+        self.at_odds = disagree(result.grades)
+        self._whole.result, self._packed = result, None
+        if self._view is not None:
+            self._grade(self._view, result)
 
 
 @dataclass(frozen=True)

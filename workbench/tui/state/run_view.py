@@ -102,8 +102,21 @@ class RunView:
         answer = self.items[at + 1] if at is not None else None
         return isinstance(answer, ResultItem) and answer.result is not None
 
+    def put_off(self, until: datetime) -> None:
+        """The next request waits, since the endpoint has told another run to; the next event ends that."""
+        self._end_wait()
+        # An hour on the clock stays true while nothing is drawn.
+        at = f"{until.astimezone():%H:%M:%S}"
+        self._run.append(NoticeItem(f"waits until {at} at least: the endpoint told another run to wait", waits=True))
+
+    def _end_wait(self) -> None:
+        last = self._run.items[-1] if self._run.items else None
+        if isinstance(last, NoticeItem) and last.waits:
+            self._run.cut(len(self._run.items) - 1)
+
     def add(self, event: Event) -> None:
         """Take one more event of the run."""
+        self._end_wait()
         run = self._run
         match event.what:
             case RunStarted() as start:

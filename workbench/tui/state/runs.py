@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
+from typing import get_args
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, ExecutionAsked, RunDone, RunEvent
+from workbench.batches.events import (
+    BatchDone,
+    BatchEvent,
+    BatchStarted,
+    ExecutionAsked,
+    RequestPutOff,
+    RunDone,
+    RunEvent,
+)
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult, Status
+from workbench.reports.progress import Progress as BatchProgress
 from workbench.trajectory.events import Event
 from workbench.tui.state.branches import origin_said, root_of, with_branches
+from workbench.tui.state.kept_runs import recalled
 from workbench.tui.state.run_record import RUN_AGAIN, CaseKey, Question, RunKind, RunRecord
+from workbench.tui.state.runs_by_model import RunsByModel
+from workbench.tui.state.shelf import Shelf
 from workbench.tui.state.spend import Spend, total
+from workbench.tui.state.stopwatch import Stopwatch
 from workbench.tui.state.summaries import (
     NEVER_RUN,
     CaseSummary,
@@ -36,34 +52,18 @@ class Progress:
     total: int
     elapsed_s: float
     under_way: bool
+    running: int = 0
+    left_s: float | None = None
+    """About how many seconds are left, once there is something to go by."""
+    statuses: Mapping[Status, int] = field(default_factory=dict)
+    """How those that are done ended."""
 
 
 @dataclass
 class _Batch:
     started_s: float
-    total: int
-    done: int = 0
+    counted: BatchProgress = field(default_factory=BatchProgress)
     ended_s: float | None = None
-
-
-class _Stopwatch:
-    """Seconds of a clock, but for those in which it was made to stand."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._stood_s = 0.0
-        self._stands_since: float | None = None
-
-    def __call__(self) -> float:
-        return (self._clock() if self._stands_since is None else self._stands_since) - self._stood_s
-
-    def stand(self, stands: bool) -> None:
-        """Stand from now on, or go."""
-        if stands and self._stands_since is None:
-            self._stands_since = self._clock()
-        elif not stands and self._stands_since is not None:
-            self._stood_s += self._clock() - self._stands_since
-            self._stands_since = None
 
 
 class RunBook:
@@ -71,21 +71,24 @@ class RunBook:
     with its zone."""
 
     def __init__(self, clock: Callable[[], float], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._clock = _Stopwatch(clock)
+        self._clock = Stopwatch(clock)
         self._now = now
+        self._shelf = Shelf()
         self._runs: dict[str, RunRecord] = {}
         self._running: dict[str, RunRecord] = {}
         """Of those under way, those in which something has happened."""
         self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
+        self.by_model = RunsByModel()
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
         self._going: dict[CaseKey, list[RunRecord]] = {}
         self._summaries: dict[CaseKey, CaseSummary] = {}
         self._steps: dict[CaseKey, tuple[StepSummary, ...]] = {}
-        self._totals: tuple[Spend, frozenset[Status]] | None = None
-        """What the latest runs used, and how any of them ended; `None` when that is to be added up again."""
         self._counted: Tally[CaseKey] = Tally()
+        self._ended: Tally[CaseKey] = Tally()
+        self._spent: dict[CaseKey, Spend] = {}
         self._uncounted: set[CaseKey] = set()
+        """The cases that are to be counted again."""
         self._revisions: dict[Path, int] = {}
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
         self._questions: list[Question] = []
@@ -100,11 +103,13 @@ class RunBook:
             case RunEvent(event=happened):
                 record = self._runs.get(happened.run_id)
                 if record is not None:
-                    if not record.events:
+                    if not record.started_at:
                         record.started_at = self._now().isoformat(timespec="milliseconds")
-                    before = record.paused
+                    before = record.paused, record.put_off_until
                     record.add(happened)
-                    if record.stage == "waiting" or record.paused is not before:
+                    if record.stage == "waiting" and record.batch in self._batches:
+                        self._batches[record.batch].counted.began(record.run_id, record.model, self._clock())
+                    if record.stage == "waiting" or (record.paused, record.put_off_until) != before:
                         record.stage = "running"
                         self._running[record.run_id] = record
                         self._touch(record)
@@ -117,10 +122,16 @@ class RunBook:
                 if record is not None:
                     self._questions.append(Question(record, question))
                     return record.path, record.case_id
+            case RequestPutOff(run_id=run_id, wait_s=wait_s):
+                record = self._runs.get(run_id)
+                if record is not None:
+                    record.put_off(self._now() + timedelta(seconds=wait_s))
+                    self._touch(record)
+                    return record.path, record.case_id
             case RunDone(result=result):
                 record = self._runs.pop(result.run_id, None)
                 if record is not None:
-                    self._finish(record, result)
+                    self._finish(record, event)
                     return record.path, record.case_id
             case BatchDone(batch=name):
                 if name in self._batches:
@@ -132,12 +143,9 @@ class RunBook:
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
         if kind not in latest:
-            record = RunRecord(planned, recorded=True, started_at=started_at)
-            for event in events:
-                record.add(event)
-            record.finish(result)
-            latest[kind] = record
-            self._totals = None
+            latest[kind] = record = recalled(planned, started_at, events, result)
+            record.shelf = self._shelf
+            self.by_model.recall(record)
             self._touch(record)
 
     def branch(self, run_id: str, origin: RunRecord) -> None:
@@ -146,17 +154,18 @@ class RunBook:
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """The runs of a case that are over."""
-        return [run for run in self._latest.get(case, {}).values() if run.result is not None]
+        kept = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
+        return [run for run in {id(run): run for run in kept}.values() if run.figures is not None]
 
     def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
         """Give a run that is over another grade: by the case in `planned`. What is known of other cases stays so, and
         what is known of this one as far as nothing in it is another."""
         case = (run.path, run.case_id)
-        before, status = self.summary(case), run.result.status if run.result is not None else None
+        before, status = self.summary(case), run.status
         run.grade_anew(planned, result)
+        self.by_model.grade_anew(case)
         self._forget(case)
         if result.status != status:
-            self._totals = None
             self._uncounted.add(case)
         if self.summary(case) != before:
             self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
@@ -218,17 +227,15 @@ class RunBook:
 
     def counts(self) -> Counts:
         """The latest runs of all cases."""
-        for case in self._uncounted:
-            runs = [*counting(self._latest[case]), *(run for run in self.under_way(case) if run.is_fork)]
-            names = (run.result.status if run.result is not None else run.stage for run in runs)
-            self._counted.put(case, tuple(name for name in names if name != "done"))
-        self._uncounted.clear()
-        asking = sum(run.asks for run in self._runs.values())
+        self._count()
+        asking = sum(run.asks for run in self._running.values())
         return Counts(**self._counted.totals, asking=asking, held=len(self.held_runs))
 
     @property
     def held_runs(self) -> list[RunRecord]:
         """The runs that are held until a person lets them go on, in the order in which they were started."""
+        if not any(run.held for run in self._running.values()):
+            return []
         return [run for run in self._runs.values() if run.held]
 
     @property
@@ -239,30 +246,46 @@ class RunBook:
     @property
     def endings(self) -> frozenset[Status]:
         """How the latest runs of all cases ended."""
-        return self._added_up()[1]
+        self._count()
+        return frozenset(status for status in get_args(Status) if status in self._ended.totals)
 
     def spend(self) -> Spend:
         """What the latest runs of all cases used."""
-        return self._added_up()[0]
+        self._count()
+        return total(self._spent.values())
 
-    def _added_up(self) -> tuple[Spend, frozenset[Status]]:
-        if self._totals is None:
-            latest = [run for runs in self._latest.values() for run in runs.values()]
-            over = (run.result for run in latest if not run.is_fork)
-            endings = frozenset(result.status for result in over if result is not None)
-            self._totals = total(run.spent for run in latest), endings
-        return self._totals
+    def _count(self) -> None:
+        """Count those cases again in which something has happened: there may be thousands of others."""
+        for case in self._uncounted:
+            latest = self._latest[case]
+            runs = [*counting(latest), *(run for run in self.under_way(case) if run.is_fork)]
+            names = (run.status or run.stage for run in runs)
+            self._counted.put(case, tuple(name for name in names if name != "done"))
+            self._ended.put(case, tuple(run.status for run in latest.values() if run.status and not run.is_fork))
+            self._spent[case] = total(run.spent for run in latest.values())
+        self._uncounted.clear()
 
     def progress(self) -> Progress:
         """Of the batches under way; when there are none, of the last one."""
         going = [batch for batch in self._batches.values() if batch.ended_s is None]
         if going:
-            elapsed = self._clock() - min(batch.started_s for batch in going)
-            return Progress(sum(batch.done for batch in going), sum(batch.total for batch in going), elapsed, True)
+            now = self._clock()
+            counted = [batch.counted for batch in going]
+            left = [each.left_s(now) for each in counted if each.done < each.planned]
+            return Progress(
+                sum(each.done for each in counted),
+                sum(each.planned for each in counted),
+                now - min(batch.started_s for batch in going),
+                True,
+                sum(each.running for each in counted),
+                None if None in left else max((guess for guess in left if guess is not None), default=None),
+                sum((each.statuses for each in counted), Counter()),
+            )
         if self._last_batch is None:
             return Progress(0, 0, 0.0, False)
         last = self._batches[self._last_batch]
-        return Progress(last.done, last.total, (last.ended_s or last.started_s) - last.started_s, False)
+        took_s = (last.ended_s or last.started_s) - last.started_s
+        return Progress(last.counted.done, last.counted.planned, took_s, False, statuses=last.counted.statuses)
 
     def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
         """The runs that wait or run: of one case, or all."""
@@ -275,17 +298,18 @@ class RunBook:
     def _start(self, event: BatchStarted) -> None:
         if event.batch in self._batches:  # whoever began it said so at once
             return
-        self._batches[event.batch] = _Batch(self._clock(), len(event.runs))
+        batch = self._batches[event.batch] = _Batch(self._clock())
+        batch.counted.plan(run.model for run in event.runs)
         self._last_batch = event.batch
-        self._totals = None
         fresh: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         for planned in event.runs:
-            record = RunRecord(planned, event.batch, origin=self._origins.pop(planned.run_id, None))
+            origin = self._origins.pop(planned.run_id, None)
+            record = RunRecord(planned, event.batch, origin=origin, shelf=self._shelf)
             self._runs[planned.run_id] = record
             case_key = (record.path, record.case_id)
             if record.origin is not None:
                 of_several = any(kind.repeat for kind in self._latest.get(case_key, {}))
-                record.view.origin = origin_said(record.origin, of_several=of_several)
+                record.origin_said = origin_said(record.origin, of_several=of_several)
             self._going.setdefault(case_key, []).append(record)
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
@@ -293,10 +317,11 @@ class RunBook:
         for case, runs in fresh.items():
             runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if root_of(run).recorded}
             self._latest[case] = runs
+        self.by_model.start(run for runs in fresh.values() for run in runs.values() if not run.recorded)
 
-    def _finish(self, record: RunRecord, result: RunResult) -> None:
-        record.finish(result)
-        self._totals = None
+    def _finish(self, record: RunRecord, done: RunDone) -> None:
+        result = done.result
+        record.finish(result, done.began_ms, done.ended_ms)
         self._withdraw(record.run_id)
         self._touch(record)
         self._running.pop(record.run_id, None)
@@ -304,7 +329,7 @@ class RunBook:
         case = (record.path, record.case_id)
         self._going[case] = [run for run in self._going[case] if run is not record]
         if (batch := self._batches.get(record.batch)) is not None:
-            batch.done += 1
+            batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)
 
     def _touch(self, record: RunRecord) -> None:
         """What is known of the record's case is to be found out anew."""

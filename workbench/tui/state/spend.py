@@ -17,14 +17,11 @@ class Spend:
     unknown: bool = False
 
 
-def spend_of(model: str, result: RunResult) -> Spend:
-    """What a run used; a model that is built in costs nothing."""
-    from workbench.providers.built_in import is_built_in  # not before there are runs
-
+def spend_of(result: RunResult) -> Spend:
+    """What a run used."""
     usage = result.trajectory.usage
     tokens = usage.input_tokens + usage.output_tokens if usage is not None else 0
-    unknown = result.cost_usd is None and bool(result.trajectory.asked) and not is_built_in(model)
-    return Spend(tokens, result.cost_usd or 0.0, unknown)
+    return Spend(tokens, result.cost_usd or 0.0, unknown=result.cost_usd is None)
 
 
 def total(spends: Iterable[Spend]) -> Spend:

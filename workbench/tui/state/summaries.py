@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from workbench.grading.grade import Status, StepGrade, disagree
-from workbench.grading.repeats import case_result, case_results
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import Status, StepGrade
+from workbench.grading.repeats import joined
 from workbench.tui.state.run_record import RunKind, RunRecord, Stage
 
 _WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
@@ -83,9 +84,9 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
     for of_model in of_models.values():
-        ended = [(index, result) for index in of_model if (result := runs[index].result) is not None]
-        status = case_result([result for _, result in ended]).status if len(ended) == len(of_model) else None
-        yield max((index for index, result in ended if result.status == status), default=of_model[-1])
+        ended = [(index, figures) for index in of_model if (figures := runs[index].figures) is not None]
+        status = joined([figures for _, figures in ended]).status if len(ended) == len(of_model) else None
+        yield max((index for index, figures in ended if figures.status == status), default=of_model[-1])
 
 
 def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
@@ -98,14 +99,17 @@ def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
     """What these runs of one case come to together. Of `forks` it only counts how far they are."""
     going = (*runs, *forks)
-    stages = {run.stage for run in going}
+    stages = {run.standing for run in going}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
-    results = [run.result for run in runs if run.result is not None]
-    models = case_results(results)
+    of_models: dict[str, list[RunFigures]] = {}
+    for run in runs:
+        if run.figures is not None:
+            of_models.setdefault(run.model, []).append(run.figures)
+    models = [joined(figures) for figures in of_models.values()]
     statuses = {model.status for model in models}
     worst = next((status for status in _WORST_FIRST if status in statuses), None)
     scores = [model.score for model in models if model.score is not None]
-    at_odds = any(disagree(result.grades) for result in results)
+    at_odds = any(run.at_odds for run in runs)
     asks, held = any(run.asks for run in going), any(run.held for run in going)
     return CaseSummary(worst, min(scores, default=None), stage, asks, held, at_odds)
 

@@ -9,47 +9,21 @@ from textual.message import Message
 
 from workbench.tui.state.failure_lines import list_message, row_line
 from workbench.tui.state.failures import FailureList
-from workbench.tui.state.source import message_lines
-from workbench.tui.state.spans import Line
 from workbench.tui.theming import Ground
 from workbench.tui.widgets.dialogs import ReadLines
-from workbench.tui.widgets.line_view import LineView
+from workbench.tui.widgets.history_views import KeptRows
 
 
-class FailureRows(LineView):
+class FailureRows(KeptRows):
     """Causes and the runs below them, one row each."""
 
-    class Moved(Message):
-        """The cursor is on another row."""
-
-    class Opened(Message):
-        """A row was clicked once more."""
-
     def __init__(self, state: FailureList, widget_id: str) -> None:
-        super().__init__(widget_id)
-        self._state = state
-        self.cursor = state.cursor
-
-    def line_count(self) -> int:
-        return len(self._state.rows) or len(self._message())
-
-    @property
-    def has_cursor(self) -> bool:
-        return bool(self._state.rows)
-
-    def line_at(self, index: int) -> Line:
-        rows = self._state.rows
-        return row_line(self._state, rows[index], self.text_width) if rows else self._message()[index]
-
-    def moved(self) -> None:
-        self._state.move_to(self.cursor)
-        self.post_message(self.Moved())
-
-    def chosen(self, index: int) -> None:
-        self.post_message(self.Opened())
-
-    def _message(self) -> tuple[Line, ...]:
-        return message_lines(list_message(self._state), self.text_width)
+        super().__init__(
+            state,
+            lambda index, width: row_line(state, state.rows[index], width),
+            lambda: list_message(state),
+            widget_id,
+        )
 
 
 class FailureDetail(ReadLines):

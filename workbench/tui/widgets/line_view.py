@@ -40,6 +40,7 @@ class LineView(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for("move")
     ALLOW_SELECT = False
     GROUND: ClassVar[Ground] = "background"
+    CURSOR_GROUND: ClassVar[Ground] = "cursor"
     RESTING_GROUND: ClassVar[Ground] = "resting_cursor"
     """What the cursor's line stands on while the focus is elsewhere."""
 
@@ -140,7 +141,7 @@ class LineView(Widget, can_focus=True):
         height, count, top = self.size.height, self.line_count(), self.top
         thumb = self._thumb(count)
         cursor = self.cursor if self.has_cursor else -1
-        there: Ground = "cursor" if self.has_focus else self.RESTING_GROUND
+        there = self.CURSOR_GROUND if self.has_focus else self.RESTING_GROUND
         return [
             (self.line_at(index), there if self.first_of(index) == cursor else self.GROUND, index - top in thumb)
             if index < count

@@ -1,4 +1,4 @@
-"""The run pane: the runs of a case to choose from, the lines of one, and the search in them."""
+"""The run pane: the runs of a case to choose from, and the lines of one, in which one can search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
@@ -18,7 +17,7 @@ from workbench.tui.state.source import Message
 from workbench.tui.widgets.bars import PaneTitle
 from workbench.tui.widgets.run_choice import BranchLine, RunChoice
 from workbench.tui.widgets.run_list import RunList
-from workbench.tui.widgets.search_bar import SearchBar
+from workbench.tui.widgets.searched_run import SearchedRun
 from workbench.tui.widgets.text_editor import TextEditor
 
 if TYPE_CHECKING:
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     from workbench.tui.workbench import Workbench
 
 
-class RunPane(Vertical):
-    """Shows a run. The search bar is there only while one searches, the editor only while something is typed for a run
-    that is held."""
+class RunPane(SearchedRun):
+    """Shows a run of those of a case. The editor is there only while something is typed for a run that is held."""
 
     class Turned(TextualMessage):
         """Typing has begun, or is over, or the keyboard is elsewhere."""
@@ -40,8 +38,7 @@ class RunPane(Vertical):
         """What is typed is to be done to the run."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
-        super().__init__(id=widget_id, classes=classes)
-        self._last_search = ""
+        super().__init__(widget_id, classes=classes)
         self.editor: HeldEditor | None = None
         """Where something is typed for a run that is held."""
         self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
@@ -57,11 +54,6 @@ class RunPane(Vertical):
         self.query_one("#choice").display = False
         self.query_one("#branch").display = False
 
-    @property
-    def run_list(self) -> RunList:
-        """The lines of the run."""
-        return self.query_one("#run", RunList)
-
     def show(self, runs: Sequence[RunRecord], chosen: int, message: Message, held: Sequence[RunRecord]) -> None:
         """Show one of the runs of a case, or a message where there is none. `held` are the runs of any case that are
         held."""
@@ -74,7 +66,7 @@ class RunPane(Vertical):
         self.query_one("#choice", RunChoice).show(runs, chosen)
         self.query_one("#branch", BranchLine).show(run)
         self.run_list.show(run.view if run else None, waiting_message(run, held) if run else message)
-        self._say_found()
+        self.say_found()
 
     @property
     def target(self) -> Widget:
@@ -155,55 +147,3 @@ class RunPane(Vertical):
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
         copy_text(cast("Workbench", self.app), event.text, event.what, cast("MainScreen", self.screen).announce)
-
-    # Searching
-
-    @property
-    def searching(self) -> bool:
-        """Whether the search bar is there."""
-        return bool(self.query(SearchBar))
-
-    def search(self) -> None:
-        """Let a text be typed that is searched for; the last one stands there already."""
-        for bar in self.query(SearchBar):
-            bar.take_focus()
-            return
-        self.mount(SearchBar(self._last_search, widget_id="run-search"))
-        self.run_list.look_for(self._last_search)
-        self.call_after_refresh(self._say_found)
-
-    def find(self, step: int) -> None:
-        """Go to the next match, or with -1 to the one before; without a search, begin one."""
-        if not self.searching:
-            self.search()
-        self.run_list.go_to_match(step)
-        self._say_found()
-
-    def end_search(self) -> None:
-        """Take the search bar away; the cursor stays where it is."""
-        for bar in self.query(SearchBar):
-            bar.remove()
-        self.run_list.look_for("")
-        self.run_list.focus()
-
-    @on(SearchBar.Changed)
-    def _search_changed(self, event: SearchBar.Changed) -> None:
-        event.stop()
-        self._last_search = event.text
-        self.run_list.look_for(event.text)
-        self._say_found()
-
-    @on(SearchBar.Stepped)
-    def _search_stepped(self, event: SearchBar.Stepped) -> None:
-        event.stop()
-        self.find(event.step)
-
-    @on(SearchBar.Closed)
-    def _search_closed(self, event: SearchBar.Closed) -> None:
-        event.stop()
-        self.end_search()
-
-    @on(RunList.News)
-    def _say_found(self) -> None:
-        for bar in self.query(SearchBar):
-            bar.say(self.run_list.found)

@@ -34,3 +34,10 @@ class SafeInput(Input):
 
     def render_line(self, y: int) -> Strip:
         return safe_strip(super().render_line(y))
+
+
+class FilterField(SafeInput):
+    """The field in which a filter is typed, seen only meanwhile. It is what it looks like by itself: from a screen with
+    two bases Textual takes the style of the first one only."""
+
+    DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"

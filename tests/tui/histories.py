@@ -1,0 +1,137 @@
+"""Histories for tests: batches whose runs say what a test wants them to, kept as the engine's are, at fixed times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import Call, conversation
+from workbench.batches.events import BatchDone, BatchListener, RunDone, RunEvent, timed
+from workbench.batches.keeping import Keeper
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.config.secrets import Secrets
+from workbench.grading.grade import RunResult
+from workbench.grading.run import grade_run_and_steps
+from workbench.history.writing import HistoryWriter
+from workbench.suite.loading import load_suite
+from workbench.trajectory.events import Event, Happening, RunFinished
+from workbench.trajectory.fold import fold
+from workbench.trajectory.messages import JsonValue
+
+BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+GOOD: Mapping[str, Sequence[Call]] = {
+    "Movie night": (("set_lights", {"room": "living room", "brightness": 20}), ("set_tv", {"power": "on"})),
+    "Lights off": (("set_lights", {"brightness": 0}),),
+    "Nothing to do": (),
+}
+"""What the cases of `SMART_HOME` ask for."""
+
+BAD: Mapping[str, Sequence[Call]] = {
+    "Movie night": (("set_lights", {"room": "living room", "brightness": 60}),),
+    "Lights off": (("set_tv", {"power": "off"}),),
+    "Nothing to do": (("set_tv", {"power": "on"}),),
+}
+
+Does = Callable[[PlannedRun], Sequence[Happening]]
+"""What happens in a run."""
+
+
+def well(*but: str) -> Does:
+    """Runs that do what their cases ask for, but for the cases named."""
+
+    def does(planned: PlannedRun) -> Sequence[Happening]:
+        name = planned.case.name
+        return conversation(planned, (BAD if name in but else GOOD)[name], "Done.")
+
+    return does
+
+
+@dataclass(frozen=True)
+class Made:
+    """A batch to be kept: what happens in its runs, on which models, of which cases (all, where none is named); the
+    program may be killed after so many of them."""
+
+    does: Does
+    models: Sequence[str] = ("offline",)
+    cases: Sequence[str] = ()
+    repeats: int | None = None
+    cut_after: int | None = None
+
+
+def write_history(file: Path, suite: Path, *batches: Made) -> None:
+    """Keep batches of a suite, one day after the other."""
+    now = [BEGAN]
+    with closing(HistoryWriter(file, _no_word)) as writer:
+        for day, made in enumerate(batches):
+            now[0] = BEGAN + timedelta(days=day)
+            runs = plan_runs([load_suite(suite)], models=made.models, case_ids=made.cases, repeats=made.repeats)
+            keep = keeping(writer, runs, now)
+            for planned in runs[: made.cut_after]:
+                keep_run(keep, planned, made.does, now)
+            if made.cut_after is None:
+                keep(BatchDone("batch"))
+
+
+def keeping(writer: HistoryWriter, runs: Sequence[PlannedRun], now: Sequence[datetime]) -> BatchListener:
+    """Begin a batch of these runs; what is told then is kept. The first of `now` is the time of day."""
+    keeper = Keeper(writer, runs, _SETTINGS, Secrets(), home=None, now_ms=lambda: now[0].timestamp() * 1000)
+    return timed(keeper.before(lambda _: None), lambda: now[0].timestamp() * 1000)
+
+
+def keep_run(keep: BatchListener, planned: PlannedRun, does: Does, now: list[datetime]) -> None:
+    """Let a whole run happen, in two seconds."""
+    events = [Event(planned.run_id, at, float(at), what) for at, what in enumerate(does(planned))]
+    for event in events:
+        keep(RunEvent(event))
+    now[0] += timedelta(seconds=2)
+    keep(RunDone(_graded(planned, events)))
+
+
+def _graded(planned: PlannedRun, events: Sequence[Event]) -> RunResult:
+    trajectory = fold(events)
+    finish = trajectory.finish
+    broke = isinstance(finish, RunFinished) and finish.reason == "error"
+    grades, status, steps = ((), "error", ()) if broke else grade_run_and_steps(planned.suite, planned.case, trajectory)
+    case = planned.case
+    return RunResult(
+        planned.run_id,
+        str(planned.file.path),
+        case.id,
+        case.name,
+        planned.model,
+        planned.repeat,
+        status,
+        trajectory,
+        grades,
+        error=finish.error if broke and finish is not None else None,
+        grading=planned.settings.grading,
+        steps=steps,
+    )
+
+
+def _no_word(said: str) -> None:
+    raise AssertionError(said)
+
+
+_SETTINGS: dict[str, JsonValue] = {
+    "concurrency": 4,
+    "execute": None,
+    "execute_all": False,
+    "models": {"offline": {"provider": "built in"}},
+}
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Times are shown as they are in Greenwich."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

@@ -1,0 +1,80 @@
+"""The latest runs of each case on each model: a model keeps its own when the case is run on another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from workbench.tui.state.run_record import CaseKey, RunRecord
+
+
+class RunsByModel:
+    """Of each case and model the runs of the last batch that had both, or, where that was stopped, of the last one that
+    ran to its end; recorded ones only where there are no others, and no forks."""
+
+    def __init__(self) -> None:
+        self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
+        self._ended: dict[CaseKey, dict[str, list[RunRecord]]] = {}
+        """Those of the last batch before that ran to its end."""
+        self._models: dict[Path, dict[str, None]] = {}
+        self._begun: dict[CaseKey, int] = {}
+        """How often runs had been put in their places, or graded anew, when those of a case last were, the latest
+        last."""
+        self._puts = 0
+
+    def start(self, batch: Iterable[RunRecord]) -> None:
+        """Runs of one batch take the places of those before."""
+        fresh: dict[tuple[CaseKey, str], list[RunRecord]] = {}
+        for run in batch:
+            if not run.is_fork:
+                fresh.setdefault(((run.path, run.case_id), run.model), []).append(run)
+        for (case, model), runs in fresh.items():
+            before = self._runs.get(case, {}).get(model, [])
+            if before and all(run.figures is not None and run.status != "stopped" for run in before):
+                self._ended.setdefault(case, {})[model] = before
+            self._put(case, model, sorted(runs, key=lambda run: run.repeat))
+
+    def recall(self, run: RunRecord) -> None:
+        """Take over a recorded run."""
+        case = run.path, run.case_id
+        known = self._runs.get(case, {}).get(run.model, [])
+        if not run.is_fork and all(other.recorded for other in known):
+            others = [other for other in known if other.repeat != run.repeat]
+            self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
+
+    def grade_anew(self, case: CaseKey) -> None:
+        """Runs of a case that are over have other grades now."""
+        self._tell(case)
+
+    def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
+        """The runs of a case by their models, those of each in the order of their repeats."""
+        latest, ended = self._runs.get(case, {}), self._ended.get(case)
+        if ended is None:
+            return latest
+        return {model: ended[model] if model in ended and _stopped(runs) else runs for model, runs in latest.items()}
+
+    def models(self, suite: Path) -> Iterable[str]:
+        """The models on which cases of a suite were run, in the order in which they first were."""
+        return self._models.get(suite, ())
+
+    def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
+        """The cases whose runs are others than at `seen`, or have other grades, the latest first, and what to ask with
+        next; 0 is the beginning."""
+        latest = reversed(self._begun.items())
+        return [case for case, _ in takewhile(lambda begun: begun[1] > seen, latest)], self._puts
+
+    def _put(self, case: CaseKey, model: str, runs: list[RunRecord]) -> None:
+        self._tell(case)
+        self._runs.setdefault(case, {})[model] = runs
+        self._models.setdefault(case[0], {})[model] = None
+
+    def _tell(self, case: CaseKey) -> None:
+        self._puts += 1
+        self._begun.pop(case, None)
+        self._begun[case] = self._puts
+
+
+def _stopped(runs: Sequence[RunRecord]) -> bool:
+    """Whether none of the runs goes on, and some never came to their end."""
+    return all(run.figures is not None for run in runs) and any(run.status == "stopped" for run in runs)
