@@ -39,7 +39,7 @@ def main() -> None:
     runs = plan_runs([parse_suite(text, Path("weather.toml"))])
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(events.put, program_in(Folders(*[Path(folder)] * 3), {}))
+        session = Session(events.put, program_in(Folders(*[Path(folder)] * 4), {}))
         began, cpu = time.perf_counter(), time.process_time()
         session.start(runs, trusted=lambda _path: False)
         said = done = 0

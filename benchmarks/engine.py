@@ -97,7 +97,7 @@ def engine(base_url: str, file: SuiteFile, folder: Path) -> Iterator[Callable[[]
         elif isinstance(event, BatchDone):
             over.set()
 
-    program = program_in(Folders(state=folder, log=folder, config=folder), {})
+    program = program_in(Folders(state=folder, log=folder, config=folder, data=folder), {})
     session = Session(listen, program)
 
     def make_all() -> None:

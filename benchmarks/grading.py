@@ -1,4 +1,4 @@
-"""How long grading takes: `python benchmarks/grading.py` prints microseconds per case, for each grader and for all.
+"""How long grading takes: `python -m benchmarks.grading` prints microseconds per case, for each grader and for all.
 
 The aim is a case of five calls under all five graders in 200 µs. A case of a hundred calls shows how it grows. What is
 found out once for a case, such as its settings and its checks in words, is known when a case is graded again: the cold

@@ -1,6 +1,6 @@
 """How long it takes to change one case of a big suite and to save it: 2,000 cases, about 1.1 MB.
 
-Run with `python benchmarks/saving.py [CASES]`. The goal is a second for all parts together on a machine with two cores.
+Run with `python -m benchmarks.saving [CASES]`. The goal is a second for all parts together on a machine with two cores.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from suite_loading import big_suite
-
+from benchmarks.suite_loading import big_suite
 from workbench.suite.saving import save, state_of
 from workbench.suite.splice import SuiteText
 

@@ -1,6 +1,6 @@
 """How long a big suite takes to load: 2,000 cases, about 1.1 MB, without and with one problem in it.
 
-Run with `python benchmarks/suite_loading.py [CASES]`. The goal is half a second on a machine with two cores.
+Run with `python -m benchmarks.suite_loading [CASES]`. The goal is half a second on a machine with two cores.
 """
 
 from __future__ import annotations

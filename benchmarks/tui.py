@@ -28,6 +28,7 @@ from workbench.config.program import program_in
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.stepping import Until
+from workbench.history.writing import Ticket
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -185,6 +186,7 @@ class EndlessSession:
         trusted: Callable[[Path], bool],
         record: Recordings | None = None,
         until: Until = "end",
+        going_on: Ticket | None = None,
     ) -> str:
         self._listener(BatchStarted("batch", tuple(runs)))
         threading.Thread(target=self._talk, args=(runs[0].run_id,), daemon=True).start()
@@ -193,6 +195,11 @@ class EndlessSession:
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
+    def number_of(self, batch: str) -> int | None:
+        return None
+
+    def settle_history(self) -> None: ...
+
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
@@ -236,7 +243,7 @@ def _endless_app(suite: Path, steps: int) -> None:
     Workbench(
         [suite],
         open_session=lambda listener: EndlessSession(listener, steps),
-        program=program_in(Folders(folder, folder, folder), {}),
+        program=program_in(Folders(folder, folder, folder, folder), {}),
         surroundings=surroundings_of({"COLORTERM": "truecolor"}),
     ).run()
 
