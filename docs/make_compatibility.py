@@ -209,7 +209,9 @@ def suite_text(provider: str) -> str:
 
 def workbench(*words: str, folder: Path, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
     """Run the command line in a folder of its own: exit code, output, complaints."""
-    home = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
+    home = {"HOME": str(folder)} | {
+        f"XDG_{kind.upper()}_HOME": str(folder / kind) for kind in ("state", "config", "data")
+    }
     done = subprocess.run(
         [sys.executable, "-m", "workbench.cli.main", *words],
         capture_output=True,

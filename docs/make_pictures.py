@@ -22,6 +22,9 @@ from workbench.config.resources import bundled
 from workbench.tui.environment import surroundings_of
 from workbench.tui.picture import svg_of
 from workbench.tui.screens.audit import AuditScreen
+from workbench.tui.screens.batch_diff import BatchDiffScreen
+from workbench.tui.screens.history import HistoryScreen
+from workbench.tui.screens.paired import PairedScreen
 from workbench.tui.state.items import ResultItem
 from workbench.tui.workbench import Workbench
 
@@ -125,6 +128,12 @@ async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
     await _until(pilot, lambda: len(app.main.runs_shown) > 1 and not app.main.book.under_way())
 
 
+async def _pair(app: Workbench, pilot: Pilot[int]) -> None:
+    """The same two runs side by side."""
+    await _fork(app, pilot)
+    app.main.action_do("run.pair")
+
+
 async def _breakpoints(app: Workbench, pilot: Pilot[int]) -> None:
     """A breakpoint about to be added: what there is to choose from."""
     await pilot.press("B", "a")
@@ -144,6 +153,47 @@ async def _audit(app: Workbench, pilot: Pilot[int]) -> None:
     """What the audit finds in all suites."""
     await pilot.press("home", "u")
     await _until(pilot, lambda: isinstance(app.screen, AuditScreen) and app.screen.is_done)
+
+
+async def _compare(app: Workbench, pilot: Pilot[int]) -> None:
+    """Three models on a suite, the cursor on a case that one of them fails."""
+    from scripted_models import MODELS, scripted_models  # which stands beside this file
+
+    with scripted_models() as named:
+        folder = app.program.folders.config
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "workbench.toml").write_text(named, encoding="utf-8")
+        app.main.models = tuple(MODELS)
+        await _named(app, pilot, "Movie night")
+        await pilot.press("v", "R")
+        await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
+        await pilot.press(*["down"] * 4, "b", "right")
+        await pilot.pause(0.5)
+
+
+async def _paired(app: Workbench, pilot: Pilot[int]) -> None:
+    """The small one of them against the first."""
+    await _compare(app, pilot)
+    await pilot.press("right", "p")
+    await _until(pilot, lambda: isinstance(app.screen, PairedScreen))
+
+
+async def _history(app: Workbench, pilot: Pilot[int]) -> None:
+    """All suites, then one of them again, before and after what the model did in a failed case was accepted."""
+    await _everything_run(app, pilot)
+    for keys in (("R",), ("A", "enter", "R")):
+        await pilot.press(*keys)
+        await _until(pilot, lambda: not app.main.book.progress().under_way)
+    await pilot.press("h")
+    await _until(pilot, lambda: isinstance(app.screen, HistoryScreen) and app.screen.state.is_read)
+
+
+async def _changes(app: Workbench, pilot: Pilot[int]) -> None:
+    """What changed between two of them."""
+    await _history(app, pilot)
+    await pilot.press("space", "down", "space")
+    await _until(pilot, lambda: isinstance(app.screen, BatchDiffScreen))
+    await pilot.press("down")
 
 
 async def _named(app: Workbench, pilot: Pilot[int], name: str) -> None:
@@ -175,6 +225,11 @@ ALL_PICTURES = (
     Picture("held", (120, 32), _held),
     Picture("stepped", (120, 32), _stepped),
     Picture("fork", (120, 32), _fork),
+    Picture("pair", (120, 20), _pair),
+    Picture("compare", (120, 32), _compare),
+    Picture("paired", (100, 18), _paired),
+    Picture("history", (120, 26), _history),
+    Picture("changes", (120, 24), _changes),
     Picture("breakpoints", (100, 12), _breakpoints),
 )
 
@@ -182,13 +237,22 @@ ALL_PICTURES = (
 async def draw(picture: Picture, suites: Path) -> str:
     """Draw one picture, as SVG."""
     with tempfile.TemporaryDirectory() as state:
-        program = program_in(Folders(Path(state), Path(state) / "log", Path(state) / "config"), {})
+        program = program_in(Folders(Path(state), *(Path(state) / name for name in ("log", "config", "data"))), {})
+
+        history = Path(state) / "history.sqlite3"
 
         def open_session(listener: BatchListener) -> Session:
-            return Session(listener, program, asks=True)
+            return Session(listener, program, asks=True, history=history)
 
         surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
-        app = Workbench([suites], open_session=open_session, program=program, surroundings=surroundings, trust=True)
+        app = Workbench(
+            [suites],
+            open_session=open_session,
+            program=program,
+            surroundings=surroundings,
+            trust=True,
+            history=history,
+        )
         async with app.run_test(size=picture.size) as pilot:
             app.theme = picture.theme
             await app.workers.wait_for_complete()

@@ -1,0 +1,124 @@
+"""The page on comparing is true: its tables and sentences are what the program computes."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.analysis.cells import columns
+from workbench.analysis.intervals import Z_95, wilson
+from workbench.analysis.paired import MOST_MORE_CASES, Paired, paired
+from workbench.analysis.passing import passing
+from workbench.analysis.significance import _ENUMERATED, DRAWS, LEVEL, STEPS, mcnemar
+
+PAGE = (Path(__file__).parents[1] / "docs" / "comparing.md").read_text(encoding="utf-8")
+TEXT = " ".join(PAGE.split())
+NUMBER = re.compile(r"[\d.]+")
+
+
+def table(marker: str) -> tuple[list[int], list[list[str]]]:
+    """The numbers in the head of the table behind a marker, and its rows."""
+    found = re.search(rf"<!-- {marker} -->\n\n(.*?)\n\n", PAGE, re.DOTALL)
+    assert found is not None
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
+    return [int(NUMBER.findall(cell)[0]) for cell in head if NUMBER.search(cell)], rows
+
+
+def compared(better: int, worse: int, both_good: int, both_bad: int) -> Paired:
+    return paired(*columns(better=better, worse=worse, both_good=both_good, both_bad=both_bad))
+
+
+def just_enough(better: float, worse: float) -> int | None:
+    """With how many cases the test tells if the shares, twentieths, come out exactly so."""
+    found = compared(round(20 * better), round(20 * worse), 0, 20 - round(20 * (better + worse)))
+    return None if found.more_cases is None else 20 + found.more_cases
+
+
+def test_the_table_of_intervals_is_wilson_s() -> None:
+    sizes, rows = table("intervals")
+    assert len(rows) == 3
+    for found, *cells in rows:
+        share = int(NUMBER.findall(found)[0]) / 100
+        told = [wilson(round(share * of), of) for of in sizes]
+        assert cells == [f"{100 * low:.0f} – {100 * high:.0f} %" for low, high in told]
+
+
+@pytest.mark.parametrize("counts", re.findall(r"<!-- sentence: ([\d ]+) -->", PAGE))
+def test_the_sentences_are_what_the_program_says(counts: str) -> None:
+    after = PAGE.split(f"<!-- sentence: {counts} -->")[1]
+    told = after.split("```")[1].strip()
+    better, worse, both_good, both_bad = map(int, counts.split())
+    assert compared(better, worse, both_good, both_bad).sentence("A", "B") == told
+
+
+def test_the_chances_to_tell_are_those_of_the_test() -> None:
+    sizes, rows = table("power")
+    assert len(rows) == 7
+    for (shares, *cells, enough), (better, worse) in zip(rows, [_shares(row[0]) for row in rows], strict=True):
+        assert cells == [_percent(_power(of, better, worse)) for of in sizes], shares
+        assert enough == str(just_enough(better, worse) or "–")
+
+
+def test_what_is_just_enough_is_no_more_than_even_odds_and_four_in_five_take_up_to_twice_as_many() -> None:
+    for better, worse in [(0.05, 0.0), (0.1, 0.05), (0.15, 0.05), (0.3, 0.1)]:
+        just = just_enough(better, worse)
+        assert just is not None
+        assert _power(just, better, worse) < 0.5
+        assert _power(math.ceil(2.05 * just), better, worse) > 0.8 > _power(math.floor(1.4 * just), better, worse)
+
+
+def test_the_examples_are_computed_rightly() -> None:
+    assert round(Z_95, 2) == 1.96
+    low, high = wilson(3, 3)
+    assert f"Wilson's says {100 * low:.0f} to {100 * high:.0f} %" in TEXT
+    low, high = wilson(24, 30)
+    assert f"At 80 %, the interval of each rate is {100 * (high - low):.0f} points wide there" in TEXT
+    once, twice, *_ = passing([(3, 5)])
+    said = f"pass@1 = pass^1 = {once.at_least_one:.1f}, pass@2 = {twice.at_least_one:.1f}"
+    assert f"{said}, but pass^2 = {twice.all_of_them:.1f}" in TEXT
+    assert mcnemar(7, 2) == 2 * (1 + 9 + 36) / 512
+    assert mcnemar(5, 0) > LEVEL > mcnemar(6, 0)
+
+
+def test_the_limits_are_those_of_the_program() -> None:
+    assert f"Up to {_ENUMERATED} differences, all ways are summed" in TEXT
+    assert f"{DRAWS:,} random ways are drawn" in TEXT
+    assert f"÷ {DRAWS + 1:,}" in TEXT
+    assert f"in steps of 1 ÷ {STEPS:,}" in TEXT
+    assert f"none beyond {MOST_MORE_CASES:,} is told" in TEXT
+
+
+def _shares(cell: str) -> tuple[float, float]:
+    better, worse = NUMBER.findall(cell)
+    return int(better) / 100, int(worse) / 100
+
+
+def _percent(share: float) -> str:
+    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{100 * share:.0f} %"
+
+
+def _power(of: int, better: float, worse: float) -> float:
+    """How likely McNemar's test tells two models apart on `of` cases, over everything that can come of them."""
+    discordant, of_better = better + worse, better / (better + worse)
+    return math.fsum(
+        likely * math.fsum(_binomial(count, few, of_better) + _binomial(count, count - few, of_better) for few in told)
+        for count in range(of + 1)
+        if (likely := _binomial(of, count, discordant)) > 1e-9 and (told := range(_largest_that_tells(count) + 1))
+    )
+
+
+@cache
+def _largest_that_tells(of: int) -> int:
+    """The largest smaller count with which `of` discordant cases tell; -1 where none does."""
+    return next((few - 1 for few in range(of // 2 + 1) if mcnemar(few, of - few) > LEVEL), -1)
+
+
+def _binomial(of: int, count: int, share: float) -> float:
+    if share in (0, 1):
+        return float(count == of * share)
+    ways = math.lgamma(of + 1) - math.lgamma(count + 1) - math.lgamma(of - count + 1)
+    return math.exp(ways + count * math.log(share) + (of - count) * math.log(1 - share))
