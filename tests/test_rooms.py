@@ -74,7 +74,7 @@ def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach(room: str) 
 
 
 def test_version_and_help_load_nothing_heavy() -> None:
-    commands = ("run", "grade", "models", "validate")
+    commands = ("run", "grade", "compare", "history", "models", "validate")
     for words in (["--version"], ["--help"], *([command, "--help"] for command in commands)):
         loaded = modules_after(
             "import contextlib, io\nfrom workbench.cli.main import main\n"
