@@ -352,10 +352,13 @@ class Opened:
         return self.session.runs[before:]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for something to hold."""
-        async with asyncio.timeout(20):
-            while not condition():
-                await self.pilot.pause()
+        """Wait for something to hold. Raises AssertionError, with what is on the screen, when it never does."""
+        try:
+            async with asyncio.timeout(20):
+                while not condition():
+                    await self.pilot.pause()
+        except TimeoutError:
+            raise AssertionError(f"what was waited for did not come; the screen:\n{self.screen}") from None
         await self.settle()
 
 
