@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from workbench.grading.figures import RunFigures
 from workbench.grading.grade import GRADED, Status
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import notes_of
+from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading
 
 
@@ -218,7 +220,7 @@ def test_models_that_one_batch_was_never_planned_with_are_left_out_and_named() -
     ]
     assert (diff.only_before, diff.only_after, diff.models) == (("three", "two"), ("four",), frozenset({"one"}))
     assert (diff.compared, diff.left_out) == (1, 0)
-    assert list(notes_of(diff, "#1", "#2")) == ["only #1 has three, two; only #2 has four: compared is one alone"]
+    assert list(notes_of(diff, "#1", "#2", {})) == ["only #1 has three, two; only #2 has four: compared is one alone"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_models_that_one_batch_was_never_planned_with_are_left_out_and_named() -
 def test_what_is_compared_is_said_where_models_are_left_out(after: tuple[str, ...], said: str) -> None:
     diff = batch_diff([ran(model=model) for model in ("one", "two", "three")], [ran(model=model) for model in after])
     assert diff.changes == ()
-    assert list(notes_of(diff, "#1", "#2")) == [said]
+    assert list(notes_of(diff, "#1", "#2", {})) == [said]
 
 
 def test_a_model_that_a_batch_never_came_to_is_not_one_that_it_was_not_planned_with() -> None:
@@ -253,3 +255,38 @@ def test_a_case_can_break_and_be_slower() -> None:
     diff = batch_diff([ran()], [ran(status="failed", score=0.0, latency_ms=900)])
     assert [change.kind for change in diff.changes] == ["broke", "slower"]
     assert all(run.status in GRADED for change in diff.changes if change.after for run in change.after.runs)
+
+
+def graded_by(by: GraderName, case: str, suite: str = "weather.toml", **but: Any) -> RunFigures:
+    return replace(ran(case, grading=Grading(by=by), **but), suite=suite)
+
+
+SUITES = {path: SuiteRef(1, "/there", path, "0" * 64, path, 1) for path in ("weather.toml", "home.toml")}
+
+
+def test_other_graders_are_named_with_the_cases_that_they_decided() -> None:
+    before = [graded_by("decision", case) for case in ("a", "b")]
+    assert list(notes_of(batch_diff(before, before), "#1", "#2", SUITES)) == []
+    before += [graded_by("decision", "c", "home.toml"), graded_by("decision", "d", "home.toml")]
+    after = [
+        *(graded_by("critics", case) for case in ("a", "b")),
+        graded_by("critics", "c", "home.toml"),
+        graded_by("accuracy", "d", "home.toml"),
+    ]
+    assert list(notes_of(batch_diff(before, after), "#1", "#2", SUITES)) == [
+        "graded by decision before, by critics now: weather.toml, 1 of 2 cases of home.toml",
+        "graded by decision before, by accuracy now: 1 of 2 cases of home.toml",
+    ]
+
+
+def test_graders_are_those_of_graded_runs_of_cases_in_both() -> None:
+    before = [graded_by("decision", "a"), graded_by("decision", "b"), graded_by("decision", "gone")]
+    after = [
+        graded_by("decision", "a"),
+        graded_by("critics", "a", repeat=1),
+        graded_by("accuracy", "a", status="error", score=None, repeat=2),
+        graded_by("critics", "b", status="error", score=None),
+        graded_by("critics", "new"),
+    ]
+    diff = batch_diff(before, after)
+    assert list(notes_of(diff, "#1", "#2", SUITES)) == ["graded by decision before, by critics and decision now"]

@@ -83,6 +83,14 @@ def test_nothing_to_compare_has_no_p() -> None:
     assert (found.p_status, found.p_score, found.mean_difference, found.more_cases) == (None, None, None, None)
     assert found.sentence("A", "B") == "nothing to compare: no case was graded with both A and B"
     assert found.score_sentence("A", "B") == "no case has a score with both A and B"
+    assert found.sentences("A", "B") == (found.sentence("A", "B"),)
+
+
+def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
+    first = column("a", "failed", "failed", "passed", "passed", scores=[0.5, 0.5, 1.0, None])
+    second = column("b", "failed", "passed", "warned", "passed", scores=[0.75, 1.0, 0.996, 1.0])
+    assert paired(first, second).other_scores == 1
+    assert paired(second, first).other_scores == 1
 
 
 @pytest.mark.parametrize(

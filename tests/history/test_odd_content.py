@@ -246,6 +246,7 @@ SETTINGS = {
     "execute_all": False,
     "models": {"offline": {"provider": "built in"}, "m": _REACHED},
     "judges": {"m": _REACHED},
+    "compares": True,
 }
 """With each setting that a batch can have."""
 

@@ -119,6 +119,20 @@ def test_what_could_not_be_written_to_the_end_is_counted(file: Path) -> None:
     assert kept(file) == [True, False, False]
 
 
+@pytest.mark.usefixtures("impatient")
+def test_what_was_to_be_compared_is_made_by_the_command_that_compares(file: Path) -> None:
+    said: list[str] = []
+    writer = HistoryWriter(file, said.append)
+    ticket = writer.begin(replace(batch_of(1), settings={"compares": True}))
+    assert writer.settle(10)
+    with locked(file):
+        writer.keep(ticket, done(0))
+        assert not writer.close()
+    assert said[1:] == [
+        f"1 run of batch 1 is not in the history {file}: {way_out(file).replace('run', 'compare', 1)}",
+    ]
+
+
 def test_whoever_gives_a_run_is_told_when_it_is_written(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     ticket = writer.begin(batch_of(2))

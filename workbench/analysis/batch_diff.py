@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
+from workbench.analysis.deciders import DecidedBy, decided_by
 from workbench.analysis.same_suites import SameSuites
 from workbench.grading.figures import RunFigures
 from workbench.suite.decimals import decimals
@@ -61,7 +62,8 @@ class BatchDiff:
     `compared` counts the cases that were graded both times, `left_out` those in both batches that were not and did not
     change to an error; both count a case with each of its models, `cases` counts each compared one once. `models` are
     those that both batches were planned with, `only_before` and `only_after` the ones that are left out. `across` are
-    the two models where one was compared with another; of these `models` has the later one.
+    the two models where one was compared with another; of these `models` has the later one. `decided` says by
+    which graders the compared cases were decided.
     """
 
     changes: tuple[CaseChange, ...]
@@ -72,6 +74,7 @@ class BatchDiff:
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
     across: tuple[str, str] | None = None
+    decided: tuple[DecidedBy, ...] = ()
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
         """The changes of one kind."""
@@ -107,8 +110,8 @@ def batch_diff(
     earlier = {in_later(key): cell for key, cell in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
     changes: list[CaseChange] = []
-    cases: set[tuple[str, str]] = set()
-    compared = left_out = 0
+    graded: dict[CellKey, tuple[Cell, Cell]] = {}
+    left_out = 0
     for key in dict.fromkeys((*later, *earlier)):
         if key[2] not in models:
             continue
@@ -121,14 +124,23 @@ def batch_diff(
             continue
         kinds = tuple(_kinds(one, other))
         both = one.is_graded and other.is_graded
-        compared += both
         if both:
-            cases.add(key[:2])
+            graded[key] = one, other
         left_out += not both and not kinds
         changes += (_change(kind, key, one, other) for kind in kinds)
     changes.sort(key=lambda change: KINDS.index(change.kind))
     only_before, only_after = ((), ()) if across is not None else (tuple(sorted(then - now)), tuple(sorted(now - then)))
-    return BatchDiff(tuple(changes), compared, left_out, len(cases), models, only_before, only_after, across)
+    return BatchDiff(
+        tuple(changes),
+        len(graded),
+        left_out,
+        len({key[:2] for key in graded}),
+        models,
+        only_before,
+        only_after,
+        across,
+        decided_by(graded),
+    )
 
 
 def _models(planned: Iterable[CellKey]) -> frozenset[str]:

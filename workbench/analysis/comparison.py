@@ -14,7 +14,7 @@ from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.grading.figures import RunFigures
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.means import mean
-from workbench.grading.repeats import Joined, joined
+from workbench.grading.repeats import BROKEN_OFF, Joined, joined
 from workbench.grading.thresholds import ROUNDING_SLACK
 from workbench.suite.model import RepeatRule
 
@@ -86,6 +86,12 @@ class Cell:
     def graded(self) -> int:
         """How many runs were graded."""
         return sum(run.status in GRADED for run in self.runs)
+
+    @property
+    def broke_off(self) -> Status | None:
+        """What stands behind the share of good runs: the worst of what broke off other runs of a graded cell."""
+        broken = {run.status for run in self.runs} if self.is_graded else set[Status]()
+        return next((status for status in BROKEN_OFF if status in broken), None)
 
     @cached_property
     def latency_ms(self) -> float | None:

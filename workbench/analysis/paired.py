@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 
-from workbench.analysis.comparison import Cell
+from workbench.analysis.comparison import Cell, scores_differ
 from workbench.analysis.significance import LEVEL, holm, mcnemar, p_text, permutation
 from workbench.grading.means import mean
 from workbench.suite.decimals import decimals
@@ -116,6 +116,17 @@ class Paired:
             if near and mcnemar(better, worse) <= level:
                 return more
         return None
+
+    @property
+    def other_scores(self) -> int:
+        """Cases that are good with both, or with neither, and have scores that a person would tell apart."""
+        scores = ((a.score, b.score) for a, b in self.pairs[self.better + self.worse :])
+        return sum(a is not None and b is not None and scores_differ(a, b) for a, b in scores)
+
+    def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
+        """What both tests say; where there is nothing to compare, that once."""
+        said = self.sentence(name_a, name_b)
+        return (said, self.score_sentence(name_a, name_b)) if self.pairs else (said,)
 
     def sentence(self, name_a: str, name_b: str) -> str:
         """What the test on pass and fail says, in one plain sentence, and how many cases it says nothing of."""

@@ -88,10 +88,11 @@ class Keeper:
 
 
 def settings_of_batch(
-    runs: Iterable[PlannedRun], specs: Specs, execution: Execution, concurrency: int
+    runs: Iterable[PlannedRun], specs: Specs, execution: Execution, concurrency: int, *, compares: bool = False
 ) -> dict[str, JsonValue]:
     """With what a batch is made: how each model and each judge is reached, what is executed, how many runs at a time.
-    Neither keys nor the names of the variables that hold them are among it."""
+    Neither keys nor the names of the variables that hold them are among it. `compares` is whether its models are
+    compared, if it has several."""
     runs = tuple(runs)
     models: dict[str, JsonValue] = {}
     for run in runs:
@@ -103,6 +104,7 @@ def settings_of_batch(
         "execute_all": execution.all_tools,
         "models": models,
         "judges": judges_of(runs, specs),
+        **({"compares": True} if compares and len(models) > 1 else {}),
     }
 
 

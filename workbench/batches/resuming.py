@@ -121,7 +121,7 @@ def resumable(
         batch=batch,
         runs=tuple(runs),
         files=tuple(files.values()),
-        ticket=Ticket(batch.number, places, batch.started_at),
+        ticket=Ticket(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
         as_then=tuple(as_then),
         differences=tuple(_differences(batch, rows, runs, program, specs)),
         execute=execute if isinstance(execute, bool) else None,

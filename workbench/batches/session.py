@@ -67,7 +67,8 @@ class Session:
     `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. `own_pace` plays
     recordings as fast as they were made. With `asks`, real executions that nothing covers are asked about by the event
     `ExecutionAsked`; without it they are refused. With `judge_anew`, judges are asked about what they judged before.
-    `history` is the file in which all batches are kept.
+    `history` is the file in which all batches are kept; `compares` has it keep of those with several models that these
+    are compared.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class Session:
         judge_anew: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
         history: Path | None = None,
+        compares: bool = False,
     ) -> None:
         self._listener = listener
+        self._compares = compares
         self._program = program
         self._pace_ms = pace_ms
         self._own_pace = own_pace
@@ -132,7 +135,7 @@ class Session:
             keeper = Keeper(
                 self._history,
                 runs,
-                settings_of_batch(runs, specs, execution, concurrency),
+                settings_of_batch(runs, specs, execution, concurrency, compares=self._compares),
                 self._program.secrets,
                 home=self._program.environment.home,
                 going_on=going_on,

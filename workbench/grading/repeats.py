@@ -128,7 +128,7 @@ def joined(runs: Sequence[Judged]) -> Joined:
     rule = runs[-1].grading.repeat_rule
     graded = [run for run in runs if run.status in GRADED]
     if not graded:
-        broken = min(runs, key=lambda run: _BROKEN_OFF.index(run.status))
+        broken = min(runs, key=lambda run: BROKEN_OFF.index(run.status))
         return Joined(rule, broken.status, None, None, broken.reason)
     scores = [run.score for run in graded if run.score is not None]
     score = mean(scores) if scores else None
@@ -137,7 +137,8 @@ def joined(runs: Sequence[Judged]) -> Joined:
     return Joined(rule, status, score, deviation, _reason(rule, status, graded))
 
 
-_BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
+BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
+"""What ends a run without a verdict, the worst first."""
 
 
 def _by_last(runs: Sequence[Judged], score: float | None) -> Status:

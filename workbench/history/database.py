@@ -39,7 +39,8 @@ _AND_ITS_INDEXES = ("integrity_check",)
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
-_BESIDE = ("-wal", "-shm")
+_WRITTEN_LAST = "-wal"
+_BESIDE = (_WRITTEN_LAST, "-shm")
 """What SQLite keeps beside a database, as endings of its name: what is not in the file itself yet."""
 
 _LOOKED_AT = "mode=ro"
@@ -290,6 +291,16 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
             if not _name(error).startswith(_LOCKED) or time.monotonic() >= deadline:
                 raise
         never.wait(_AGAIN_S)
+
+
+def bytes_on_disk(file: Path) -> int:
+    """How much room a history takes: its file, and what was written last and stands beside it still. Raises OSError."""
+    written_last = Path(f"{file}{_WRITTEN_LAST}")
+    try:
+        beside = written_last.stat().st_size
+    except FileNotFoundError:
+        beside = 0
+    return file.stat().st_size + beside
 
 
 def _is_there(file: Path) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench.history.claims import Claim, claim_if_free
 from workbench.history.database import Say, open_for_writing, said_of, transaction
 from workbench.history.errors import DamagedError
-from workbench.history.records import NewBatch
+from workbench.history.records import NewBatch, ResumedBy
 from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, keep_run, reopen_batch
 
 
@@ -21,12 +21,14 @@ from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, 
 class Ticket:
     """A batch that is being kept. `number` is how it is called in the history, `None` until that is known; `places` are
     those of its runs by their ids; `started_at` is when it began, ISO 8601, also where it is resumed. `claim` keeps
-    others from going on with it; whoever resumes a batch may have claimed it before."""
+    others from going on with it; whoever resumes a batch may have claimed it before. `resumed_by` is the command that
+    goes on with it."""
 
     number: int | None = None
     places: dict[str, int] = field(default_factory=dict)
     started_at: str | None = None
     claim: Claim | None = field(default=None, repr=False)
+    resumed_by: ResumedBy = "run"
 
     def release(self) -> None:
         """Let others have the batch."""

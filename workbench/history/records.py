@@ -37,6 +37,14 @@ class NewRun:
     is_fork: bool = False
 
 
+ResumedBy = Literal["run", "compare"]
+
+
+def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
+    """The command that goes on with a batch that was made with these settings."""
+    return "compare" if settings.get("compares") is True else "run"
+
+
 @dataclass(frozen=True)
 class NewBatch:
     """A batch that begins. `started_at` is ISO 8601; `settings` say what it was made with, without secrets. `projects`
@@ -120,6 +128,11 @@ class BatchRow:
     planned: int
     parts: tuple[BatchPart, ...] = field(repr=False)
     damage: str | None = None
+
+    @property
+    def resumed_by(self) -> ResumedBy:
+        """The command that goes on with it where runs are missing: it reports what the batch was made for."""
+        return resumed_by(self.settings)
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from workbench.history.claims import claim
 from workbench.history.database import Say
 from workbench.history.errors import HistoryError
 from workbench.history.open_file import Begin, End, Entry, GoOn, Keep, OpenHistory, Ticket
-from workbench.history.records import DoneRun, NewBatch
+from workbench.history.records import DoneRun, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import pack_run
 
 __all__ = ["HistoryWriter", "Ticket"]
@@ -76,7 +76,7 @@ class HistoryWriter:
     def begin(self, batch: NewBatch) -> Ticket:
         """Keep a batch that begins: its plan is written at once."""
         places = {run.run_id: place for place, run in enumerate(batch.runs)}
-        ticket = Ticket(places=places, started_at=batch.started_at)
+        ticket = Ticket(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[ticket] = 0
         self._given.put(Begin(ticket, batch))
         return ticket
@@ -227,17 +227,17 @@ class HistoryWriter:
         self._tell(f"the history {self.file} cannot keep everything: {_why(error)}")
 
     def _tell_what_is_missing(self) -> None:
-        missing: Counter[int | None] = Counter()
+        missing: Counter[tuple[int | None, ResumedBy]] = Counter()
         for ticket in tuple(self._runs_given):
-            missing[ticket.number] += self.missing(ticket)
-        for number, runs in (+missing).items():
+            missing[ticket.number, ticket.resumed_by] += self.missing(ticket)
+        for (number, command), runs in (+missing).items():
             said = f"1 run{_of(number)} is" if runs == 1 else f"{runs:,} runs{_of(number)} are"
-            self._tell(f"{said} not in the history {self.file}{self._way_out(number)}")
+            self._tell(f"{said} not in the history {self.file}{self._way_out(number, command)}")
 
-    def _way_out(self, number: int | None) -> str:
+    def _way_out(self, number: int | None, command: ResumedBy) -> str:
         if number is None:
             return ""
-        return f": 'workbench run --resume {number}{history_option(self.file)}' makes what is missing"
+        return f": 'workbench {command} --resume {number}{history_option(self.file)}' makes what is missing"
 
     def _tell(self, said: str) -> None:
         if said not in self._said:
