@@ -44,6 +44,18 @@ def test_what_broke_is_a_regression(before: Program) -> None:
     assert found["tests"][0]["sentence"].startswith("this batch better on 0, worse on 1, p = 1: not enough to tell")
 
 
+def test_a_baseline_that_another_grader_decided_is_said_to_be_one(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.write("weather.toml", WEATHER + WRONG)
+    program.run("run", "weather.toml", "--by", "decision")
+    note = "graded by decision before, by critics now"
+    baseline = ("run", "weather.toml", "--baseline", "1", "--fail-on", "regression")
+    assert f"\n  {note}\n" in program.run(*baseline).stdout
+    assert json.loads(program.run(*baseline, "--format", "json").stdout)["baseline"]["notes"] == [note]
+    same = program.run(*baseline, "--by", "decision", "--format", "json")
+    assert (same.returncode, json.loads(same.stdout)["baseline"]["notes"]) == (0, [])
+
+
 def test_a_case_that_is_gone_is_a_regression(before: Program) -> None:
     before.write("weather.toml", WEATHER)
     done = before.run("run", "weather.toml", "--baseline", "main", "--fail-on", "regression", "--quiet")

@@ -167,6 +167,49 @@ def test_an_interrupted_comparison_says_what_is_done_and_how_it_goes_on(program:
     assert running.returncode == 130
     assert "stopped" in rest
     assert complaints.splitlines() == ["stopping; what is done is kept", GO_ON]
+    assert "'workbench compare --resume 1' makes them" in program.run("history", "show", "1").stdout
+
+
+def test_what_is_left_unfinished_in_the_app_goes_on_as_a_comparison(tmp_path: Path) -> None:
+    asked = Signal()
+    with Server(lambda _: Answer((Tell(asked), HANG))) as stuck:
+        (tmp_path / "weather.toml").write_text(SUITE, encoding="utf-8")
+        (tmp_path / "workbench.toml").write_text(MODEL.format(name="stuck", url=stuck.url), encoding="utf-8")
+        words = ["compare", "weather.toml", "--trust", "--model", "offline", "--model", "stuck"]
+        with Terminal(words, tmp_path / "state", folder=tmp_path, columns=80, rows=24) as terminal:
+            terminal.wait_for("Compare")
+            asked.wait(20)
+            terminal.send("X")
+            terminal.wait_for("stopped")
+            terminal.wipe()
+            terminal.send("q")
+            assert terminal.end() == 0
+    assert GO_ON in bytes(terminal.output).rsplit(LEAVES, 1)[1].decode()
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "last"),
+    [
+        ("text", "interrupted: 1 run stopped\n", "batch 1 in the history\n"),
+        ("markdown", "Interrupted: 1 run stopped.\n", "\n\nBatch 1 in the history.\n"),
+    ],
+)
+def test_the_report_of_an_interrupted_comparison_says_so_and_which_batch_it_is(
+    program: Program, form: str, said: str, last: str
+) -> None:
+    asked = Signal()
+    with Server(lambda _: Answer((Tell(asked), HANG))) as stuck:
+        program.write("weather.toml", SUITE)
+        program.write("workbench.toml", MODEL.format(name="stuck", url=stuck.url))
+        running = program.start(
+            *("compare", "weather.toml", "--trust", "--model", "stuck", "--model", "offline"),
+            *("--format", form, "--case", "right"),
+        )
+        asked.wait(20)
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=20)
+    assert said in rest
+    assert rest.endswith(last)
 
 
 def test_an_interrupted_comparison_goes_on_with_what_is_missing_and_compares_all_of_it(program: Program) -> None:

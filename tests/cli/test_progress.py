@@ -12,8 +12,12 @@ import pytest
 
 from tests.providers.server import Answer, Server, Signal, said
 from tests.tui.terminal import Terminal
-from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, ProgressBar
+from workbench.batches.events import RequestPutOff, RunEvent
+from workbench.batches.plan import plan_runs
+from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, LiveProgress, ProgressBar
 from workbench.reports.progress import Progress
+from workbench.suite.loading import parse_suite
+from workbench.trajectory.events import Event, RequestStarted, RetryScheduled
 
 GREETINGS = 'format = 1\nname = "Greetings"\n' + "".join(
     f'[[cases]]\nname = "Greeting {number}"\nuser = "Say hello."\nexpect_no_calls = true\n' for number in range(7)
@@ -112,6 +116,20 @@ def test_it_is_gone_in_the_end_and_stays_so() -> None:
     drawn.bar.draw()
     assert drawn.written() == CLEAR
     assert drawn.bar.wait_s() is None
+
+
+def test_runs_that_wait_to_ask_again_are_said() -> None:
+    terminal = FakeTerminal()
+    runs = plan_runs([parse_suite(GREETINGS, Path("greetings.toml"))], models=["m"])[:3]
+    progress = LiveProgress(runs, (), terminal, {"NO_COLOR": "1"})
+    for run in runs:
+        progress.step(RunEvent(Event(run.run_id, 0, 0.0, RequestStarted(1))))
+    progress.step(RunEvent(Event(runs[0].run_id, 1, 0.0, RetryScheduled(1, 2, 8_000.0, "429"))))
+    progress.put_off(RequestPutOff(runs[1].run_id, 8.0))
+    progress.put_off(RequestPutOff(runs[2].run_id, 8.0))
+    progress.step(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))))
+    progress.bar.draw()
+    assert " · 3 running, 2 of them waiting · " in terminal.getvalue()
 
 
 def test_where_there_is_no_terminal_nothing_is_drawn() -> None:

@@ -20,6 +20,7 @@ from tests.reports.markdown import tables
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, Row, compared
 from workbench.grading.figures import RunFigures
+from workbench.grading.grade import Status
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import comparison_markdown, markdown_of
@@ -78,6 +79,52 @@ def test_the_rule_that_decides_repeats_is_named_everywhere(rule: RepeatRule, sai
     report = written(compare)
     assert report["cases"][0]["cells"][0]["repeat_rule"] == rule
     assert report["totals"][0]["repeat_rules"] == [rule]
+
+
+def test_that_the_last_run_alone_counts_is_said_of_the_cases_that_go_by_it() -> None:
+    runs = [
+        ran(model=model, case=rule, repeat=repeat, rule=rule)
+        for model in "ab"
+        for rule in ("last", "majority")
+        for repeat in range(2)
+    ]
+    said = "rule for repeats: last run, majority; of a case by the last run, only the last graded run counts in"
+    assert said in " ".join(text(*runs, width=200))
+    assert said.capitalize() in markdown_of(side_by_side(*runs))
+    assert "; of each case, only the last graded run" in " ".join(text(*runs[:2], *runs[4:6], width=200))
+    assert "only the last" not in " ".join(text(*runs[2:4], *runs[6:], width=200))
+
+
+def test_tries_of_fewer_cases_than_were_graded_say_of_how_many() -> None:
+    runs = [ran("failed", model=model, repeat=repeat) for model in "ab" for repeat in range(2)]
+    more = [ran(model=model, case="rome", repeat=repeat) for model in "ab" for repeat in range(2)]
+    lines = text(*runs, *more[:3], replace(more[3], status="error", score=None))
+    assert row(lines, "pass@1 = pass^1") == ["50.0%", "50.0%"]
+    assert row(lines, "pass@2") == ["50.0%", "0.0%", "of", "1"]
+    assert row(lines, "pass^2") == ["50.0%", "0.0%", "of", "1"]
+    _, totals = tables(markdown_of(side_by_side(*runs, *more[:3], ran("error", model="b", case="rome", repeat=1))))
+    assert ["pass@2", "50.0%", "0.0% of 1"] in totals
+
+
+@pytest.mark.parametrize(
+    ("others", "sign"),
+    [(("error", "stopped"), "⚠"), (("stopped", "skipped"), "■"), (("skipped",), "–"), ((), "")],
+)
+def test_a_sign_behind_the_share_of_good_runs_says_what_broke_off_others(others: tuple[Status, ...], sign: str) -> None:
+    statuses: tuple[Status, ...] = ("passed", "passed", *others)
+    runs = [ran(status, repeat=at) for at, status in enumerate(statuses)]
+    other = [ran(model="b", repeat=at) for at in range(2)]
+    lines = text(*runs, *other)
+    assert row(lines, "oslo")[:3] == ["✓", f"2/2{sign}", "1.00"]
+    matrix, *_ = tables(markdown_of(side_by_side(*runs, *other)))
+    assert matrix[1] == ["oslo", f"✓ 2/2{sign} · 1.00 ±0.00 · 100 ms", "✓ 2/2 · 1.00 ±0.00 · 100 ms"]
+
+
+def test_cells_with_and_without_a_sign_behind_their_share_line_up() -> None:
+    runs = [ran(model=model, case=case, repeat=at) for case in ("oslo", "rome") for model in "ab" for at in range(2)]
+    lines = text(*runs, ran("stopped", repeat=2), ran("error", case="rome", model="b", repeat=2))
+    cells = [line for line in lines if line.startswith(("oslo", "rome"))]
+    assert len({tuple(at for at, sign in enumerate(line) if sign in "✓±") for line in cells}) == 1
 
 
 def test_without_repeats_there_are_no_tries() -> None:
@@ -173,6 +220,30 @@ def test_of_many_discordant_cases_the_first_are_listed_and_the_others_counted() 
 def test_where_nothing_is_over_there_is_nothing_to_compare() -> None:
     lines = list(comparison_lines(compared({}, ("a", "b"), {}), width=80, paint=Paint(False)))
     assert "  nothing to compare: no case was graded with both a and b" in lines
+
+
+def test_that_there_is_nothing_to_compare_is_said_once() -> None:
+    broken = side_by_side(OSLO[0], ran("error", model="b"))
+    lines = list(summary_lines(broken, width=100, paint=Paint(False)))
+    assert lines[lines.index("b against a") + 1 :] == ["  nothing to compare: no case was graded with both a and b", ""]
+    said = "**`b` against `a`:** Nothing to compare: no case was graded with both `a` and `b`.\n"
+    assert markdown_of(broken).endswith(said)
+
+
+def test_each_sentence_of_markdown_begins_like_one() -> None:
+    unscored = (replace(run, score=None) for run in OSLO)
+    assert ". No case has a score with both `a` and `b`." in markdown_of(side_by_side(*unscored))
+
+
+def test_an_interrupted_batch_says_how_many_runs_that_stopped_and_which_it_is() -> None:
+    runs = [*OSLO, *(ran("stopped", case="rome", model=model) for model in "ab")]
+    paint = Paint(False)
+    for lines in (comparison_lines, summary_lines):
+        assert "interrupted: 2 runs stopped" in lines(side_by_side(*runs), width=80, paint=paint, interrupted=True)
+    markdown = markdown_of(side_by_side(*runs), interrupted=True, kept="batch 3 in the history")
+    assert "\n\nInterrupted: 2 runs stopped.\n\n" in markdown
+    assert markdown.endswith("\n\nBatch 3 in the history.\n")
+    assert "nterrupted" not in markdown_of(side_by_side(*runs)) + "".join(text(*runs))
 
 
 class LookedAt(tuple[Row, ...]):

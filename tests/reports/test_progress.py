@@ -33,6 +33,18 @@ def test_the_line_says_what_is_over_how_what_is_under_way_and_what_is_left() -> 
     assert line == "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running · 8 left · about 16 s · $1.00"
 
 
+def test_it_says_how_many_of_those_that_run_wait() -> None:
+    progress = progress_of("m", 12, ["passed"], running=6)
+    for number in range(1, 6):
+        progress.waits(f"m-{number}", waits=True)
+    progress.waits("m-1", waits=False)
+    progress.waits("m-11", waits=True)  # it has not begun
+    assert " · 6 running, 4 of them waiting · " in progress_line(progress, 0.5, width=200, paint=PLAIN)
+    for number in range(2, 6):
+        progress.ended(f"m-{number}", "m", "error", 0.0)
+    assert " · 2 running · " in progress_line(progress, 0.5, width=200, paint=PLAIN)
+
+
 def test_without_signs_it_says_the_same_in_words() -> None:
     progress = progress_of("m", 4, ["passed", "error"])
     line = progress_line(progress, 0.0, width=200, paint=PLAIN, only_ascii=True)

@@ -167,6 +167,12 @@ def test_several_models_have_totals_of_their_own() -> None:
     assert "all: 2 runs: 1 passed, 1 failed" in lines
 
 
+def test_a_title_without_room_is_cut_of_the_suite_first() -> None:
+    late = result("passed", 1.0, case="refund of a late order")
+    row = next(line for line in lines_of([late], width=60) if line.startswith("✓"))
+    assert row.startswith("✓ Refund Of A Late Order ")
+
+
 def test_no_row_of_the_table_is_wider_than_the_terminal() -> None:
     long = result("failed", 0.0, case="東京 " * 40, model="provider:a-model-with-a-very-long-name-indeed", cost_usd=1.0)
     for width in (60, 80, 120):

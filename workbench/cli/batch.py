@@ -132,7 +132,8 @@ def _text(
         *failure_lines(failures, paint, with_advice=not options.quiet),
     ]
     if against is not None:
-        lines += baseline_lines(against, width, paint, only_worse=options.quiet)
+        cut_at = None if to_file or not sys.stdout.isatty() else width
+        lines += baseline_lines(against, cut_at, paint, only_worse=options.quiet)
     if kept is not None:
         lines.append(paint(kept, "quiet"))
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import itemgetter
 
@@ -15,6 +16,7 @@ from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
 from workbench.cli.beginning import begin_from
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
+from workbench.cli.history_list import batches_text
 from workbench.cli.history_options import history_for
 from workbench.cli.live import Live, Show
 from workbench.cli.main import show_app
@@ -22,11 +24,13 @@ from workbench.cli.making import make_runs, says_what
 from workbench.cli.model_options import program_for
 from workbench.cli.planning import ToRun, suite_names, to_run
 from workbench.cli.report_output import PLAIN_WIDTH, can_write, report_width, write_report
-from workbench.cli.resuming import to_resume, way_to_go_on, whole_batch
+from workbench.cli.resuming import to_go_on, to_resume, way_to_go_on, whole_batch
 from workbench.cli.suites import NoSuitesError, complain
+from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.grading.figures import RunFigures
 from workbench.history.errors import HistoryError
+from workbench.history.history import History
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import comparison_report
 from workbench.reports.comparison_markdown import markdown_of
@@ -56,6 +60,10 @@ def compare(options: argparse.Namespace) -> int:
     return _run_and_report(options, program, asked, models, suite_names(asked.files))
 
 
+_NAMED_MAX = 3
+"""Of so many batches, the latest, it is said how they can go on."""
+
+
 def _say_what_was_seen(
     options: argparse.Namespace, program: Program, comparison: Comparison, unfinished: Sequence[int]
 ) -> None:
@@ -63,9 +71,16 @@ def _say_what_was_seen(
     lines = summary_lines(comparison, width=report_width(sys.stdout), paint=paint_for(sys.stdout, os.environ))
     sys.stdout.write(program.secrets.redact("\n".join(lines) + "\n"))
     history = history_for(options, options.paths, program)
-    for number in unfinished:
-        assert history is not None  # numbers are those of batches in it
-        complain(f"to go on: {way_to_go_on(history, number)}", program.secrets)
+    if not unfinished:
+        return
+    assert history is not None  # numbers are those of batches in it
+    with suppress(HistoryError), History(history) as kept:
+        for number in sorted(unfinished)[-_NAMED_MAX:]:
+            by = kept.batch(str(number)).resumed_by
+            complain(f"{to_go_on(by)}: {way_to_go_on(history, number, by)}", program.secrets)
+        if (more := len(unfinished) - _NAMED_MAX) > 0:
+            names_all = f"'workbench history list{history_option(history)}' names all"
+            complain(f"runs are missing in {batches_text(more)} more: {names_all}", program.secrets)
 
 
 def _opens_app(options: argparse.Namespace) -> bool:
@@ -149,23 +164,28 @@ def _form(options: argparse.Namespace) -> str:
 def _text(options: argparse.Namespace, comparison: Comparison, live: Live, code: int) -> str:
     only_differences: bool = options.only_differences
     form = _form(options)
+    interrupted = live.interrupted_by is not None
     if form == "json":
         report = comparison_report(
             comparison,
             only_differences=only_differences,
             program_version=__version__,
             started_at=live.started_at,
-            interrupted=live.interrupted_by is not None,
+            interrupted=interrupted,
             exit_code=code,
             batch=live.batch,
         )
         return json_text(report.model_dump(mode="json"), indent=2) + "\n"
     if form == "markdown":
-        return markdown_of(comparison, only_differences=only_differences)
+        return markdown_of(comparison, only_differences=only_differences, interrupted=interrupted, kept=live.kept)
     to_file = options.output is not None
     width = PLAIN_WIDTH if to_file else report_width(sys.stdout)
     paint = Paint(False) if to_file else paint_for(sys.stdout, os.environ)
-    lines = list(comparison_lines(comparison, width=width, paint=paint, only_differences=only_differences))
+    lines = list(
+        comparison_lines(
+            comparison, width=width, paint=paint, only_differences=only_differences, interrupted=interrupted
+        )
+    )
     if live.kept is not None and not options.quiet:
         lines.append(paint(live.kept, "quiet"))
     return "\n".join(lines) + "\n"

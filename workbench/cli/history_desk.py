@@ -43,6 +43,11 @@ class Desk:
     paint: Paint
     width: int
 
+    @property
+    def cut_at(self) -> int | None:
+        """How wide a line may be, `None` where it goes to no terminal and nothing has to be cut."""
+        return self.width if sys.stdout.isatty() else None
+
     def history(self) -> History:
         """The history, to be closed."""
         return History(self.file)

@@ -74,7 +74,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         return OK
     desk.write([desk.paint(title, "strong"), counts_text(diff, desk.paint), *said])
     desk.write(desk.paint(note, "quiet") for note in notes)
-    desk.write(change_lines(diff.changes, suites, desk.width, desk.paint, with_model=with_model))
+    desk.write(change_lines(diff.changes, suites, desk.cut_at, desk.paint, with_model=with_model))
     return OK
 
 

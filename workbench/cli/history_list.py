@@ -12,6 +12,7 @@ from workbench.analysis.trends import trends_of
 from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.config.history_file import history_option
+from workbench.history.database import bytes_on_disk
 from workbench.history.records import BatchRow, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.visible import one_line
@@ -77,7 +78,7 @@ def _apart(batches: list[BatchRow]) -> tuple[list[BatchRow], list[BatchRow]]:
 def _file(file: Path) -> str:
     size = ""
     with suppress(OSError):
-        size = f" ({bytes_text(file.stat().st_size)})"
+        size = f" ({bytes_text(bytes_on_disk(file))})"
     return f"{one_line(str(file))}{size}"
 
 

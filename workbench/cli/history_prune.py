@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.cli.history_list import batches_text, bytes_text
+from workbench.history.database import bytes_on_disk
 from workbench.history.editing import remove_batches
 from workbench.history.history import History
 from workbench.history.records import BatchRow
@@ -32,29 +33,37 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         going = [batch for batch in chosen if desk.is_going(batch)]
         for batch in going:
             desk.complain(f"batch {batch.number} is going on and stays: stop it first")
+        # What was asked for by its name and stays is no success, whatever else is removed.
+        code = USAGE if _named(history, options).intersection(batch.number for batch in going) else OK
         chosen = [batch for batch in chosen if batch not in going]
         regraded, size = history.regraded(), history.bytes_of([batch.number for batch in chosen])
     if not chosen:
-        desk.write(["there is nothing to remove"])
-        return OK
+        if code == OK:
+            desk.write(["there is nothing to remove"])
+        return code
     desk.learn_secrets(*chosen)
     desk.write(batch_lines(chosen, regraded, (), now=now, width=desk.width, paint=desk.paint))
     what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
     if not (options.yes or _confirmed(f"Remove {what}, for good?")):
         desk.complain(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
-    before = desk.file.stat().st_size
+    before = bytes_on_disk(desk.file)
     remove_batches(desk.file, [batch.number for batch in chosen], desk.complain)
-    freed = max(before - desk.file.stat().st_size, 0)
+    freed = max(before - bytes_on_disk(desk.file), 0)
     desk.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller"])
-    return OK
+    return code
+
+
+def _named(history: History, options: argparse.Namespace) -> set[int]:
+    """The batches of `--batch`."""
+    return {history.batch(which, damaged=True).number for which in options.batch}
 
 
 def _chosen(history: History, known: Sequence[BatchRow], options: argparse.Namespace, now: datetime) -> list[BatchRow]:
     """What is to be removed, the newest first: batches that are named by the options, and of the others those that are
     both beyond the newest N and older than the age, where both are said; none that has a name, or is damaged."""
     batches = [batch for batch in known if batch.damage is None]
-    wanted = {history.batch(which, damaged=True).number for which in options.batch}
+    wanted = _named(history, options)
     if options.keep is not None or options.older_than is not None:
         newest = {batch.number for batch in batches[: options.keep or 0]}
         least_s = (options.older_than or 0) * 86_400

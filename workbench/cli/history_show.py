@@ -58,10 +58,10 @@ def _show_batch(
         return
     paint, width = desk.paint, desk.width
     option, going = history_option(desk.file), desk.is_going(batch)
-    desk.write(head_lines(batch, gradings, grading, option, going=going, width=width, paint=paint))
+    desk.write(head_lines(batch, gradings, grading, runs, option, going=going, width=width, paint=paint))
     desk.write(paint(f"  {said}", "warn") for said in later_runs(batch, grading, runs, option))
     desk.write(("", *totals_lines(batch, runs, paint), ""))
-    desk.write(runs_lines(runs, width, paint, every=options.verbose))
+    desk.write(runs_lines(runs, desk.cut_at, paint, every=options.verbose))
     shows_run = f"'workbench history show {batch.number} --run N{option}' tells a run step by step"
     desk.write(["", paint(one_line(shows_run), "quiet")])
 

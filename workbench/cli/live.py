@@ -134,6 +134,7 @@ def run_live(
     history: Path | None = None,
     going_on: Ticket | None = None,
     over: Iterable[RunFigures] = (),
+    compares: bool = False,
 ) -> Live:
     """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
@@ -141,7 +142,7 @@ def run_live(
     standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `own_pace` plays
     recordings as fast as they were made, `judge_anew` asks judges about what they judged before. `going_on` is the
     batch of the history whose missing runs they are, `over` what it has already; raises HistoryError, before any is
-    made, when the history cannot be written. The progress stands on standard error
+    made, when the history cannot be written. `compares` as in `Session`. The progress stands on standard error
     where that is a terminal.
     """
     events: _Queue = queue.SimpleQueue()
@@ -149,7 +150,7 @@ def run_live(
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
-    session = Session(events.put, program, own_pace=own_pace, judge_anew=judge_anew, history=history)
+    session = Session(events.put, program, own_pace=own_pace, judge_anew=judge_anew, history=history, compares=compares)
     progress = LiveProgress(runs, over, sys.stderr, os.environ)
     show = replace(show, stream=progress.bar.above(show.stream))
     printer = _Printer(runs, suite_names, show) if lines is None else EventStream(runs, lines, show.stream)
@@ -202,8 +203,10 @@ def _watch(
                 printer.done(result)
             case JudgeAsked() if isinstance(printer, _Printer):
                 printer.judging(event)
-            case RequestPutOff() if isinstance(printer, _Printer):
-                printer.put_off(event)
+            case RequestPutOff():
+                progress.put_off(event)
+                if isinstance(printer, _Printer):
+                    printer.put_off(event)
             case _Signalled(number) if live.interrupted_by is None:
                 live.interrupted_by = number
                 complain("stopping; what is done is kept")
@@ -212,7 +215,7 @@ def _watch(
                 return
             case HistorySaid(text):
                 complain(text)
-            case BatchStarted() | ExecutionAsked() | JudgeAsked() | RequestPutOff():
+            case BatchStarted() | ExecutionAsked() | JudgeAsked():
                 pass
 
 

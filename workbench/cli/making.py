@@ -12,7 +12,7 @@ from workbench.cli.live import Live, Show, run_live
 from workbench.cli.planning import ToRun, suite_names
 from workbench.cli.recordings import can_record, recordings_of
 from workbench.cli.report_output import can_write
-from workbench.cli.resuming import way_to_go_on
+from workbench.cli.resuming import to_go_on, way_to_go_on
 from workbench.cli.suites import complain
 from workbench.cli.trust import trusted_for
 from workbench.config.program import Program
@@ -62,6 +62,7 @@ def make_runs(
             history=history,
             going_on=asked.going_on,
             over=asked.over.values(),
+            compares=command == "compare",
         )
     except HistoryError as error:  # whoever goes on does so for the history
         complain(f"nothing was run: {error}", program.secrets)
@@ -70,6 +71,5 @@ def make_runs(
         live.recorded = False
         complain(record.problem, program.secrets)
     if live.interrupted_by is not None and live.batch is not None and history is not None:
-        what = "to go on, and compare all of it" if command == "compare" else "to go on"
-        complain(f"{what}: {way_to_go_on(history, live.batch, command)}", program.secrets)
+        complain(f"{to_go_on(command)}: {way_to_go_on(history, live.batch, command)}", program.secrets)
     return live

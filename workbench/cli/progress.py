@@ -12,12 +12,13 @@ from typing import Any, TextIO, cast
 from rich.cells import cell_len
 from rich.text import Text
 
-from workbench.batches.events import RunEvent
+from workbench.batches.events import RequestPutOff, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.grading.figures import RunFigures
 from workbench.grading.grade import RunResult
 from workbench.reports.paint import paint_for
 from workbench.reports.progress import Progress, progress_line
+from workbench.trajectory.events import RetryScheduled
 
 REDRAW_INTERVAL_S = 0.1
 """At most so often it is drawn."""
@@ -184,6 +185,13 @@ class LiveProgress:
         if self.bar.enabled:
             run_id = happened.event.run_id
             self._progress.began(run_id, self._models[run_id], time.monotonic())
+            self._progress.waits(run_id, waits=isinstance(happened.event.what, RetryScheduled))
+            self.bar.changed()
+
+    def put_off(self, event: RequestPutOff) -> None:
+        """A run waits since its endpoint has told another one to."""
+        if self.bar.enabled:
+            self._progress.waits(event.run_id, waits=True)
             self.bar.changed()
 
     def done(self, result: RunResult) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from workbench.batches.keeping import cases_as_kept
 from workbench.batches.recorded import result_of_recording
@@ -28,7 +27,7 @@ from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, RunRow, SuiteRef
+from workbench.history.records import BatchRow, ResumedBy, RunRow, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import ago, moment
 from workbench.suite.loading import SuiteFile, parse_suite
@@ -110,7 +109,12 @@ def whole_batch(options: argparse.Namespace, program: Program) -> tuple[BatchRow
         return batch, [_figures(row, {}) for row in history.runs(batch.number)]
 
 
-def way_to_go_on(file: Path, number: int, command: Literal["run", "compare"] = "run") -> str:
+def to_go_on(command: ResumedBy) -> str:
+    """What that is good for."""
+    return "to go on, and compare all of it" if command == "compare" else "to go on"
+
+
+def way_to_go_on(file: Path, number: int, command: ResumedBy) -> str:
     """The command that goes on with a batch that was interrupted."""
     return f"workbench {command} --resume {number}{history_option(file)}"
 

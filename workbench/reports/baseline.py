@@ -57,9 +57,11 @@ class AgainstBaseline:
         return f"regression: {' and '.join(said)} {since}" if said else f"no regression {since}"
 
 
-def baseline_lines(against: AgainstBaseline, width: int, paint: Paint, *, only_worse: bool = False) -> Iterator[str]:
+def baseline_lines(
+    against: AgainstBaseline, width: int | None, paint: Paint, *, only_worse: bool = False
+) -> Iterator[str]:
     """What changed, and the verdict as the last line. With `only_worse`, of single cases only those that broke, are
-    gone or in error."""
+    gone or in error. No `width`: nothing is cut."""
     diff = against.diff
     changes = [change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "errored")]
     again = f", as graded again on {moment(against.grading.graded_at)}" if against.grading is not None else ""
@@ -68,7 +70,7 @@ def baseline_lines(against: AgainstBaseline, width: int, paint: Paint, *, only_w
     yield paint(title, "strong")
     yield f"  {counts_text(diff, paint)}"
     yield from (f"  {sentence}" for sentence in test_lines(against.tests, *_NAMES))
-    yield from (paint(f"  {note}", "quiet") for note in notes_of(diff, *_NAMES))
+    yield from (paint(f"  {note}", "quiet") for note in notes_of(diff, *_NAMES, against.suites))
     with_model = len(diff.models) > 1
     yield from change_lines(changes, against.suites, width, paint, with_model=with_model)
     if changes:
@@ -108,5 +110,5 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
         left_out=diff.left_out,
         changes=tuple(change_report(change, against.suites) for change in diff.changes),
         tests=test_reports(against.tests, *_NAMES),
-        notes=tuple(notes_of(diff, *_NAMES)),
+        notes=tuple(notes_of(diff, *_NAMES, against.suites)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -11,12 +12,13 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKi
 from workbench.analysis.paired import Paired
 from workbench.analysis.same_suites import SameSuites
 from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_batch import later_runs
 from workbench.reports.history_list import called
 from workbench.reports.markdown import code, table, text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.values import counted
-from workbench.reports.visible import fit, one_line, shortened
+from workbench.reports.visible import fit, one_line
 from workbench.reports.when import moment
 
 _TITLE_MIN = 12
@@ -55,9 +57,9 @@ def _count(number: int, kind: ChangeKind, paint: Paint) -> str:
     return paint(f"{number:,} {kind}", TONES[kind] if number else "quiet")
 
 
-def notes_of(diff: BatchDiff, before: str, after: str) -> Iterator[str]:
-    """What a reader has to know of the comparison: models that differ, and what could not be compared; `before` and
-    `after` name the batches."""
+def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
+    """What a reader has to know of the comparison: models and graders that differ, and what could not be compared;
+    `before` and `after` name the batches, `suites` are by their keys."""
     if diff.across is not None:
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
@@ -66,6 +68,23 @@ def notes_of(diff: BatchDiff, before: str, after: str) -> Iterator[str]:
         yield f"{'; '.join(only)}: {_models_left(diff)}"
     if diff.left_out:
         yield f"{counted(diff.left_out, 'case')} not compared: not graded in both, and no new error"
+    yield from _graded_otherwise(diff, suites)
+
+
+def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
+    """That other graders decided in the later batch, and of which cases, where that is not all."""
+    compared = {case for each in diff.decided for case in each.cases}
+    of_suites = Counter(suite for suite, _ in compared)
+    for each in diff.decided:
+        if each.before != each.after:
+            said = f"graded by {' and '.join(each.before)} before, by {' and '.join(each.after)} now"
+            found = Counter(suite for suite, _ in each.cases)
+            parts = (_part(cases, of_suites[suite], suites[suite].path) for suite, cases in found.items())
+            yield said if len(each.cases) == len(compared) else f"{said}: {one_line(', '.join(parts))}"
+
+
+def _part(cases: int, of: int, path: str) -> str:
+    return path if cases == of else f"{cases:,} of {counted(of, 'case')} of {path}"
 
 
 def _models_left(diff: BatchDiff) -> str:
@@ -77,7 +96,8 @@ def _models_left(diff: BatchDiff) -> str:
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
     """All that is to be known beside the counts of two batches of a history; `same` as in `batch_diff`, `history` what
     a command that is typed needs to find them."""
-    yield from notes_of(diff, *names_of(before, after))
+    suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
+    yield from notes_of(diff, *names_of(before, after), suites)
     yield from _what_else(before.batch, after.batch, same)
     for side in (before, after):
         yield from later_runs(side.batch, side.grading, side.runs, history)
@@ -132,23 +152,26 @@ def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator
 
 
 def change_lines(
-    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], width: int, paint: Paint, *, with_model: bool
+    changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], width: int | None, paint: Paint, *, with_model: bool
 ) -> Iterator[str]:
-    """A heading for each kind and a line for each change; `suites` by their keys."""
-    title = min(max((cell_len(_title(change, suites)) for change in changes), default=0), max(width // 3, _TITLE_MIN))
+    """A heading for each kind and a line for each change; `suites` by their keys. No `width`: nothing is cut."""
     models = max((cell_len(one_line(change.model)) for change in changes), default=0) if with_model else 0
-    model = min(models, _MODEL_MAX, max(width // 6, _TITLE_MIN))
+    model = min(models, _MODEL_MAX, max(width // 6, _TITLE_MIN)) if width is not None else models
+    taken = 2 + 2 + (model + 2 if with_model else 0)
+    longest = max((cell_len(one_line(change.sentence)) for change in changes), default=0)
+    least = max(width // 3, width - taken - longest, _TITLE_MIN) if width is not None else None
+    titles = cut_titles([_title(change, suites) for change in changes], least)
     kind = None
-    for change in changes:
+    for change, title in zip(changes, titles, strict=True):
         if change.kind != kind:
             kind = change.kind
             yield ""
             yield paint(kind, TONES[kind])
-        lead = f"  {fit(_title(change, suites), title)}"
+        lead = f"  {title}"
         if with_model:
             lead += f"  {paint(fit(one_line(change.model), model), 'quiet')}"
-        room = width - 2 - title - 2 - (model + 2 if with_model else 0)
-        yield f"{lead}  {shortened(one_line(change.sentence), max(room, 0))}"
+        room = width - taken - cell_len(title) if width is not None else None
+        yield f"{lead}  {cut_what(change.sentence, room)}"
 
 
 def markdown_lines(
@@ -167,7 +190,7 @@ def markdown_lines(
     rows = (
         (
             change.kind,
-            text(_title(change, suites)),
+            text(_title(change, suites).whole),
             *([code(change.model)] if with_model else []),
             text(change.sentence),
         )
@@ -176,5 +199,5 @@ def markdown_lines(
     yield from table(["what", "case", *(["model"] if with_model else []), "how"], rows)
 
 
-def _title(change: CaseChange, suites: Mapping[str, SuiteRef]) -> str:
-    return one_line(f"{suites[change.suite].name} › {change.case_name}")
+def _title(change: CaseChange, suites: Mapping[str, SuiteRef]) -> Title:
+    return Title(suites[change.suite].name, change.case_name)

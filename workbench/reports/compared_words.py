@@ -24,11 +24,13 @@ _ALWAYS_SHOWN_K = 5
 
 @dataclass(frozen=True, slots=True)
 class CellWords:
-    """A cell in pieces: `share` is how many of its graded runs were good, `spread` how far their scores lie apart; both
-    are empty where cells have one run. What was not graded says so in the place of a score, and has nothing else."""
+    """A cell in pieces: `share` is how many of its graded runs were good, `broke_off` the sign of what the others came
+    to, `spread` how far the scores lie apart; all are empty where cells have one run. What was not graded says so in
+    the place of a score, and has nothing else."""
 
     sign: str
     share: str
+    broke_off: str
     score: str
     spread: str
     latency: str
@@ -37,11 +39,12 @@ class CellWords:
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
     """The words of a cell; `with_repeats` says that some cell beside it has several runs."""
     if not cell.is_graded:
-        return CellWords(STATUS_SIGNS[cell.status], "", cell.status, "", "")
+        return CellWords(STATUS_SIGNS[cell.status], "", "", cell.status, "", "")
     latency = milliseconds(cell.latency_ms) if cell.latency_ms is not None else NOTHING
     share = f"{cell.good}/{cell.graded}" if with_repeats else ""
     spread = f"±{decimals(cell.spread)}" if with_repeats and cell.spread is not None else ""
-    return CellWords(STATUS_SIGNS[cell.status], share, score_text(cell.score), spread, latency)
+    broke_off = STATUS_SIGNS[cell.broke_off] if cell.broke_off is not None else ""
+    return CellWords(STATUS_SIGNS[cell.status], share, broke_off, score_text(cell.score), spread, latency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,15 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
     """The same as a line for below a comparison, with what it means; empty where no case has several runs."""
     if not rules:
         return ""
-    last = "; of each case, only the last graded run counts in the pass rate and its test" if "last" in rules else ""
+    which = "of each case" if len(rules) == 1 else "of a case by the last run"
+    last = f"; {which}, only the last graded run counts in the pass rate and its test" if "last" in rules else ""
     return f"rule for repeats: {rules_text(rules)}{last}"
+
+
+def interrupted_line(comparison: Comparison) -> str:
+    """What is said of a batch that was interrupted."""
+    runs = (run for row in comparison.rows for cell in row.cells if cell is not None for run in cell.runs)
+    return f"interrupted: {counted(sum(run.status == 'stopped' for run in runs), 'run')} stopped"
 
 
 def left_out_line(left_out: int) -> str:
@@ -155,7 +165,14 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
     for sign, shares in (("@", [each.pass_at for each in totals]), ("^", [each.pass_all for each in totals])):
         for k in shown if sign == "@" else shown[1:]:  # of one try, both say the same
             name = f"pass{sign}{k}" if k > 1 else "pass@1 = pass^1"
-            yield name, [percent(share[k]) if k in share else NOTHING for share in shares]
+            found = zip(totals, shares, strict=True)
+            yield name, [_try(each, k, share[k]) if k in share else NOTHING for each, share in found]
+
+
+def _try(totals: ModelTotals, k: int, share: float) -> str:
+    """With the number of cases that have so many graded runs, where others have fewer."""
+    cases = totals.passing[k - 1].cases
+    return percent(share) if cases == totals.graded else f"{percent(share)} of {cases:,}"
 
 
 def _interval(totals: ModelTotals) -> str:

@@ -16,6 +16,7 @@ from workbench.reports.compared_words import (
     CellWords,
     Trouble,
     cell_words,
+    interrupted_line,
     left_out_line,
     rule_line,
     titles_of,
@@ -38,10 +39,11 @@ _GAP = "  "
 
 
 def comparison_lines(
-    comparison: Comparison, *, width: int, paint: Paint, only_differences: bool = False
+    comparison: Comparison, *, width: int, paint: Paint, only_differences: bool = False, interrupted: bool = False
 ) -> Iterator[str]:
     """The lines of a report, none wider than `width` where that leaves room for a case and a model. With
-    `only_differences`, cases are left out that came to the same with every model that has a verdict."""
+    `only_differences`, cases are left out that came to the same with every model that has a verdict; `interrupted`
+    says that the batch was."""
     rows = [row for row in comparison.rows if row.differs or not only_differences]
     matrix = _matrix(comparison, rows)
     for block in _blocks(matrix, comparison, width) if rows else ():
@@ -50,14 +52,17 @@ def comparison_lines(
     if only_differences:
         yield paint(left_out_line(len(comparison.rows) - len(rows)), "quiet")
         yield ""
-    yield from summary_lines(comparison, width=width, paint=paint)
+    yield from summary_lines(comparison, width=width, paint=paint, interrupted=interrupted)
 
 
-def summary_lines(comparison: Comparison, *, width: int, paint: Paint) -> Iterator[str]:
+def summary_lines(comparison: Comparison, *, width: int, paint: Paint, interrupted: bool = False) -> Iterator[str]:
     """The same without the matrix: totals, errors, and what tells models apart."""
     totals = _totals(comparison)
     for block in _blocks(totals, comparison, width):
         yield from _table_lines(totals, block, comparison, paint)
+        yield ""
+    if interrupted:
+        yield paint(interrupted_line(comparison), "strong")
         yield ""
     if said := rule_line(comparison.repeat_rules):
         yield from (paint(line, "quiet") for line in _wrapped(said, width))
@@ -112,14 +117,14 @@ def _totals(comparison: Comparison) -> _Table:
 
 
 def _parts(words: CellWords) -> tuple[str, ...]:
-    return words.share, words.score, words.spread, words.latency
+    return words.share, words.broke_off, words.score, words.spread, words.latency
 
 
 def _aligned(words: CellWords, widths: Sequence[int]) -> str:
     if not words.latency:  # it was not graded
         return f"{words.sign} {words.score}"
-    parts = (f"{part:>{width}}" for part, width in zip(_parts(words), widths, strict=True) if width)
-    return " ".join((words.sign, *parts))
+    share, broke_off, *others = (f"{part:>{width}}" for part, width in zip(_parts(words), widths, strict=True))
+    return " ".join(filter(None, (words.sign, share + broke_off, *others)))
 
 
 def _blocks(table: _Table, comparison: Comparison, width: int) -> Iterator[_Block]:
@@ -188,7 +193,7 @@ def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], str], width: int, p
     """What the tests say, and under it the cases on which the two differ."""
     names = one_line(pair.first), one_line(pair.second)
     yield paint(f"{names[1]} against {names[0]}", "strong")
-    for sentence in (pair.found.sentence(*names), pair.found.score_sentence(*names)):
+    for sentence in pair.found.sentences(*names):
         yield from (f"  {line}" for line in _wrapped(sentence, width))
     discordant = pair.found.discordant
     for before, after in islice(discordant, SHOWN_MAX):

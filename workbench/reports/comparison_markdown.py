@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.analysis.side_by_side import Comparison, Pair, compared
-from workbench.reports.compared_words import cell_words, left_out_line, rule_line, titles_of, totals_rows, troubles
+from workbench.reports.compared_words import (
+    cell_words,
+    interrupted_line,
+    left_out_line,
+    rule_line,
+    titles_of,
+    totals_rows,
+    troubles,
+)
 from workbench.reports.markdown import code, table, text
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import counted
@@ -34,9 +42,17 @@ def comparison_markdown(
     return markdown_of(compared(cells, models, suite_names), only_differences=only_differences, filtered=filtered)
 
 
-def markdown_of(comparison: Comparison, *, only_differences: bool = False, filtered: Filtered | None = None) -> str:
+def markdown_of(
+    comparison: Comparison,
+    *,
+    only_differences: bool = False,
+    filtered: Filtered | None = None,
+    interrupted: bool = False,
+    kept: str | None = None,
+) -> str:
     """A comparison as Markdown. With `only_differences`, cases are left out that came to the same with every model that
-    has a verdict, and with `filtered` those that are not chosen; totals and tests are of all."""
+    has a verdict, and with `filtered` those that are not chosen; totals and tests are of all. `interrupted` says that
+    the batch was, `kept` where it is."""
     chosen = [row for row in comparison.rows if filtered is None or (row.suite, row.case_id) in filtered.cases]
     rows = [row for row in chosen if row.differs or not only_differences]
     parts: list[Iterable[str]] = []
@@ -56,12 +72,16 @@ def markdown_of(comparison: Comparison, *, only_differences: bool = False, filte
     elif only_differences:
         parts.append([f"{left_out_line(len(comparison.rows) - len(rows)).capitalize()}."])
     parts.append(table(["Totals", *models], ((name, *words) for name, words in totals_rows(comparison.totals))))
+    if interrupted:
+        parts.append([f"{interrupted_line(comparison).capitalize()}."])
     if rule := rule_line(comparison.repeat_rules):
         parts.append([f"{rule.capitalize()}."])
     if found := troubles(comparison):
         said = (f"- {code(each.model)}, {counted(each.runs, 'run')}: {text(each.why)}" for each in found)
         parts.append(["Errors, which are in no rate, mean or latency:", "", *said])
     parts += (_pair(pair, titles) for pair in comparison.pairs)
+    if kept is not None:
+        parts.append([f"{kept.capitalize()}."])
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
@@ -70,12 +90,13 @@ def _cell(cell: Cell | None, *, with_repeats: bool) -> str:
         return ""
     words = cell_words(cell, with_repeats=with_repeats)
     score = f"{words.score} {words.spread}".rstrip()
-    return f"{words.sign} {' · '.join(filter(None, (words.share, score, words.latency)))}"
+    return f"{words.sign} {' · '.join(filter(None, (words.share + words.broke_off, score, words.latency)))}"
 
 
 def _pair(pair: Pair, titles: Mapping[tuple[str, str], str]) -> Iterator[str]:
     names = code(pair.first), code(pair.second)
-    yield f"**{names[1]} against {names[0]}:** {pair.found.sentence(*names)}. {pair.found.score_sentence(*names)}."
+    said = ". ".join(sentence[:1].upper() + sentence[1:] for sentence in pair.found.sentences(*names))
+    yield f"**{names[1]} against {names[0]}:** {said}."
     if pair.found.discordant:
         yield ""
     for before, after in pair.found.discordant:

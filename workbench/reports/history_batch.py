@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 
 from workbench.analysis.comparison import Cell, ModelTotals, cells_of, totals_of
+from workbench.analysis.deciders import decider_of
 from workbench.analysis.totals import Latency
 from workbench.grading.figures import RunFigures
 from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_list import called, missing_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK, STATUS_SIGNS
@@ -28,27 +31,37 @@ def head_lines(
     batch: BatchRow,
     gradings: Sequence[Grading],
     shown: Grading | None,
+    runs: Sequence[RunRow],
     history: str,
     *,
     going: bool,
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """What a batch is, and what it was made with. `shown` is the grading that the rest is by, `history` what a
-    command that is typed needs to find the batch, `going` whether some program makes runs of it now."""
+    """What a batch is, and what it was made with. `shown` is the grading that the rest is by, and that its `runs` have,
+    `history` what a command that is typed needs to find the batch, `going` whether some program makes runs of it now.
+    """
     took = took_s(batch.started_at, batch.ended_at)
     took_text = f", took {seconds(took * 1000)}" if took is not None else ""
     yield f"{paint(called(batch), 'strong')}  {moment(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
-        resume = "" if going else f"; 'workbench run --resume {batch.number}{history}' makes them"
+        resume = "" if going else f"; 'workbench {batch.resumed_by} --resume {batch.number}{history}' makes them"
         yield paint(f"  {missing}{one_line(resume)}", "warn")
     if batch.kind == "fork":
         yield f"  {FORK}: an experiment, which speaks for no case"
     for each in gradings:
         this = ", which this is" if each is shown else ""
         yield f"  graded again, grading {each.number}: {moment(each.graded_at)}{this}"
-    for line in settings_lines(batch):
+    for line in (*_graded_by(runs), *settings_lines(batch)):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "quiet")
+
+
+def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
+    """Which graders decided, of how many runs where there are several."""
+    deciders = Counter(by for run in runs if run.figures is not None and (by := decider_of(run.figures)) is not None)
+    said = (f"{by} ({counted(some, 'run')})" if len(deciders) > 1 else by for by, some in deciders.items())
+    if deciders:
+        yield f"graded by {', '.join(said)}"
 
 
 def later_runs(batch: BatchRow, grading: Grading | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
@@ -157,37 +170,34 @@ def _latency(title: str, times: Latency | None) -> str:
     return f"{title} p50 {milliseconds(times.p50_ms)}, p95 {milliseconds(times.p95_ms)}"
 
 
-def runs_lines(runs: Sequence[RunRow], width: int, paint: Paint, *, every: bool) -> Iterator[str]:
+def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
     """A line for each run, with its place in the batch and why it did not pass; unless `every` only for those that did
-    not."""
+    not. No `width`: nothing is cut."""
     shown = [run for run in runs if every or run.figures is None or run.figures.status not in ("passed", "skipped")]
     if not shown:
         yield "every run passed" if runs else "no run"
         return
     place = max(len(f"{run.place + 1:,}") for run in shown)
-    model = min(max(cell_len(one_line(run.model)) for run in shown), _MODEL_MAX, max(width // 5, _TITLE_MIN))
-    title = min(max(cell_len(run_title(run)) for run in shown), max(width // 3, _TITLE_MIN))
-    for run in shown:
+    model = max(cell_len(one_line(run.model)) for run in shown)
+    if width is not None:
+        model = min(model, _MODEL_MAX, max(width // 5, _TITLE_MIN))
+    titles = cut_titles(list(map(_title, shown)), max(width // 3, _TITLE_MIN) if width is not None else None)
+    for run, title in zip(shown, titles, strict=True):
         figures = run.figures
         sign = paint(STATUS_SIGNS[figures.status], figures.status) if figures is not None else paint("·", "quiet")
         score = score_text(figures.score) if figures is not None and figures.score is not None else ""
-        name = shortened(_title(run), title - len(_repeat(run))) + _repeat(run)
-        what = f"{fit(name, title)}  {fit(one_line(run.model), model)}"
+        what = f"{title}  {fit(one_line(run.model), model)}"
         lead = f"{run.place + 1:>{place},}  {sign} {what}  {score:>4}"
-        room = width - (place + 2 + 2 + title + 2 + model + 2 + 4 + 2)
+        room = width - (place + 2 + 2 + cell_len(title) + 2 + model + 2 + 4 + 2) if width is not None else None
         why = (figures.reason or "") if figures is not None else "never finished"
-        yield f"{lead}  {shortened(one_line(why), max(room, 0))}".rstrip()
+        yield f"{lead}  {cut_what(why, room)}".rstrip()
 
 
 def run_title(run: RunRow) -> str:
     """Suite and case on one line, with the repeat where it is not the first."""
-    return _title(run) + _repeat(run)
+    return _title(run).whole
 
 
-def _title(run: RunRow) -> str:
-    fork = f"{FORK} " if run.is_fork else ""
-    return one_line(f"{fork}{run.suite.name} › {run.case_name}")
-
-
-def _repeat(run: RunRow) -> str:
-    return f" #{run.repeat + 1}" if run.repeat else ""
+def _title(run: RunRow) -> Title:
+    fork, repeat = f"{FORK} " if run.is_fork else "", f" #{run.repeat + 1}" if run.repeat else ""
+    return Title(run.suite.name, run.case_name, lead=fork, tail=repeat)

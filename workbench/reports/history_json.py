@@ -122,6 +122,7 @@ class KeptRun(ReportModel):
     repeat: int = Field(description="from 0")
     fork: bool
     by: str | None = Field(description="the grader that decides, where it is another than the case says")
+    graded_by: str | None = Field(description="the grader that decided; null where it was not graded")
     status: Status | None
     score: Finite | None
     reason: str | None = Field(description="why it did not pass")

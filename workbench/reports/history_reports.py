@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff
+from workbench.analysis.deciders import decider_of
 from workbench.analysis.paired import Paired
 from workbench.analysis.trends import TREND_MAX, trends_of
 from workbench.history.records import BatchPart, BatchRow, Grading, RunRow, SuiteRef
@@ -158,6 +159,7 @@ def _run(run: RunRow) -> dict[str, object]:
         "repeat": run.repeat,
         "fork": run.is_fork,
         "by": run.by,
+        "graded_by": decider_of(run.figures) if run.figures is not None else None,
     }
     return said | {name: getattr(run.figures, name) if run.figures is not None else None for name in _FIGURES}
 

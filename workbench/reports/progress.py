@@ -57,6 +57,7 @@ class Progress:
     """Whether there are others."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
+    _waiting: set[str] = field(default_factory=set)
 
     def plan(self, models: Iterable[str]) -> None:
         """Runs that are to be made, one for each of the models named."""
@@ -77,9 +78,14 @@ class Progress:
             if of_model.began_s is None:
                 of_model.began_s = now_s
 
+    def waits(self, run_id: str, *, waits: bool) -> None:
+        """Whether a run waits to ask its endpoint again."""
+        (self._waiting.add if waits else self._waiting.discard)(run_id)
+
     def ended(self, run_id: str, model: str, status: Status, cost_usd: float | None) -> None:
         """A run is over."""
         of_model = self._models[model]
+        self._waiting.discard(run_id)
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
@@ -95,6 +101,11 @@ class Progress:
     @property
     def running(self) -> int:
         return len(self._under_way)
+
+    @property
+    def waiting(self) -> int:
+        """How many of those that run wait to ask their endpoint again."""
+        return len(self._waiting & self._under_way)
 
     @property
     def planned(self) -> int:
@@ -133,7 +144,8 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     parts: list[tuple[int, list[tuple[str, Tone]]]] = [(_BAR, [(_bar(done, planned, BAR_WIDTH, only_ascii), "plain")])]
     parts.append((0, [(f"{done:,}/{planned:,}", "strong")]))
     parts.append((1, _ends(progress, only_ascii)))
-    parts.append((2, [(f"{progress.running:,} running", "plain")] if progress.running else []))
+    waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
+    parts.append((2, [(f"{progress.running:,} running{waiting}", "plain")] if progress.running else []))
     parts.append((4, [(f"{planned - done:,} left", "plain")] if done < planned else []))
     parts.append((3, [(f"about {duration_text(left)}", "plain")] if left is not None else []))
     unknown = " + ?" if progress.cost_unknown else ""

@@ -15,6 +15,7 @@ from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult
 from workbench.reports.aggregates import aggregate_lines
 from workbench.reports.by_hand import unread_text
+from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, repeats_lines
 from workbench.reports.issues import issue_text
 from workbench.reports.judgements import judgement_text, judging_text
@@ -122,10 +123,14 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
     """Suite and case on one line, with the repeat where there are several; a fork says so first."""
+    return _title(result, suite_names).whole
+
+
+def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
     suite = suite_names.get(result.suite, Path(result.suite).stem)
     repeat = f" #{result.repeat + 1}" if result.repeat else ""
     fork = f"{FORK} " if result.trajectory.fork is not None else ""
-    return one_line(f"{fork}{suite} › {result.case_name}{repeat}")
+    return Title(suite, result.case_name, lead=fork, tail=repeat)
 
 
 def _table(
@@ -150,7 +155,7 @@ def _table(
     )
     ending = _ends_of_repeats(results, cases)
     for result in results:
-        title = fit(run_title(result, suite_names), title_width)
+        title = fit(_title(result, suite_names).cut(title_width), title_width)
         model = fit(one_line(result.model), model_width)
         score = score_text(result.score) if result.grades else "–"
         differing = DISAGREE if disagree(result.grades) else " "
