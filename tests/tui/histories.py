@@ -20,6 +20,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import load_suite
+from workbench.suite.model import GraderName
 from workbench.trajectory.events import Event, Happening, RunFinished
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue
@@ -54,13 +55,14 @@ def well(*but: str) -> Does:
 
 @dataclass(frozen=True)
 class Made:
-    """A batch to be kept: what happens in its runs, on which models, of which cases (all, where none is named); the
-    program may be killed after so many of them."""
+    """A batch to be kept: what happens in its runs, on which models, of which cases (all, where none is named), by
+    which grader; the program may be killed after so many of them."""
 
     does: Does
     models: Sequence[str] = ("offline",)
     cases: Sequence[str] = ()
     repeats: int | None = None
+    by: GraderName | None = None
     cut_after: int | None = None
 
 
@@ -70,7 +72,9 @@ def write_history(file: Path, suite: Path, *batches: Made) -> None:
     with closing(HistoryWriter(file, _no_word)) as writer:
         for day, made in enumerate(batches):
             now[0] = BEGAN + timedelta(days=day)
-            runs = plan_runs([load_suite(suite)], models=made.models, case_ids=made.cases, repeats=made.repeats)
+            runs = plan_runs(
+                [load_suite(suite)], models=made.models, case_ids=made.cases, repeats=made.repeats, by=made.by
+            )
             keep = keeping(writer, runs, now)
             for planned in runs[: made.cut_after]:
                 keep_run(keep, planned, made.does, now)

@@ -243,6 +243,22 @@ async def test_only_differences_sorting_and_the_base_change_what_is_shown(tmp_pa
         assert "-✗ 0.00" in app.screen
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("movie", "1 of 3 cases · 2 models"),
+        ("movie evening night", "1 of 3 cases"),
+        ("movie evening night smart home", "1 of 3"),
+    ],
+)
+async def test_how_many_cases_are_shown_is_said_as_long_as_there_is_room(tmp_path: Path, words: str, said: str) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two"), size=(80, 24)) as app:
+        await compared(app)
+        await app.press("d", "slash", *words, "enter")
+        title = app.screen.splitlines()[0]
+        assert title.split("only differences")[1].strip() == said
+
+
 async def test_several_suites_stand_under_their_names(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, garden=GARDEN, home=SMART_HOME), models=("one",)) as app:
         await comparing(app, "home")

@@ -172,6 +172,8 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         screen = await shown(app, "c")
         await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
         assert "has changed since batch 5" in app.screen
+        assert "make the missing runs as said above" in app.screen
+        assert "today" not in app.screen
         assert claimed(history, 5), "nobody else may make the same runs meanwhile"
         await app.press("n")
         assert "Nothing was run" in app.screen
@@ -190,6 +192,7 @@ async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: P
     async with opened(suites_in(tmp_path, home=SMART_HOME), live=True, history=history) as app:
         await shown(app, "c")
         await app.until(lambda: isinstance(app.app.screen, GoOnScreen))
+        assert ("with models and judges of today" in app.screen) == (model != "offline")
         await app.press("g")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert ("touch started" if model == "offline" else "ask the model gpt at http://127.0.0.1:9/v1") in app.screen

@@ -73,6 +73,7 @@ def open_app(
             asks=True,
             judge_anew=begin is not None and begin.judge_anew,
             history=history,
+            compares=begin is not None and begin.opens == "compare",
         )
 
     app = Workbench(

@@ -228,7 +228,8 @@ class HistoryDeeds:
             return None
         if self._app.screen is not screen:  # keys are meant for something else by now, and must not answer
             return f"something is to be asked about {called(resumption.batch)}, and the history was left"
-        answer = await self._app.push_screen_wait(GoOnScreen(resumption.batch, said))
+        question = GoOnScreen(resumption.batch, said, today=bool(resumption.differences))
+        answer = await self._app.push_screen_wait(question)
         return None if answer == "go on" else "the batch stays as it is"
 
     # Grading again

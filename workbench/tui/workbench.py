@@ -49,6 +49,7 @@ from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.saving import Saver
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.second_hand import SecondHand
+from workbench.tui.situations import situation_of
 from workbench.tui.starting import Cases, RunOf, Starter
 from workbench.tui.state.breakpoints import Breakpoints
 from workbench.tui.state.form.known_tools import KnownTools
@@ -369,10 +370,21 @@ class Workbench(PaintedApp):
             super().action_command_palette()
 
     def action_help_quit(self) -> None:
-        said = (("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys"))
+        """At Ctrl+C: which keys stop what runs and lead away, where they do. A dialog names its own all the time."""
+        shown = self._beside()
+        if shown and shown[-1] is self.screen:
+            typing = shown[-1].situation.typing
+            said = [(f"{shown[-1].NAME}.{name}", what) for name, what in shown[-1].ways_out]
+        elif self.screen is self.main:
+            typing = situation_of(self.main).typing
+            said = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]
+        else:
+            return
         named = [(self.keymap.names(BY_ID[action_id]), what) for action_id, what in said]
         hints = [f"{keys.split()[0]} {what}" for keys, what in named if keys]
-        self.main.announce(", ".join(hints) or "Quit is among all commands")
+        if typing is not None:
+            hints = ["Esc ends typing"]  # other keys are letters
+        self.announce(", ".join(hints) or "Quit is among all commands")
 
     def action_terminal_gone(self) -> None:
         """The terminal closed without a signal."""

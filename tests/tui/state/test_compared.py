@@ -57,6 +57,9 @@ class Table:
         self.asked.append(case.case_id)
         return {model: self.of[case.on(model)] for model in self.columns if case.on(model) in self.of}
 
+    def why_nothing_runs(self) -> str | None:
+        return None
+
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         raise LookupError
 
@@ -322,6 +325,8 @@ def test_a_cell_of_repeats_says_how_many_were_good_the_mean_and_the_spread() -> 
     assert plain(cell_line(standing, 3, 24, 24)) == "✗ 2/3  0.67±0.47  412 ms"
     broken = over(*found, replace(figures("error"), repeat=2))
     assert plain(cell_line(broken, 3, 24, 24)) == "✓ 2/2▲ 1.00       412 ms"
+    stopped = over(*found, replace(figures("stopped"), repeat=2))
+    assert plain(cell_line(stopped, 3, 24, 24)) == "✓ 2/2■ 1.00       412 ms"
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.state.test_compared import Table, case, figures, over
+from workbench.grading.figures import RunFigures
 from workbench.tui.state.compared import CompareState
 from workbench.tui.state.compared_lines import (
     Columns,
@@ -122,6 +123,40 @@ def test_what_all_has_room_is_said_whole() -> None:
     assert plain(cell_said(state, 160)) == f" ✗ {LONG_CASE} · a  failed: a call is missing: set_tv"
 
 
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ([*[figures("passed", 1.0)] * 4, replace(figures("error"), reason=ERROR)], f"; 1 of 5 runs in error: {ERROR}"),
+        ([figures("passed", 1.0), figures("stopped")], "; 1 of 2 runs stopped"),
+        (
+            [figures("stopped"), replace(figures("error"), reason="a"), figures("passed", 1.0), figures("error")],
+            "; 2 of 4 runs in error; 1 of 4 runs stopped",
+        ),
+        ([figures("passed", 1.0)] * 2, ""),
+    ],
+)
+def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[RunFigures], said: str) -> None:
+    repeats = over(*(replace(run, repeat=at) for at, run in enumerate(runs)))
+    state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): repeats}))
+    assert plain(cell_said(state, 160)) == f" ✓ Case 1 · a  passed{said}"
+    state = CompareState(Table([named(LONG_CASE)], LONG_MODELS, {named(LONG_CASE).on(LONG_MODELS[0]): repeats}))
+    line = plain(cell_said(state, 80))
+    assert "  passed" + said[:35] in line
+    assert cell_len(line) <= 80
+
+
+def test_what_a_run_waits_for_is_said_below_the_cells() -> None:
+    going = Standing("running", None, 2, later="retry 3 at 16:49:23: 429\nbusy")
+    state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): going}))
+    assert plain(cell_said(state, 160)) == " … Case 1 · a  0/2 running; ↻ retry 3 at 16:49:23: 429⏎busy"
+
+
+def test_where_no_repeat_came_to_a_verdict_the_status_says_so_already() -> None:
+    repeats = over(replace(figures("error"), reason=ERROR), replace(figures("stopped"), repeat=1))
+    state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): repeats}))
+    assert plain(cell_said(state, 160)) == f" ▲ Case 1 · a  error: {ERROR}"
+
+
 def test_what_is_to_come_is_told_apart_from_what_never_will() -> None:
     one, two = case("1"), case("2")
     table = Table([one, two], ("a",), {one.on("a"): Standing("to come", planned=1)})
@@ -140,6 +175,15 @@ def test_with_one_model_nothing_can_differ_and_that_is_said() -> None:
     assert empty_message(two)[0][0] == "Models do not differ on any case so far."
     two.set_filter("case")
     assert empty_message(two)[0][0] == "No case on which models differ fits the filter."
+
+
+def test_where_there_is_no_model_that_is_the_cause() -> None:
+    state = CompareState(Table([case("1")], ()))
+    why = "No model is chosen: m chooses"
+    assert plain(cell_said(state, 80)) == f" ! {why}"
+    state.show_differences(True)
+    assert empty_message(state)[0][0] == f"{why}."
+    assert empty_message(CompareState(Table([])))[0][0] == "There is no case here yet."
 
 
 def test_totals_of_a_model_that_ran_nothing_are_a_dash_each() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from workbench.batches.events import BatchStarted, RequestPutOff, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.grading.grade import Status
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, Happening, Paused, RequestFailed, RequestStarted
+from workbench.trajectory.events import Event, Happening, Paused, RequestFailed, RequestStarted, RetryScheduled
 from workbench.tui.state.compared import CompareState
 from workbench.tui.state.compared_sources import ComparedCase, LiveRuns, Standing, of_batch
 from workbench.tui.state.history_reading import read_batch
@@ -105,6 +106,39 @@ def test_a_cell_whose_run_waits_for_its_endpoint_does_not_say_that_it_runs() -> 
     assert stages(state)["one", "offline"] == "stopped"
 
 
+def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    book = RunBook(Clock(), lambda: now)
+    first, second = plan_runs([parse_suite(TEXT, PATH)], models=["a"], case_ids=["one"], repeats=2)
+    book.apply(BatchStarted("b", (first, second)))
+    state = live(book)
+
+    def later() -> str | None:
+        state.delivered([ONE])
+        return state.at((str(PATH), "one", "a")).later
+
+    def say(run: PlannedRun, *happenings: Happening) -> None:
+        for number, what in enumerate(happenings):
+            book.apply(RunEvent(Event(run.run_id, number, 500.0, what)))
+
+    def at(seconds: float) -> str:
+        return f"{(now + timedelta(seconds=seconds)).astimezone():%H:%M:%S}"
+
+    say(first, RequestStarted(1), RequestFailed(1, "429"), RetryScheduled(1, 2, 8_000.0, "429: too many"))
+    assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
+    say(second, RequestStarted(1))
+    book.apply(RequestPutOff(second.run_id, 7.0))
+    said = f"waits until {at(7)} at least: the endpoint told another run to wait"
+    assert (later(), book.progress().waiting) == (said, 2)
+    say(second, RequestStarted(1))
+    assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
+    say(first, RequestStarted(1))
+    assert (later(), book.progress().waiting) == (None, 0)
+    say(first, RequestFailed(1, "429"), RetryScheduled(1, 3, 8_000.0, "429: too many"))
+    book.apply(done(first, "stopped"))
+    assert (later(), book.progress().waiting) == (None, 0)
+
+
 def test_what_a_case_came_to_stays_when_it_is_run_on_another_model() -> None:
     book = RunBook(Clock())
     run_on(book, "a", "passed", repeats=2)
@@ -142,6 +176,56 @@ def test_runs_that_were_stopped_are_missing_and_take_no_verdict_away() -> None:
     run_on(book, "a", "stopped")
     state.delivered([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"], state.at(key).planned) == (False, "failed", 2)
+
+
+def test_the_repeats_that_were_graded_before_the_rest_was_stopped_stay_until_as_many_others_are() -> None:
+    book = RunBook(Clock())
+    key = (str(PATH), "one", "a")
+
+    def batch(name: str) -> tuple[PlannedRun, ...]:
+        runs = plan_runs([parse_suite(TEXT, PATH)], models=["a"], case_ids=["one"], repeats=2)
+        book.apply(BatchStarted(name, runs))
+        return runs
+
+    first, second = batch("half")
+    book.apply(done(first, "passed", 1.0))
+    book.apply(done(second, "stopped"))
+    state = live(book, "a")
+    half = state.at(key)
+    assert (half.is_missing, half.cell is not None and half.cell.graded) == (True, 1)
+    for name in ("none", "none again"):
+        stopped = batch(name)
+        state.delivered([ONE])
+        going = state.at(key)
+        assert (going.stage, going.cell, going.done) == ("waiting", half.cell, 0)
+        assert list(state.cells("a")) == [half.cell]
+        for run in stopped:
+            book.apply(done(run, "stopped"))
+            state.delivered([ONE])
+            assert state.at(key).cell == half.cell
+        assert state.at(key) == half
+    first, second = batch("another half")
+    book.apply(done(first, "failed", 0.0))
+    state.delivered([ONE])
+    assert (state.at(key).done, stages(state)["one", "a"]) == (1, "failed")
+    book.apply(done(second, "stopped"))
+    state.delivered([ONE])
+    assert (state.at(key).is_missing, stages(state)["one", "a"]) == (True, "failed")
+    run_on(book, "a", "passed", repeats=2)
+    for run, status in zip(batch("half of what there was"), ("failed", "stopped"), strict=True):
+        book.apply(done(run, status))  # type: ignore[arg-type]
+    state.delivered([ONE])
+    assert (state.at(key).is_missing, stages(state)["one", "a"]) == (False, "passed")
+
+
+async def test_what_goes_on_is_opened_where_the_cell_is_still_of_the_runs_before() -> None:
+    book = RunBook(Clock())
+    run_on(book, "a", "passed")
+    (again,) = plan_runs([parse_suite(TEXT, PATH)], models=["a"], case_ids=["one"])
+    book.apply(BatchStarted("again", (again,)))
+    state = live(book, "a")
+    assert state.at((str(PATH), "one", "a")).before
+    assert (await state.source.open_run((str(PATH), "one", "a"))).planned is again
 
 
 def test_a_case_is_repeated_on_a_new_model_as_often_as_on_the_others() -> None:

@@ -95,6 +95,13 @@ def test_models_of_one_batch_alone_are_left_out_and_named(tmp_path: Path) -> Non
     assert plain(diff_lines.head_lines(state, 80)[1]).strip() == "only #1 has three: not compared"
 
 
+def test_another_grader_is_told_at_the_top_and_in_what_is_copied(tmp_path: Path) -> None:
+    state = changes_in(tmp_path, Made(well(), by="decision"), Made(well("Lights off"), by="accuracy"))
+    note = "graded by decision before, by accuracy now"
+    assert plain(diff_lines.head_lines(state, 80)[1]).strip() == note
+    assert note in state.as_text()
+
+
 def test_what_else_is_to_be_known_is_what_the_command_line_says_and_never_out_of_reach(tmp_path: Path) -> None:
     made = Made(well(), models=("one", "two"), cases=("lights-off",))
     state = changes_in(tmp_path, Made(well(), models=("one", "two")), made)

@@ -113,6 +113,34 @@ def test_a_new_run_takes_the_place_of_the_one_before() -> None:
     assert book.counts() == Counts(passed=1, waiting=3)
 
 
+def test_stopping_takes_no_verdict_away() -> None:
+    book = RunBook(Clock())
+    first = started(book)
+    for run, status in zip(first, ("passed", "failed", "passed", "stopped"), strict=True):
+        book.apply(done(run, status, 1.0 if status == "passed" else 0.5))  # type: ignore[arg-type]
+    book.apply(BatchDone("b1"))
+    before = book.summary(ONE), book.summary(TWO), book.counts(), book.spend(), book.endings
+    assert book.summary(ONE) == CaseSummary("failed", 0.5, "done")
+    again = started(book, "b2")
+    assert book.counts() == Counts(waiting=4)
+    for run in again:
+        book.apply(done(run, "stopped"))
+    book.apply(BatchDone("b2"))
+    assert (book.summary(ONE), book.summary(TWO), book.counts(), book.spend()) == before[:4]
+    assert book.endings == before[4]
+    assert book.tally(ONE[0], (ONE[1], TWO[1])) == (0, 1)
+    assert [run.run_id for run in book.runs_that_count(ONE)] == [run.run_id for run in first[:2]]
+    assert [run.run_id for run in book.runs_of(ONE)] == [run.run_id for run in (*again[:2], *first[:2])]
+    assert deciding_run(book.runs_of(ONE)) == 2, "the one behind the verdict is looked at first"
+    assert book.is_to_run_again(ONE) and book.is_to_run_again(TWO)
+    last = started(book, "b3")
+    book.apply(done(last[0], "passed", 1.0))
+    for run in last[1:]:
+        book.apply(done(run, "stopped"))
+    assert [run.run_id for run in book.runs_that_count(ONE)] == [last[0].run_id, first[1].run_id]
+    assert [run.run_id for run in book.runs_of(ONE)] == [last[0].run_id, last[1].run_id, first[1].run_id]
+
+
 def test_errors_and_stopped_runs_are_counted_apart() -> None:
     book = RunBook(Clock())
     runs = started(book)

@@ -72,6 +72,13 @@ def test_the_end_of_a_title_says_how_far_the_runs_are_in_ever_fewer_words() -> N
     assert progress_ends(Progress(23, 23, 83.0, False)) == ((), ())
 
 
+def test_it_says_how_many_of_those_that_run_wait_where_there_is_room() -> None:
+    progress = Progress(1, 9, 83.0, True, running=6, waiting=4)
+    longest, *_, shorter, _, _, _ = map(plain, progress_ends(progress))
+    assert "6 … running, 4 of them waiting  8 left" in longest
+    assert "6 …  8 left" in shorter
+
+
 def test_a_short_batch_shows_no_bar() -> None:
     line = plain(status_line("suites", "m", 4, Counts(running=1), SPEND, Progress(0, 1, 0.4, True), 120))
     assert "─" not in line

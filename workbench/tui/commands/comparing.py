@@ -149,9 +149,10 @@ class CompareCommands:
 
     def _open_cell(self, shown: CompareScreen) -> None:
         key = shown.state.key
-        cell = shown.state.at(key).cell if key is not None else None
         if key is None:
             return
+        standing = shown.state.at(key)
+        cell = standing.cell if not standing.before else None
         if cell is None or len(cell.runs) == 1:
             self._show(shown, key)
             return

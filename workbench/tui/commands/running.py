@@ -9,7 +9,6 @@ from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.models import ModelsScreen
 from workbench.tui.screens.repeats import RepeatsScreen
 from workbench.tui.state.model_choices import model_choices
-from workbench.tui.state.run_record import RUN_AGAIN
 from workbench.tui.state.tree import Row
 from workbench.tui.state.words import many
 
@@ -60,7 +59,7 @@ class RunningCommands:
     def _run_failed(self, screen: MainScreen) -> None:
         below = screen.runnable_below(screen.whole) if screen.whole is not None else []
         failed = [
-            (suite, tuple(key for key in keys if screen.book.summary((suite.path, key)).status in RUN_AGAIN))
+            (suite, tuple(key for key in keys if screen.book.is_to_run_again((suite.path, key))))
             for suite, keys in below
         ]
         self._run_all(screen, [each for each in failed if each[1]], "no case here failed, broke off or was stopped")

@@ -38,7 +38,8 @@ def _refusal(name: str) -> str | None:
 
 
 class GoOnScreen(AskScreen[Literal["go on", "no"]]):
-    """Before a batch goes on, of which something is not as it was."""
+    """Before a batch goes on, of which something is not as it was: `today`, if models or judges are reached otherwise,
+    which they will be as today."""
 
     TITLE_LINE = "Not everything is as it was"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,12 +47,13 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
         Binding("n", "answer('no')", show=False),
     ]
 
-    def __init__(self, batch: BatchRow, said: Sequence[str]) -> None:
+    def __init__(self, batch: BatchRow, said: Sequence[str], *, today: bool) -> None:
+        models = ", with models and judges of today" if today else ""
         asked = f"{many(batch.missing, 'run')} of {called(batch)} would be made now:"
         super().__init__(
             _listed(asked, said),
             [
-                ("go on", Option("go on", "make the missing runs as things are today", key="g")),
+                ("go on", Option("go on", f"make the missing runs as said above{models}", key="g")),
                 ("no", Option("no", "leave the batch as it is", key="n")),
             ],
             leaving="leave it",

@@ -38,6 +38,11 @@ class BesideScreen(Screen[Answer]):
         self._workbench = app
 
     @property
+    def ways_out(self) -> tuple[tuple[str, str], ...]:
+        """What Ctrl+C is answered with: actions, each by what follows the screen's name in its id, and what they do."""
+        return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
+
+    @property
     def situation(self) -> Situation:
         """What decides which actions can be taken."""
         return Situation(screen=self.NAME, has_text=True)

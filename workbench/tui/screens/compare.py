@@ -21,7 +21,7 @@ from workbench.tui.state.compared import CompareState
 from workbench.tui.state.compared_lines import Columns, cell_said
 from workbench.tui.state.compared_sources import GOING
 from workbench.tui.state.compared_totals import ComparedTotals
-from workbench.tui.state.spans import Line, Span
+from workbench.tui.state.spans import EMPTY, Line, Span
 from workbench.tui.state.status import progress_ends
 from workbench.tui.state.tool_lines import title_line
 from workbench.tui.state.words import many
@@ -143,14 +143,17 @@ class CompareScreen(FilterScreen[None]):
         )
         shown, cases = len(state.cases_shown), len(state.cases)
         said = many(cases, "case") if shown == cases else f"{shown:,} of {many(cases, 'case')}"
-        about: Line = (Span(f"{said} {GLYPHS.dot} {many(len(state.models), 'model')} ", "muted"),)
-        ends = self._title_ends(about)
+        short = said if shown == cases else f"{shown:,} of {cases:,}"
+        about = (f"{said} {GLYPHS.dot} {many(len(state.models), 'model')}", said, short)
+        ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
         self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
         self._show_cell()
 
-    def _title_ends(self, about: Line) -> Sequence[Line]:
-        """What may stand at the end of the title, the longest first: how far the runs are, before what it is about."""
-        return progress_ends(self._workbench.main.book.progress(), about)
+    def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+        """What may stand at the end of the title, the longest first: how far the runs are, before what it is about, of
+        which there are shorter versions, too."""
+        progress = self._workbench.main.book.progress()
+        return progress_ends(progress, about[0]) if progress.under_way else (*about, EMPTY)
 
     # News
 
@@ -221,6 +224,11 @@ class CompareScreen(FilterScreen[None]):
     # What can be done
 
     @property
+    def ways_out(self) -> tuple[tuple[str, str], ...]:
+        cell = (("stop", "stops the cell"),) if self.state.source.live else ()
+        return (*cell, ("stop_all", "stops all"), *super().ways_out)
+
+    @property
     def situation(self) -> Situation:
         return replace(super().situation, kept_refuses=self._refusals())
 
@@ -237,9 +245,10 @@ class CompareScreen(FilterScreen[None]):
         """Why actions cannot be taken at the cell under the cursor, by their ids."""
         state, key = self.state, self.state.key
         why: dict[str, str] = {}
+        nothing = state.why_no_cells
         if key is None:
-            why |= dict.fromkeys(("open", "mark", "run", "stop", "base", "sort"), "there is no case here")
-            why |= dict.fromkeys(("run_all", "repeats"), "no case is shown")
+            why |= dict.fromkeys(("open", "mark", "run", "stop", "base", "sort"), nothing or "there is no case here")
+            why |= dict.fromkeys(("run_all", "repeats"), nothing or "no case is shown")
         else:
             standing = state.at(key)
             if standing.stage == "not run":
@@ -251,7 +260,9 @@ class CompareScreen(FilterScreen[None]):
             why |= {"run": "this cell is running; x stops it"} if going else {"stop": "this cell is not running"}
         if not self._workbench.main.book.progress().under_way:
             why["stop_all"] = "nothing is running"
-        if len(state.models) < 2:
+        if nothing is not None:
+            why["pair"] = nothing
+        elif len(state.models) < 2:
             why["pair"] = "there is one model only; m chooses more" if state.source.live else "there is one model only"
         elif state.model == state.base:
             why["pair"] = "this column is the base: put the cursor on the one to compare with it, or b on another"

@@ -63,9 +63,9 @@ class ComparedBatchScreen(CompareScreen):
         batches = {run.batch for run in self._workbench.main.book.under_way()}
         return self._kept.is_going and self._kept.batch.number in map(runner.number_of, batches)
 
-    def _title_ends(self, about: Line) -> Sequence[Line]:
+    def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         if not self._kept.is_going:
-            return about, EMPTY
+            return *about, EMPTY
         batch = self._kept.batch
         far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
         if self._is_ours:
@@ -74,7 +74,7 @@ class ComparedBatchScreen(CompareScreen):
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reads it again", f"{of_then}, F5", of_then, far]
         lines: list[Line] = [(Span(f"{end} ", "running"),) for end in ends]
-        return [(*lines[0], Span(" "), *about), *lines, EMPTY]
+        return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
 
     # Reading
 

@@ -172,6 +172,10 @@ class ToolsScreen(ListScreen[None]):
     # What can be done
 
     @property
+    def ways_out(self) -> tuple[tuple[str, str], ...]:
+        return ("stop", "stops the server"), *super().ways_out
+
+    @property
     def situation(self) -> Situation:
         """What decides which actions can be taken."""
         row = self.state.selected

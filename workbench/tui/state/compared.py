@@ -144,6 +144,14 @@ class CompareState:
         return self._cells.get(model, {}).values()
 
     @property
+    def why_no_cells(self) -> str | None:
+        """Why there is no cell at all, whatever is filtered; `None` where there are some."""
+        if self.cases and self.models:
+            return None
+        no_model = "no model is chosen: m chooses" if self.cases else "there is no case here yet"
+        return self.source.why_nothing_runs() or no_model
+
+    @property
     def several_suites(self) -> bool:
         return bool(self.cases) and self.cases[0].suite != self.cases[-1].suite
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.analysis.comparison import CellKey
+from workbench.analysis.comparison import Cell, CellKey
+from workbench.grading.repeats import BROKEN_OFF
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
 from workbench.reports.values import milliseconds
 from workbench.reports.visible import one_line
@@ -18,7 +19,7 @@ from workbench.tui.state.compared_sources import GOING, ComparedCase, Standing
 from workbench.tui.state.outcome import STATUS_SIGNS
 from workbench.tui.state.source import Message
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain
-from workbench.tui.state.words import model_label, score
+from workbench.tui.state.words import many, model_label, score
 
 GAP = 2
 """Cells before each column, the second of which can say something of the cell that follows."""
@@ -215,8 +216,8 @@ def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line
     line = [Span(f"{sign} ", role)]
     if repeats > 1:
         share = f"{cell.good:>{digits}}/{cell.graded:<{digits}}" if cell.is_graded else ""
-        broken = f"{GLYPHS.error} " if cell.is_graded and cell.graded < len(cell.runs) else "  "
-        line += [Span(f"{share:<{2 * digits + 1}}", "text"), Span(broken, "error")]
+        broken, tone = STATUS_SIGNS[cell.broke_off] if cell.broke_off is not None else (" ", role)
+        line += [Span(f"{share:<{2 * digits + 1}}", "text"), Span(f"{broken} ", tone)]
     if not cell.is_graded:
         line.append(Span(cell.status, role))
     elif cell.score is not None:
@@ -240,32 +241,57 @@ def cell_said(state: CompareState, width: int) -> Line:
     head as well, give way to that."""
     key = state.key
     if key is None or state.case is None:
-        return EMPTY
+        why = state.why_no_cells if state.rows else None  # else it stands in the place of rows
+        return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width) if why is not None else EMPTY
     standing = state.at(key)
     sign, role = _sign(standing)
     cell, said = standing.cell, _how_far(standing) if standing.stage != "done" else ""
     if standing.stage == "done" and cell is not None:
         said = cell.status + (f": {one_line(cell.reason)}" if cell.reason else "")
+    elif standing.later is not None:
+        said += f"; {GLYPHS.retry} {one_line(standing.later)}"
+    broken = _broken_off(cell) if standing.stage == "done" and cell is not None else EMPTY
     name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
     room = width - len(f" {sign} ") - len(between) - 2
-    about = max(room - cell_len(said), int(room * ABOUT_SHARE))
+    about = max(room - cell_len(said) - cells(broken), int(room * ABOUT_SHARE))
     name_cells = max(about - cell_len(model), about // 2)
     name = cut(name, name_cells)
     model = cut(model, about - cell_len(name))
-    return cut_line((Span(f" {sign} ", role), Span(f"{name}{between}{model}  ", "muted"), Span(said, role)), width)
+    about_cell = Span(f"{name}{between}{model}  ", "muted")
+    return cut_line((Span(f" {sign} ", role), about_cell, Span(said, role), *broken), width)
+
+
+def _broken_off(cell: Cell) -> Line:
+    """Which runs of a graded cell came to no verdict, and why where that is one reason."""
+    line: list[Span] = []
+    for status in BROKEN_OFF if cell.is_graded else ():
+        runs = [run for run in cell.runs if run.status == status]
+        if runs:
+            in_words = "in error" if status == "error" else status
+            reasons = {run.reason for run in runs}
+            why = f": {one_line(reason)}" if len(reasons) == 1 and (reason := reasons.pop()) else ""
+            of = f"{len(runs)} of {many(len(cell.runs), 'run')} {in_words}{why}"
+            line.append(Span(f"; {of}", STATUS_SIGNS[status][1]))
+    return tuple(line)
 
 
 def empty_message(state: CompareState) -> Message:
     """What stands in the place of rows where there are none."""
+    nothing = state.why_no_cells
+    if nothing is not None:
+        all_cases: Message = (("", "text"), ("d shows all cases.", "muted")) if state.only_differences else ()
+        return ((f"{_sentence(nothing)}.", "strong"), *all_cases)
     if state.only_differences and len(state.models) < 2:
         why = "There is one model only: it differs from no other."
         return ((why, "strong"), ("", "text"), ("d shows all cases.", "muted"))
     if state.only_differences and not state.filter:
         return (("Models do not differ on any case so far.", "strong"), ("", "text"), ("d shows all cases.", "muted"))
-    if state.filter:
-        which = " on which models differ" if state.only_differences else ""
-        return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
-    return (("There is no case here yet.", "muted"),)
+    which = " on which models differ" if state.only_differences else ""
+    return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _sign(standing: Standing) -> tuple[str, Role]:

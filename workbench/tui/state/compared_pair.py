@@ -46,7 +46,7 @@ class PairedState:
         """What the tests say, and on which numbers."""
         found = self.found
         room = max(width - 2, 10)
-        sentences = (found.sentence(self.first, self.second), found.score_sentence(self.first, self.second))
+        sentences = found.sentences(self.first, self.second)
         lines: list[Line] = [
             (Span(" "), Span(row, "strong" if at == 0 else "text"))
             for at, sentence in enumerate(sentences)
@@ -62,7 +62,9 @@ class PairedState:
     def _numbers(self) -> str:
         found = self.found
         alike = len(found.pairs) - len(found.discordant)
-        parts = [f"{many(len(found.discordant), 'case')} good with one of the two alone, {alike:,} alike"]
+        others = f" ({found.other_scores:,} with another score)" if found.other_scores else ""
+        apart = f"{many(len(found.discordant), 'case')} good with one of the two alone"
+        parts = [f"{apart}, {alike:,} alike in pass and fail{others}"]
         parts += [f"by the {self._rules} of the repeats"] if self._rules else []
         parts += [f"McNemar {p_text(found.p_status)}"] if found.p_status is not None else []
         parts += [f"permutation test on scores {p_text(found.p_score)}"] if found.p_score is not None else []

@@ -43,17 +43,20 @@ class ComparedCase:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """How far a case is on a model: of `planned` runs those that are over make up the `cell`. `waits`: one of the
-    others waits for a person, who is asked something or holds it."""
+    others waits for a person, who is asked something or holds it. Until one of them is over, the cell is of the runs
+    `before`, where there were any. `later`: what the next request of one waits for."""
 
     stage: Stage
     cell: Cell | None = None
     planned: int = 0
     waits: Literal["asks", "held"] | None = None
+    before: bool = False
+    later: str | None = None
 
     @property
     def done(self) -> int:
         """How many runs are over."""
-        return len(self.cell.runs) if self.cell is not None else 0
+        return len(self.cell.runs) if self.cell is not None and not self.before else 0
 
     @property
     def is_missing(self) -> bool:
@@ -88,6 +91,9 @@ class Source(Protocol):
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         """How far a case is on each model on which it was run, or is going to be."""
+
+    def why_nothing_runs(self) -> str | None:
+        """Why no case can be run, and the way out, where that is up to the suites."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         """A run of a cell; without `repeat` the one to look at first. Raises LookupError when there is none,
@@ -152,8 +158,21 @@ class LiveRuns:
         return self._chosen() or self._named.get((case.suite, case.case_id), ())
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
-        runs = self._book.by_model.of((Path(case.suite), case.case_id))
-        return {model: _standing(of_model) for model, of_model in runs.items()}
+        key = Path(case.suite), case.case_id
+        runs, before = self._book.by_model.of(key), self._book.by_model.before(key)
+        return {model: _standing(of_model, before.get(model, ())) for model, of_model in runs.items()}
+
+    def why_nothing_runs(self) -> str | None:
+        suites = [suite for suite in self._suites() if suite.cases] or self._suites()
+        if suites and all(suite.file.suite is None for suite in suites):
+            one = len(suites) == 1
+            said = "the suite cannot run yet: it has errors" if one else "the suites cannot run yet: they have errors"
+            if all(suite.why_not_editable is not None for suite in suites):
+                return said
+            return f"{said}; Esc, then e edits {'it' if one else 'them'}"
+        if not any(suite.cases for suite in suites):
+            return "there is no case here yet; Esc, then n makes one"
+        return None
 
     def records(self, key: CellKey) -> Sequence[RunRecord]:
         """The runs of a cell, in the order of their repeats."""
@@ -210,6 +229,9 @@ class KeptRuns:
     def planned(self, case: ComparedCase) -> Sequence[str]:
         return ()
 
+    def why_nothing_runs(self) -> str | None:
+        return None
+
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         keys = {model: case.on(model) for model in self._models}
         return {model: self._standing(key) for model, key in keys.items() if key in self._rows}
@@ -247,7 +269,7 @@ def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
     return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
 
 
-def _standing(runs: Sequence[RunRecord]) -> Standing:
+def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
     over = [run.figures for run in runs if run.figures is not None]
     cell = cell_of(over) if over else None
     if len(over) == len(runs):
@@ -255,9 +277,12 @@ def _standing(runs: Sequence[RunRecord]) -> Standing:
     waits: Literal["asks", "held"] | None = None
     if any(run.paused is not None for run in runs):
         waits = "asks" if any(run.asks for run in runs) else "held"
-    return Standing(
-        "running" if over or any(run.standing == "running" for run in runs) else "waiting", cell, len(runs), waits
-    )
+    stage: Stage = "running" if over or any(run.standing == "running" for run in runs) else "waiting"
+    _, later = min((wait for run in runs if (wait := run.wait) is not None), default=(None, None))
+    spoke = [run.figures for run in before if run.figures is not None]
+    if spoke and all(run.status == "stopped" for run in over):
+        return Standing(stage, cell_of(spoke), len(runs), waits, before=True, later=later)
+    return Standing(stage, cell, len(runs), waits, later=later)
 
 
 def to_look_at(runs: Sequence[RunFigures]) -> int:

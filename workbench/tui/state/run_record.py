@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from weakref import ReferenceType, ref
@@ -14,7 +14,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.figures import RunFigures, figures_of
 from workbench.grading.grade import RunResult, Status, disagree
-from workbench.trajectory.events import Event, Paused, Resumed, StepStarted
+from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.asked import graded_alike, read_now, stops_alike
@@ -72,6 +72,9 @@ class RunRecord:
     """Where it waits for a person, while it does."""
     put_off_until: datetime | None = None
     """The earliest time of its next request, while it waits for that: its endpoint has told another run to wait."""
+    retry: RetryScheduled | None = None
+    retry_at: datetime | None = None
+    """Its request that failed, while it waits to make that again, and when it does."""
     step: int = 0
     """The step of a chain that it is in, counted from 1."""
     saved_in: Path | None = None
@@ -211,6 +214,17 @@ class RunRecord:
         return "waiting" if self.put_off_until is not None else self.stage
 
     @property
+    def wait(self) -> tuple[datetime, str] | None:
+        """Until when its next request waits, where it does, and that in words."""
+        if self.put_off_until is not None:
+            at = f"{self.put_off_until.astimezone():%H:%M:%S}"
+            return self.put_off_until, f"waits until {at} at least: the endpoint told another run to wait"
+        if self.retry is not None and self.retry_at is not None:
+            said = f"retry {self.retry.attempt} at {self.retry_at.astimezone():%H:%M:%S}: {self.retry.reason}"
+            return self.retry_at, said
+        return None
+
+    @property
     def trajectory(self) -> Trajectory:
         """What happened so far. Of a run that is not over, all its events are added up for it."""
         return self.result.trajectory if self.result is not None else fold(self.events)
@@ -267,11 +281,14 @@ class RunRecord:
             self.step = event.what.step
         if self._view is not None:
             self._view.add(event)
-        self.saved_in = self.put_off_until = None  # that ended before this
+        self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # that ended before this
         if isinstance(event.what, Paused):
             self.paused = event.what
         elif isinstance(event.what, Resumed):
             self.paused = None
+        elif isinstance(event.what, RetryScheduled) and self.started_at:
+            wait = timedelta(milliseconds=event.time_ms + event.what.wait_ms)
+            self.retry, self.retry_at = event.what, datetime.fromisoformat(self.started_at) + wait
 
     def put_off(self, until: datetime) -> None:
         """It makes its next request then at the earliest."""
@@ -282,6 +299,7 @@ class RunRecord:
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
         """Take the end; `began_ms` and `ended_ms`, where they are known, are milliseconds since 1970."""
         self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
+        self.retry = self.retry_at = None
         self.spent = Spend() if self.recorded else spend_of(result)
         self._take(result, began_ms, ended_ms)
 

@@ -57,6 +57,8 @@ class Progress:
     """About how many seconds are left, once there is something to go by."""
     statuses: Mapping[Status, int] = field(default_factory=dict)
     """How those that are done ended."""
+    waiting: int = 0
+    """Of those that run, how many wait to ask their endpoint again."""
 
 
 @dataclass
@@ -180,14 +182,25 @@ class RunBook:
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
-        """The latest runs of a case, in the order of models and repeats, recorded ones last. What was forked from one
-        follows it."""
-        return with_branches(list(self._latest.get(case, {}).values()))
+        """The latest runs of a case, in the order of models and repeats, recorded ones last, and behind them those that
+        speak in the place of stopped ones. What was forked from one follows it."""
+        runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
+        return with_branches(list({id(run): run for run in runs}.values()))
 
     def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
         """Of the latest runs of a case, those that speak for it: recorded ones only where there are no others, and no
-        forks."""
-        return counting(self._latest.get(case, {}))
+        forks. Where those of a model were stopped before they came to as much, its runs before speak again."""
+        runs = counting(self._latest.get(case, {}))
+        spared = self.by_model.spared(case)
+        if not spared:
+            return runs
+        models = dict.fromkeys(run.model for run in runs if run.model in spared)
+        return [run for run in runs if run.model not in spared] + [run for model in models for run in spared[model]]
+
+    def is_to_run_again(self, case: CaseKey) -> bool:
+        """Whether a case failed or broke off, or one of its latest runs was stopped."""
+        stopped = any(run.status == "stopped" for run in counting(self._latest.get(case, {})))
+        return stopped or self.summary(case).status in RUN_AGAIN
 
     def summary(self, case: CaseKey) -> CaseSummary:
         """What the tree shows of a case."""
@@ -195,7 +208,7 @@ class RunBook:
             return NEVER_RUN
         if case not in self._summaries:
             forks = [run for run in self.under_way(case) if run.is_fork]
-            self._summaries[case] = summarised(counting(self._latest[case]), forks)
+            self._summaries[case] = summarised(self.runs_that_count(case), forks)
         return self._summaries[case]
 
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
@@ -205,7 +218,7 @@ class RunBook:
         if going := self._going.get(case):
             return step_under_way(going, number)
         if case not in self._steps:
-            self._steps[case] = summarised_steps(counting(self._latest[case]))
+            self._steps[case] = summarised_steps(self.runs_that_count(case))
         steps = self._steps[case]
         return steps[number - 1] if number <= len(steps) else None
 
@@ -257,8 +270,9 @@ class RunBook:
     def _count(self) -> None:
         """Count those cases again in which something has happened: there may be thousands of others."""
         for case in self._uncounted:
-            latest = self._latest[case]
-            runs = [*counting(latest), *(run for run in self.under_way(case) if run.is_fork)]
+            speaking = self.runs_that_count(case)
+            latest = {id(run): run for run in (*self._latest[case].values(), *speaking)}
+            runs = [*speaking, *(run for run in self.under_way(case) if run.is_fork)]
             names = (run.status or run.stage for run in runs)
             self._counted.put(case, tuple(name for name in names if name != "done"))
             self._ended.put(case, tuple(run.status for run in latest.values() if run.status and not run.is_fork))
@@ -280,6 +294,7 @@ class RunBook:
                 sum(each.running for each in counted),
                 None if None in left else max((guess for guess in left if guess is not None), default=None),
                 sum((each.statuses for each in counted), Counter()),
+                sum(run.wait is not None for run in self._running.values()),
             )
         if self._last_batch is None:
             return Progress(0, 0, 0.0, False)

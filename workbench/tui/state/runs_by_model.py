@@ -10,13 +10,13 @@ from workbench.tui.state.run_record import CaseKey, RunRecord
 
 
 class RunsByModel:
-    """Of each case and model the runs of the last batch that had both, or, where that was stopped, of the last one that
-    ran to its end; recorded ones only where there are no others, and no forks."""
+    """Of each case and model the runs of the last batch that had both, or, where that was stopped before it came to as
+    much, those that spoke for it before; recorded ones only where there are no others, and no forks."""
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
-        self._ended: dict[CaseKey, dict[str, list[RunRecord]]] = {}
-        """Those of the last batch before that ran to its end."""
+        self._before: dict[CaseKey, dict[str, list[RunRecord]]] = {}
+        """Those that spoke for it when the last batch began, where these had come to anything."""
         self._models: dict[Path, dict[str, None]] = {}
         self._begun: dict[CaseKey, int] = {}
         """How often runs had been put in their places, or graded anew, when those of a case last were, the latest
@@ -30,9 +30,9 @@ class RunsByModel:
             if not run.is_fork:
                 fresh.setdefault(((run.path, run.case_id), run.model), []).append(run)
         for (case, model), runs in fresh.items():
-            before = self._runs.get(case, {}).get(model, [])
-            if before and all(run.figures is not None and run.status != "stopped" for run in before):
-                self._ended.setdefault(case, {})[model] = before
+            before, spoke = self._runs.get(case, {}).get(model, []), self._before.get(case, {}).get(model, [])
+            if _verdicts(before) and not _came_to_less(before, spoke):
+                self._before.setdefault(case, {})[model] = before
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
 
     def recall(self, run: RunRecord) -> None:
@@ -49,10 +49,21 @@ class RunsByModel:
 
     def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """The runs of a case by their models, those of each in the order of their repeats."""
-        latest, ended = self._runs.get(case, {}), self._ended.get(case)
-        if ended is None:
-            return latest
-        return {model: ended[model] if model in ended and _stopped(runs) else runs for model, runs in latest.items()}
+        latest, spared = self._runs.get(case, {}), self.spared(case)
+        return {**latest, **spared} if spared else latest
+
+    def spared(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
+        """By model, the runs that speak for a case in the place of the last ones, which were stopped."""
+        latest = self._runs.get(case, {})
+        return {
+            model: runs
+            for model, runs in self._before.get(case, {}).items()
+            if all(run.figures is not None for run in latest[model]) and _came_to_less(latest[model], runs)
+        }
+
+    def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
+        """By model, the runs that spoke for a case when the last ones began, where they had come to anything."""
+        return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
         """The models on which cases of a suite were run, in the order in which they first were."""
@@ -75,6 +86,12 @@ class RunsByModel:
         self._begun[case] = self._puts
 
 
-def _stopped(runs: Sequence[RunRecord]) -> bool:
-    """Whether none of the runs goes on, and some never came to their end."""
-    return all(run.figures is not None for run in runs) and any(run.status == "stopped" for run in runs)
+def _came_to_less(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
+    """Whether some of the runs were stopped, or are not over, and fewer of them than of those before came to an end."""
+    over = _verdicts(runs)
+    return over < len(runs) and over < _verdicts(before)
+
+
+def _verdicts(runs: Sequence[RunRecord]) -> int:
+    """How many of the runs came to an end, be it an error."""
+    return sum(run.figures is not None and run.status != "stopped" for run in runs)

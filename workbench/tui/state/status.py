@@ -109,7 +109,8 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
         if (count := progress.statuses.get(status))
     )
     sign: Line = (Span(f"{progress.running:,} {GLYPHS.running}", "running"),) if progress.running else EMPTY
-    running: Line = (*sign, Span(" running  ", "running")) if sign else EMPTY
+    waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
+    running: Line = (*sign, Span(f" running{waiting}  ", "running")) if sign else EMPTY
     left, time_left = _left(progress)
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
     short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]

@@ -118,7 +118,9 @@ def _name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
     one_model = _of_one_model(runs)
     mixed = len({other.recorded for other in runs if not other.is_fork}) > 1
     made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
-    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made) if part)
+    alike = [other for other in runs if other.kind == run.kind]  # the first was stopped and left the verdict
+    before = "before" if run is not alike[0] else ""
+    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made, before) if part)
     return name or "run"
 
 
