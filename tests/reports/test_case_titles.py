@@ -22,6 +22,8 @@ SUITE = "Customer support assistant"
         (Title(SUITE, "Refund of a late order", tail=" #2"), 29, "… › Refund of a late order #2"),
         (Title(SUITE, "Refund of a late order", lead="fork ", tail=" #2"), 20, "fork Refund of a… #2"),
         (Title("天気", "予報"), 8, "… › 予報"),
+        (Title("", "Refund of a late order"), 22, "Refund of a late order"),
+        (Title("", "Refund of a late order"), 12, "Refund of a…"),
     ],
 )
 def test_the_suite_is_cut_first(title: Title, width: int, cut: str) -> None:

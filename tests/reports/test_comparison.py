@@ -61,6 +61,11 @@ def test_a_case_names_its_suite_where_there_are_several() -> None:
     assert row(text(*OSLO, *(replace(run, suite="home.toml") for run in ROME)), "Home › rome")
 
 
+def test_where_room_is_short_the_suite_is_cut_and_not_the_case() -> None:
+    long = [replace(run, suite="customer-support-assistant-of-tickets.toml") for run in ROME]
+    assert row(text(*OSLO, *long, width=40), "customer-support-… › rome") == ["✓", "1.00", "100", "ms"]
+
+
 def test_repeats_put_the_share_of_good_runs_and_the_spread_into_a_cell() -> None:
     again = ran("failed", model="a", repeat=1), ran("failed", 0.5, model="b", repeat=1)
     lines = text(*OSLO, *again)

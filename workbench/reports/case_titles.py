@@ -18,7 +18,7 @@ _WHAT_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A suite and a case of it; `lead` and `tail` stand around them, and are never cut."""
+    """A suite and a case of it; without a `suite` the case alone. `lead` and `tail` stand around, and are never cut."""
 
     suite: str
     case: str
@@ -28,7 +28,8 @@ class Title:
     @property
     def whole(self) -> str:
         """All of it on one line."""
-        return one_line(f"{self.lead}{self.suite}{_BETWEEN}{self.case}{self.tail}")
+        suite = f"{self.suite}{_BETWEEN}" if self.suite else ""
+        return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
 
     def cut(self, width: int) -> str:
         """The same in at most `width` cells. What is missing is missing of the suite first: it is the case that tells

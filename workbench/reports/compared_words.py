@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from workbench.analysis.comparison import Cell, ModelTotals
 from workbench.analysis.side_by_side import Comparison
 from workbench.analysis.totals import Latency
+from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import cost_text, counted, milliseconds, score_text
-from workbench.reports.visible import one_line
 from workbench.suite.decimals import decimals
 from workbench.suite.model import RepeatRule
 
@@ -67,13 +67,12 @@ def troubles(comparison: Comparison) -> list[Trouble]:
     return [Trouble(model, why, runs) for model, of_model in counts.items() for why, runs in of_model.items()]
 
 
-def titles_of(comparison: Comparison) -> dict[tuple[str, str], str]:
-    """Every case on one line, behind its suite where there are several, by its suite and id. All at once: whether there
-    are several is asked of all rows."""
+def titles_of(comparison: Comparison) -> dict[tuple[str, str], Title]:
+    """Every case, behind its suite where there are several, by its suite and id. All at once: whether there are several
+    is asked of all rows."""
     with_suites = comparison.has_suites
     return {
-        (row.suite, row.case_id): one_line(f"{row.suite_name} › {row.case_name}" if with_suites else row.case_name)
-        for row in comparison.rows
+        (row.suite, row.case_id): Title(row.suite_name if with_suites else "", row.case_name) for row in comparison.rows
     }
 
 

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.grading.grade import Status
+from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
     CellWords,
     Trouble,
@@ -80,7 +81,7 @@ class _Table:
     """Rows with a title and a text for each model. `statuses` are those of the cells, where these begin with a sign."""
 
     first: str
-    titles: Sequence[str]
+    titles: Sequence[Title]
     texts: Sequence[Sequence[str]]
     statuses: Sequence[Sequence[Status | None]] = ()
     title_width_min: int = TITLE_WIDTH_MIN
@@ -113,7 +114,7 @@ def _matrix(comparison: Comparison, rows: Sequence[Row]) -> _Table:
 
 def _totals(comparison: Comparison) -> _Table:
     names, texts = zip(*totals_rows(comparison.totals), strict=True)
-    return _Table("totals", names, texts, title_width_min=max(map(cell_len, names)))
+    return _Table("totals", [Title("", name) for name in names], texts, title_width_min=max(map(cell_len, names)))
 
 
 def _parts(words: CellWords) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ def _aligned(words: CellWords, widths: Sequence[int]) -> str:
 
 def _blocks(table: _Table, comparison: Comparison, width: int) -> Iterator[_Block]:
     """A third of the width is for titles, and what is over in every block; less where two models have no room else."""
-    longest = max(map(cell_len, table.titles))
+    longest = max(cell_len(title.whole) for title in table.titles)
     model_width = min(MODEL_WIDTH_MAX, max(width - table.title_width_min - 2 * len(_GAP), 2) // 2)
     widths = [
         len(_GAP) + max(min(cell_len(one_line(model)), model_width), *(cell_len(row[place]) for row in table.texts))
@@ -160,7 +161,7 @@ def _table_lines(table: _Table, block: _Block, comparison: Comparison, paint: Pa
         if table.statuses:
             signed = zip(cells, (table.statuses[place][column] for column in block.columns), strict=True)
             cells = [paint(cell[:1], status) + cell[1:] if status is not None else cell for cell, status in signed]
-        yield _GAP.join((fit(title, block.title_width), *cells)).rstrip()
+        yield _GAP.join((fit(title.cut(block.title_width), block.title_width), *cells)).rstrip()
 
 
 def _middle_cut(text: str, width: int) -> str:
@@ -189,7 +190,7 @@ def _trouble_lines(found: Sequence[Trouble], width: int, paint: Paint) -> Iterat
     yield ""
 
 
-def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], str], width: int, paint: Paint) -> Iterator[str]:
+def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], Title], width: int, paint: Paint) -> Iterator[str]:
     """What the tests say, and under it the cases on which the two differ."""
     names = one_line(pair.first), one_line(pair.second)
     yield paint(f"{names[1]} against {names[0]}", "strong")
@@ -198,7 +199,7 @@ def _pair_lines(pair: Pair, titles: Mapping[tuple[str, str], str], width: int, p
     discordant = pair.found.discordant
     for before, after in islice(discordant, SHOWN_MAX):
         signs = " → ".join(paint(STATUS_SIGNS[cell.status], cell.status) for cell in (before, after))
-        yield f"  {signs}  {shortened(titles[after.suite, after.case_id], max(width - 9, TITLE_WIDTH_MIN))}"
+        yield f"  {signs}  {titles[after.suite, after.case_id].cut(max(width - 9, TITLE_WIDTH_MIN))}"
     if len(discordant) > SHOWN_MAX:
         yield paint(f"  … and {counted(len(discordant) - SHOWN_MAX, 'other case')}", "quiet")
     yield ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.analysis.side_by_side import Comparison, Pair, compared
+from workbench.reports.case_titles import Title
 from workbench.reports.compared_words import (
     cell_words,
     interrupted_line,
@@ -61,7 +62,10 @@ def markdown_of(
     if rows:
         with_repeats = comparison.with_repeats  # asked once: it looks at all cells
         matrix = (
-            (text(titles[row.suite, row.case_id]), *(_cell(cell, with_repeats=with_repeats) for cell in row.cells))
+            (
+                text(titles[row.suite, row.case_id].whole),
+                *(_cell(cell, with_repeats=with_repeats) for cell in row.cells),
+            )
             for row in rows
         )
         parts.append(table(["Case", *models], matrix))
@@ -93,7 +97,7 @@ def _cell(cell: Cell | None, *, with_repeats: bool) -> str:
     return f"{words.sign} {' · '.join(filter(None, (words.share + words.broke_off, score, words.latency)))}"
 
 
-def _pair(pair: Pair, titles: Mapping[tuple[str, str], str]) -> Iterator[str]:
+def _pair(pair: Pair, titles: Mapping[tuple[str, str], Title]) -> Iterator[str]:
     names = code(pair.first), code(pair.second)
     said = ". ".join(sentence[:1].upper() + sentence[1:] for sentence in pair.found.sentences(*names))
     yield f"**{names[1]} against {names[0]}:** {said}."
@@ -101,4 +105,4 @@ def _pair(pair: Pair, titles: Mapping[tuple[str, str], str]) -> Iterator[str]:
         yield ""
     for before, after in pair.found.discordant:
         signs = f"{STATUS_SIGNS[before.status]} → {STATUS_SIGNS[after.status]}"
-        yield f"- {signs} {text(titles[after.suite, after.case_id])}"
+        yield f"- {signs} {text(titles[after.suite, after.case_id].whole)}"
