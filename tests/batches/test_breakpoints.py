@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.scripted import Say, ScriptedModel
 from tests.programs import program_of
+from tests.providers.server import MARK
 from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, RunJudge
@@ -203,7 +204,7 @@ async def test_of_several_breakpoints_the_first_that_holds_says_why(tmp_path: Pa
 
 
 JUDGED = EVENING.replace("{ range = [5, 40] }", '{ judged = "is dim" }')
-NO = '{"holds": false, "rationale": "it is bright"}'
+NO = f'{{"mark": "{MARK}", "holds": false, "rationale": "it is bright"}}'
 
 
 async def test_a_judge_is_asked_once_for_a_breakpoint_and_the_grade(tmp_path: Path) -> None:

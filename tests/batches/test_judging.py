@@ -15,7 +15,19 @@ import pytest
 
 from tests.cli.suites import WEATHER
 from tests.programs import folders_in, program_of
-from tests.providers.server import HANG, Answer, Call, Request, Server, Signal, Tell, document, error_document, said
+from tests.providers.server import (
+    HANG,
+    MARK,
+    Answer,
+    Call,
+    Request,
+    Server,
+    Signal,
+    Tell,
+    document,
+    error_document,
+    said,
+)
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import RunJudge
@@ -61,7 +73,7 @@ price = {{ input = 1000, output = 10000 }}
 def judging(request: Request) -> Answer:
     """Holds whatever is asked about, but for rain in a city that is not Oslo."""
     holds = b"Oslo" in request.body
-    return said("openai", calls=[Call("verdict", {"rationale": "Seen.", "holds": holds})])
+    return said("openai", calls=[Call("verdict", {"mark": MARK, "rationale": "Seen.", "holds": holds})])
 
 
 class Place:

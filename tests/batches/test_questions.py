@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading.cases import call, case_of
-from tests.providers.server import Call, Server, Signal, Tell, said
+from tests.providers.server import MARK, Call, Server, Signal, Tell, said
 from tests.trajectories import trajectory_of
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, RunJudge
@@ -88,7 +88,7 @@ async def test_those_who_wait_for_a_judge_that_fails_fail_with_it_and_it_is_aske
 
 async def test_a_judge_goes_on_for_those_who_wait_when_the_run_that_asked_is_stopped(tmp_path: Path) -> None:
     asked, go = Signal(), Signal()
-    verdict = said("openai", calls=[Call("verdict", {"rationale": "Yes.", "holds": True})])
+    verdict = said("openai", calls=[Call("verdict", {"mark": MARK, "rationale": "Yes.", "holds": True})])
     with Server([replace(verdict, before=(Tell(asked), go))]) as server:
         spec = replace(SPEC, base_url=f"{server.url}/v1")
         endpoints = Endpoints(NO_SECRETS)

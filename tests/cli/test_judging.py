@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from tests.providers.server import Answer, Call, Request, Server, document, error_document, said
+from tests.providers.server import MARK, Answer, Call, Request, Server, document, error_document, said
 
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 CASE = """
@@ -21,7 +21,7 @@ response = { judged = "is polite" }
 
 
 def judging(request: Request) -> Answer:
-    arguments = {"rationale": "It gives an order.", "holds": b"is polite" not in request.body}
+    arguments = {"mark": MARK, "rationale": "It gives an order.", "holds": b"is polite" not in request.body}
     return said("openai", calls=[Call("verdict", arguments)])
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from tests.providers.server import MARK
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -82,6 +84,9 @@ class ScriptedModel:
         answer = self.answers[len(self.requests)]
         self.requests.append(request)
         if isinstance(answer, Say):
+            if MARK in answer.text:
+                marks = (re.search("CRITERIA ([0-9a-f]{16})", message.content) for message in request.messages)
+                answer = replace(answer, text=answer.text.replace(MARK, next(found[1] for found in marks if found)))
             for event in _said(answer, request if self.renumber else replace(request, calls_before=0)):
                 yield event
             return

@@ -18,13 +18,27 @@ from tests.providers.server.formats import (
     said,
     whole_document,
 )
-from tests.providers.server.script import CUT, HANG, RESET, Answer, Pause, Piece, Request, Signal, Tell, document, page
+from tests.providers.server.script import (
+    CUT,
+    HANG,
+    MARK,
+    RESET,
+    Answer,
+    Pause,
+    Piece,
+    Request,
+    Signal,
+    Tell,
+    document,
+    page,
+)
 from tests.providers.server.server import Server, serve
 
 __all__ = [
     "APIS",
     "CUT",
     "HANG",
+    "MARK",
     "RESET",
     "Answer",
     "Api",

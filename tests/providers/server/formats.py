@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tests.providers.server.script import Answer
+from tests.providers.server.script import MARK, Answer
 
 if TYPE_CHECKING:
     from tests.providers.server.server import Server
@@ -110,6 +111,8 @@ def sse(data: Any, event: str | None = None) -> bytes:
 
 def call_in_pieces(call: Call) -> list[str]:
     """The text of a call's arguments in some pieces."""
+    if MARK in call.text:
+        return [piece for piece in re.split(f"({MARK})", call.text) if piece]
     size = max(1, len(call.text) // 3)
     return [call.text[start : start + size] for start in range(0, len(call.text), size)]
 

@@ -74,6 +74,10 @@ class Answer:
         return Answer(pieces, self.status, self.headers, self.framing, self.before)
 
 
+MARK = "MARK-OF-QUESTION"
+"""Stands in an answer for the mark of the question that a judge was asked."""
+
+
 def document(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
     """An answer that is one JSON document."""
     body = json.dumps(content).encode()

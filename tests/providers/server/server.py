@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import count
 
 from tests.providers.server.formats import models_document
-from tests.providers.server.script import CUT, HANG, RESET, Answer, Break, Pause, Piece, Request, Signal, Tell, document
+from tests.providers.server.script import (
+    CUT,
+    HANG,
+    MARK,
+    RESET,
+    Answer,
+    Break,
+    Pause,
+    Piece,
+    Request,
+    Signal,
+    Tell,
+    document,
+)
 
 Script = Sequence[Answer] | Callable[[Request], Answer]
 
@@ -79,7 +94,7 @@ class Server:
                 self._under_way += 1
                 self.most_at_once = max(self.most_at_once, self._under_way)
                 try:
-                    again = await self._answer(self._answer_to(request), reader, writer)
+                    again = await self._answer(_with_mark(self._answer_to(request), request), reader, writer)
                 finally:
                     self._under_way -= 1
                 if not again:
@@ -141,6 +156,15 @@ class Server:
                     await _break_off(piece, reader, writer)
                     return False
         return True
+
+
+def _with_mark(answer: Answer, request: Request) -> Answer:
+    """The answer with the mark of the request's question in place of `MARK`."""
+    asked = re.search(rb"CRITERIA ([0-9a-f]{16})", request.body)
+    if asked is None:
+        return answer
+    pieces = (piece.replace(MARK.encode(), asked[1]) if isinstance(piece, bytes) else piece for piece in answer.pieces)
+    return replace(answer, pieces=tuple(pieces))
 
 
 async def _break_off(how: Break, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
