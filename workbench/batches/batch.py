@@ -1,4 +1,4 @@
-"""A batch: many planned runs, so many of them at a time on each endpoint, each of which can be stopped."""
+"""A batch: many planned runs, a limited number of them at a time for each model, each of which can be stopped."""
 
 from __future__ import annotations
 

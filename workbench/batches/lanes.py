@@ -1,4 +1,4 @@
-"""The runs of a batch in lanes, one for each endpoint, so that a slow or refusing one never holds up another."""
+"""The runs of a batch in lanes, one for each model at an endpoint, so that a slow one never holds up another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.batches.plan import PlannedRun
 
 @dataclass
 class Lane:
-    """Runs that wait for one endpoint, `concurrency` of which may be under way at a time."""
+    """Runs that wait for one model, `concurrency` of which may be under way at a time."""
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -19,7 +19,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class LaneOf:
-    """In which lane a run goes: what is asked there, and how many of its runs may be under way."""
+    """The lane of a run: the model and its endpoint as `key`, and how many runs may be under way there."""
 
     key: str
     concurrency: int

@@ -350,4 +350,4 @@ def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:
         return LaneOf("", concurrency)  # the run will say what is wrong
     if spec is None:
         return LaneOf(planned.model, concurrency)
-    return LaneOf(spec.base_url, spec.concurrency or concurrency)
+    return LaneOf(f"{spec.model} at {spec.base_url}", spec.concurrency or concurrency)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,20 @@ from tests.cli.suites import WEATHER
 from tests.engine.making import Clock, finish_of, make
 from tests.programs import program_of
 from tests.providers.http.runs import TWICE, failures, retries_of, run_on, spec_of
-from tests.providers.server import APIS, Answer, Api, Call, Server, Signal, Tell, document, error_document, said, serve
+from tests.providers.server import (
+    APIS,
+    Answer,
+    Api,
+    Call,
+    Request,
+    Server,
+    Signal,
+    Tell,
+    document,
+    error_document,
+    said,
+    serve,
+)
 from workbench.batches.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
@@ -64,7 +78,7 @@ async def test_a_busy_endpoint_is_asked_again_and_the_wait_is_nobodys_latency(ap
     assert made.trajectory.model_latency_ms < 1000
 
 
-async def test_all_runs_of_an_endpoint_wait_when_it_asks_for_a_pause_and_no_others_do(api: Api) -> None:
+async def test_all_runs_of_a_model_wait_when_its_endpoint_asks_for_a_pause_and_no_others_do(api: Api) -> None:
     asked, over = asyncio.Event(), asyncio.Event()
 
     async def sleep(seconds: float) -> None:
@@ -75,10 +89,11 @@ async def test_all_runs_of_an_endpoint_wait_when_it_asks_for_a_pause_and_no_othe
     clock = Clock()
     endpoints = Endpoints(Secrets(), clock=clock, sleep=sleep)
     patient = RetryPolicy(sleep=sleep)
-    with (
-        Server(lambda request: busy(api) if not over.is_set() else said(api, "Rain.")) as limited,
-        Server(lambda request: said("openai", "Sun.")) as free,
-    ):
+
+    def answer(request: Request) -> Answer:
+        return said(api, "Rain.") if over.is_set() or request.json["model"] != "test-model" else busy(api)
+
+    with Server(answer) as limited, Server(lambda request: said("openai", "Sun.")) as free:
         held = asyncio.create_task(run_on(endpoints, spec_of(limited, api, name="limited"), patient))
         await asked.wait()
         other = asyncio.create_task(run_on(endpoints, spec_of(limited, api, name="limited"), patient))
@@ -87,12 +102,15 @@ async def test_all_runs_of_an_endpoint_wait_when_it_asks_for_a_pause_and_no_othe
         )
         assert [finish_of(made).reason for made in passed] == ["answered"] * 5
         assert len(limited.requests) == 1
+        another = spec_of(limited, api, name="another", model="another-model")
+        assert finish_of(await run_on(endpoints, another, patient)).reason == "answered"
+        assert len(limited.requests) == 2
         assert not held.done()
         assert not other.done()
         clock.now += 30
         over.set()
         assert [finish_of(made).reason for made in await asyncio.gather(held, other)] == ["answered"] * 2
-        assert len(limited.requests) == 3
+        assert len(limited.requests) == 4
         await endpoints.close()
 
 
@@ -127,6 +145,31 @@ async def test_a_run_that_is_stopped_while_it_waits_gives_its_place_to_the_next(
         assert server.most_at_once == 1
         assert not any(isinstance(event.what, RequestStarted) for event in (await stopped).events)
         await endpoints.close()
+
+
+def test_a_slow_model_holds_up_no_other_model_of_a_batch_at_the_same_address(tmp_path: Path) -> None:
+    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    session = Session(events.put, program_of(tmp_path))
+    suite = parse_suite(WEATHER, Path("weather.toml"))
+    go_on = Signal()
+
+    def answer(request: Request) -> Answer:
+        pieces = said("openai", "Rain in Oslo.").pieces
+        return Answer(pieces, before=(go_on,) if request.json["model"] == "slow" else ())
+
+    def next_models(number: int) -> list[str]:
+        done = (
+            event.result.model for event in iter(lambda: events.get(timeout=30), None) if isinstance(event, RunDone)
+        )
+        return [model.partition("@")[0] for model in islice(done, number)]
+
+    with Server(answer) as server:
+        models = [f"openai:{name}@{server.url}/v1" for name in ("slow", "quick")]
+        session.start(plan_runs([suite], models=models, repeats=4), concurrency=1, trusted=lambda _path: True)
+        assert next_models(4) == ["openai:quick"] * 4
+        go_on.set()
+        assert next_models(4) == ["openai:slow"] * 4
+        session.close()
 
 
 def test_a_batch_on_several_endpoints_ends_each_run_by_what_its_own_endpoint_does(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""All endpoints of a session: which models share a gate, which a client."""
+"""All endpoints of a session: rate limits for each model, connection pools for each endpoint."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from workbench.providers.wire.choose import wire_of
 
 
 class Endpoints:
-    """The endpoints of a session: one queue for each base URL, one connection pool for each of its keys, shared by all
-    models behind it. To be used on one event loop.
+    """The endpoints of a session: one queue for each model at each base URL, and one connection pool for each base URL
+    and key, shared by all models there. To be used on one event loop.
 
     `clock` gives monotonic seconds and `sleep` waits seconds, for the queues.
     """
@@ -35,7 +35,7 @@ class Endpoints:
         self._secrets = secrets
         self._clock = clock
         self._sleep = sleep
-        self._gates: dict[str, Gate] = {}
+        self._gates: dict[tuple[str, str], Gate] = {}
         self._models: dict[str, EndpointModel] = {}
         self._clients = Clients()
 
@@ -55,7 +55,7 @@ class Endpoints:
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.key == key:
             return known
-        gate = self._gates.setdefault(spec.base_url, Gate(self._clock, self._sleep))
+        gate = self._gates.setdefault((spec.base_url, spec.model), Gate(self._clock, self._sleep))
         gate.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(spec, key, wire_of(spec, self._secrets), gate, self._clients, Faults(spec, self._secrets))
         self._models[spec.name] = model

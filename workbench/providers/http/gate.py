@@ -1,4 +1,4 @@
-"""Whose turn it is at an endpoint: so many requests at a time, so many a minute, and none while it asks for a pause."""
+"""The rate limit of one model at one endpoint: requests at a time, requests a minute, and the pauses it asks for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 LONGEST_HOLD_S = 60.0
-"""What an endpoint may ask all of its runs to wait at once; a longer wish is one for its operator to hear of."""
+"""The longest pause that an endpoint may ask all runs of a model to make."""
 SPACING_S = 0.001
 """Between two requests at least: those that leave at once are answered at once, and then wait for this program."""
 
@@ -36,10 +36,10 @@ class Gate:
         self._told: list[Callable[[float], object]] = []
         """Those who wait, to be told of pauses."""
 
-    def limit(self, model: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """What a model behind the endpoint allows; of all its models the smallest numbers hold. Requests per minute
-        are spaced evenly."""
-        self._limits[model] = (concurrency, 60.0 / requests_per_minute if requests_per_minute else SPACING_S)
+    def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
+        """Set the limits of a named model. Where several names stand for the same model at the same endpoint, the
+        smallest numbers hold. Requests per minute are spaced evenly."""
+        self._limits[name] = (concurrency, 60.0 / requests_per_minute if requests_per_minute else SPACING_S)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
         self._interval_s = max(interval_s for _, interval_s in self._limits.values())
         self._admit()

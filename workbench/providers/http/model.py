@@ -16,7 +16,8 @@ from workbench.trajectory.events import ModelEvent
 
 
 class EndpointModel:
-    """One model; several share an endpoint's gate and clients. `key` is the value of its key, if it needs one."""
+    """One model at one endpoint. All names of a model share its gate, and all models of an endpoint its clients. `key`
+    is the value of its key, if it needs one."""
 
     def __init__(
         self, spec: ModelSpec, key: str | None, wire: Wire, gate: Gate, clients: Clients, faults: Faults
