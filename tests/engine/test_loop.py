@@ -63,6 +63,16 @@ async def test_calls_in_the_last_allowed_round_are_kept_but_not_run() -> None:
     assert made.trajectory.final_answer == ""
 
 
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [({}, "decided"), ({"response": "Rain."}, "rounds exhausted"), ({"response_contains": ["x"]}, "rounds exhausted")],
+)
+async def test_the_only_round_of_a_case_that_asks_no_answer_ends_it_as_it_should(asked: Any, reason: Any) -> None:
+    made = await make(ScriptedModel([Say(calls=[CALL])]), limits={"max_rounds": 1}, **asked)
+    assert finish_of(made) == RunFinished(reason)
+    assert [call.result for call in made.trajectory.calls] == [None]
+
+
 @pytest.mark.parametrize("reason", ["refused", "truncated"])
 async def test_an_answer_that_did_not_end_normally_ends_the_run(reason: Any) -> None:
     made = await make(ScriptedModel([Say("No", calls=[CALL], stop_reason=reason)]))

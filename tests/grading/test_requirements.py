@@ -15,6 +15,7 @@ from workbench.grading.requirements import requirement_issues
 from workbench.grading.run import graded_by
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import Grading, Limits, settings_of
+from workbench.trajectory.events import FinishReason
 from workbench.trajectory.messages import ToolCall
 from workbench.trajectory.trajectory import Trajectory
 
@@ -148,6 +149,16 @@ class TestWhatOnlyInforms:
 
     def test_rounds_that_ran_out(self) -> None:
         assert self.informing(trajectory_of(("f", {}), reason="rounds exhausted")) == [("rounds exhausted", None)]
+
+    @pytest.mark.parametrize("reason", ["decided", "rounds exhausted"])
+    def test_one_round_is_all_of_a_case_that_asks_no_answer(self, reason: FinishReason) -> None:
+        made, once = trajectory_of(("f", {}), reason=reason), Limits(max_rounds=1)
+        assert self.informing(made, once) == []
+        asked = issues_of(case_of(call("f"), response_contains=["x"]), made, once)
+        assert [(issue.kind, issue.expected) for issue in asked if not issue.decides] == [
+            ("rounds exhausted", "an answer within 1 round")
+        ]
+        assert self.informing(made, Limits(max_rounds=2)) == [("rounds exhausted", None)]
 
     def test_arguments_that_are_not_a_json_object(self) -> None:
         broken = ToolCall("c", "f", raw='{"a": ', problem="the JSON ends too early")

@@ -78,9 +78,11 @@ def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fo
     return system or None
 
 
+_NO_FURTHER_ROUND = "the case allows no request after round {} (limits.max_rounds)"
 _NOTHING_LEFT: dict[FinishReason, str] = {
     "answered": "the model answered in round {}, so nothing is left to ask",
-    "rounds exhausted": "the case allows no request after round {} (limits.max_rounds)",
+    "decided": _NO_FURTHER_ROUND,
+    "rounds exhausted": _NO_FURTHER_ROUND,
     "steps done": "the chain has no step after round {}, so nothing is left to ask",
 }
 

@@ -33,15 +33,17 @@ class Turns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """Those of an ordinary case: until the model answers in words, or so often."""
+    """Those of an ordinary case: until the model answers in words, or so often. A case that allows one round and does
+    not check the answer looks at the first decision only."""
 
     max_rounds: int
+    checks_answer: bool
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
         if last is not None and not last.calls:
             return "answered"
         if rounds >= self.max_rounds:
-            return "rounds exhausted"
+            return "decided" if self.max_rounds == 1 and not self.checks_answer else "rounds exhausted"
         return Turn(makes_calls=rounds + 1 < self.max_rounds)
 
 
@@ -55,8 +57,7 @@ class StepTurns:
         steps = self.case.steps
         if rounds < len(steps):
             return Turn(rounds + 1, self._message(steps[rounds], last))
-        wants_answer = bool(self.case.response_contains) or self.case.response is not None
-        if rounds == len(steps) and wants_answer and last is not None and last.calls:
+        if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls:
             return Turn(makes_calls=False)
         return "steps done"
 
@@ -68,4 +69,4 @@ class StepTurns:
 
 def turns_of(case: Case, max_rounds: int) -> Turns:
     """The requests of a case."""
-    return StepTurns(case) if case.steps else RoundTurns(max_rounds)
+    return StepTurns(case) if case.steps else RoundTurns(max_rounds, case.checks_answer)

@@ -247,9 +247,14 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
             expected=f"at most {most_calls}",
             got=str(len(trajectory.calls)),
         )
-    if trajectory.finish is not None and trajectory.finish.reason == "rounds exhausted":
+    is_decision = limits.max_rounds == 1 and not case.steps and not case.checks_answer
+    if (
+        not is_decision
+        and trajectory.finish is not None
+        and trajectory.finish.reason in ("decided", "rounds exhausted")
+    ):
         yield Issue(
             "rounds exhausted",
             "the model still called tools in its last allowed round",
-            expected=f"an answer within {limits.max_rounds} rounds",
+            expected=f"an answer within {limits.max_rounds} round{'s' if limits.max_rounds > 1 else ''}",
         )

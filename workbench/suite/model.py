@@ -316,6 +316,11 @@ class Case(Frozen):
             yield self.response
 
     @property
+    def checks_answer(self) -> bool:
+        """Whether the case says anything about the final answer."""
+        return bool(self.response_contains) or self.response is not None
+
+    @property
     def forbids_all_calls(self) -> bool:
         """Whether the case says that nothing may be called: as a whole, or in each step of a chain."""
         return self.expect_no_calls or (bool(self.steps) and all(step.tool is None for step in self.steps))

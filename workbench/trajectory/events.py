@@ -17,6 +17,7 @@ StopReason = Literal["answered", "tool calls", "truncated", "refused"]
 
 FinishReason = Literal[
     "answered",
+    "decided",
     "rounds exhausted",
     "steps done",
     "step failed",
@@ -26,7 +27,8 @@ FinishReason = Literal[
     "timed out",
     "error",
 ]
-"""Why a run ended; `step failed` is of a chain that stops at its first failed step."""
+"""Why a run ended. `decided`: the single round of a case that looks at the first decision only ended with calls.
+`step failed` is of a chain that stops at its first failed step."""
 
 HoldPlace = Literal["request", "call", "result", "permission"]
 """Where a run is held: before a model request, before a tool call, after a result, or while somebody is asked whether a

@@ -138,7 +138,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
 def _what_to_check(case: Case) -> str:
     if case.expects_calls_or_none and not case.forbids_all_calls:
         return "check arguments more closely"
-    if case.response_contains or case.response is not None:
+    if case.checks_answer:
         return "ask of the answer what the request does not say"
     return "check the answer too"
 

@@ -27,6 +27,7 @@ STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
 """Sign and meaning of each status."""
 
 ENDINGS: dict[FinishReason, str] = {
+    "decided": "the case looks at the first decision only; its calls were graded but not run",
     "step failed": "the chain ends here: it stops at the first step that fails",
     "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
     "refused": "the model refused to answer",
