@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.equality import by_json, by_python, json_equal
@@ -12,6 +13,13 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckVerdict, Outside, all_hold, evaluate, why
 from workbench.suite.checks import Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue
+
+integers = st.builds(
+    lambda middle, away: middle + away,
+    st.sampled_from([0, 2**53, -(2**53), 2**63, 10**30]),
+    st.integers(min_value=-3, max_value=3),
+)
+"""Whole numbers where floating point begins to lose them."""
 
 
 def verdict_of(written: Any, value: JsonValue) -> CheckVerdict:
@@ -29,6 +37,7 @@ def verdict_of(written: Any, value: JsonValue) -> CheckVerdict:
         ({"range": [5, 40]}, 5),
         ({"range": [5, 40]}, 40.0),
         ({"range": [0, math.inf]}, 10**400),
+        ({"range": [2**53 + 1, math.inf]}, 2**53 + 1),
         ({"near": 21, "tolerance": 2}, 23),
         ({"near": 0.3, "tolerance": 0.1}, 0.4),
         ({"near": 50, "value_range": [0, 100]}, "60"),
@@ -62,6 +71,13 @@ def test_a_check_holds(written: Any, value: JsonValue) -> None:
         ({"range": [0, 1]}, "1", "not a number"),
         ({"range": [0, 1]}, math.nan, "outside"),
         ({"near": 21, "tolerance": 2}, 26, "closeness 0.00"),
+        ({"range": [2**53 + 1, math.inf]}, 2**53, "outside"),
+        ({"range": [-math.inf, 2**53]}, 2**53 + 1, "outside"),
+        ({"near": 2**53 + 1, "tolerance": 0}, 2**53, "closeness 0.00"),
+        ({"near": 2**53 + 1, "tolerance": 0}, 2.0**53, "closeness 0.00"),
+        ({"near": 1, "tolerance": 1}, True, "not a number"),
+        ({"near": 1000, "tolerance": 1}, "1_000", "not a number"),
+        ({"near": 5, "value_range": [0, 10]}, "\uff15", "not a number"),
         ({"near": 21, "tolerance": 2}, None, "not a number"),
         ({"near": 21, "tolerance": 2}, "warm", "not a number"),
         ({"near": 21, "tolerance": 2}, 10**400, "too large to compare"),
@@ -94,6 +110,17 @@ def test_graded_checks_give_credit_below_their_threshold() -> None:
     assert similar.score == pytest.approx(0.503, abs=1e-3)
     late = verdict_of({"datetime": "2026-06-10T15:00"}, "2026-06-10T16:00")
     assert late == CheckVerdict(0.5, False, "3600 s apart")
+
+
+@given(integers, integers, integers.map(abs))
+def test_whole_numbers_are_compared_exactly_however_large(bound: int, value: int, tolerance: int) -> None:
+    assert verdict_of({"range": [bound, math.inf]}, value).holds is (value >= bound)
+    assert verdict_of({"range": [-math.inf, bound]}, value).holds is (value <= bound)
+    assert verdict_of({"range": [bound, bound]}, float(value)).holds is (int(float(value)) == bound)
+    for actual in (value, str(value)):
+        verdict = verdict_of({"near": bound, "tolerance": tolerance}, actual)
+        assert verdict.holds is (abs(bound - value) <= tolerance)
+        assert (verdict.score == 1) is verdict.holds
 
 
 def test_the_score_of_near_stays_within_its_bounds_outside_of_the_range() -> None:

@@ -250,7 +250,9 @@ def test_what_python_of_a_suite_prints_does_not_spoil_the_report(program: Progra
     assert done.stderr == "chatter\n"
 
 
-@pytest.mark.parametrize("option", [("--min-score", "x"), ("--min-score", "2"), ("--concurrency", "0")])
+@pytest.mark.parametrize(
+    "option", [("--min-score", "x"), ("--min-score", "2"), ("--concurrency", "0"), ("--repeats", "1001")]
+)
 def test_a_wrong_number_is_refused_in_plain_words(program: Program, option: tuple[str, str]) -> None:
     program.write("weather.toml", WEATHER)
     done = program.run("run", "weather.toml", *option)

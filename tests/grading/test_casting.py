@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.strategies import json_values
 from workbench.grading.casting import by_arcade_casting, by_casting
@@ -22,20 +24,46 @@ DIFFERENT: list[tuple[JsonValue, JsonValue, bool, bool]] = [
     (False, {}, False, True),
     (5, 5.9, False, True),
     (None, "None", False, True),
+    # A boolean is no number, and no number a boolean.
+    (True, 1, False, True),
+    (False, 0.0, False, True),
+    (1, True, False, True),
+    (0.0, False, False, True),
+    # A number comes out of text by JSON's grammar alone.
+    (1000, "1_000", False, True),
+    (5, "\uff15", False, True),
+    (5, "+5", False, True),
+    (5, "05", False, True),
+    (5, "\u00a05", False, True),
+    (0.5, ".5", False, True),
+    (5.0, "5.", False, True),
+    (1e3, "1_000.0", False, True),
+    # Exactly, however large.
+    (2.0**53, "9007199254740993", False, True),
+    # Containers are compared as JSON values.
+    (["a", "b"], "ab", False, True),
+    ([], "", False, True),
+    ({}, [], False, True),
+    ({"a": 1}, [["a", 1]], False, True),
+    (["a"], {"a": 1}, False, True),
+    ([1], [True], False, True),
+    ("[1]", [1], False, True),
+    ("{}", {}, False, True),
 ]
 
 SAME: list[tuple[JsonValue, JsonValue, bool]] = [
     (True, True, True),
-    (True, 1, True),
-    (False, 0.0, True),
     (True, "True", True),
     (True, None, False),
     (5, "5", True),
     (5, " 5 ", True),
+    (5, "\n5\t", True),
+    (-5, "-5", True),
+    (5, "", False),
+    (5, "five", False),
     (5, 5.0, True),
     (5, "5.0", False),
     (5, [5], False),
-    (1, True, True),
     (5.0, "5", True),
     (1500.0, "1.5e3", True),
     ("5", 5, True),
@@ -44,11 +72,8 @@ SAME: list[tuple[JsonValue, JsonValue, bool]] = [
     ("a", "A", False),
     ("None", "None", True),
     ("", None, False),
-    (["a", "b"], "ab", True),
-    ({"a": 1}, [["a", 1]], True),
-    ({}, [], True),
+    ([1, 2], [1.0, 2], True),
     ([1, 2], [1.0, True], False),
-    ([1], [True], True),
     ({"a": 1}, '{"a": 1}', False),
     (None, None, True),
     (None, 0, False),
@@ -77,6 +102,7 @@ def test_casting_can_be_switched_off() -> None:
     for rule in (by_casting, by_arcade_casting):
         assert not rule(Equals(equals=5, cast=False), "5")
         assert rule(Equals(equals=5, cast=False), 5.0)
+    assert not by_casting(Equals(equals=1, cast=False), True)
 
 
 def test_an_infinite_number_is_no_integer() -> None:
@@ -88,6 +114,18 @@ def test_an_infinite_number_is_no_integer() -> None:
 @given(json_values, json_values)
 def test_casting_never_stumbles(expected: JsonValue, actual: JsonValue) -> None:
     assert by_casting(Equals(equals=expected), actual) in (True, False)
+
+
+@given(st.text(alphabet="0123456789+-.eE_ \n\u00a0\uff15", max_size=8), st.one_of(st.integers(), st.floats()))
+def test_a_number_is_met_by_the_texts_that_json_reads_as_it(text: str, expected: float) -> None:
+    try:
+        spelled = json.loads(text)
+    except ValueError:
+        assert not by_casting(Equals(equals=expected), text)
+        return
+    matches = spelled == expected and (isinstance(expected, float) or isinstance(spelled, int))
+    assert by_casting(Equals(equals=expected), text) is matches
+    assert by_casting(Equals(equals=spelled), text)
 
 
 @given(json_values.filter(lambda value: value == value))

@@ -9,6 +9,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE
 from workbench.grading.critics import grade_critics
+from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Issue
 from workbench.grading.graders import GRADERS
 from workbench.grading.requirements import requirement_issues
@@ -97,17 +98,30 @@ class TestExtraCalls:
 
 
 class TestAnswer:
-    @pytest.mark.parametrize("answer", ["The DOOR and the lights.", "doors, Lights"])
-    def test_keywords_are_found_in_either_case(self, answer: str) -> None:
-        assert decisive(case_of(response_contains=["door", "LIGHTS"]), answer=answer) == []
+    @pytest.mark.parametrize(
+        ("keywords", "answer"),
+        [
+            (["door", "LIGHTS"], "The DOOR and the lights."),
+            (["Stra\u00dfe"], "STRA\u00dfE"),
+            (["Z\u00fcrich"], "ZU\u0308RICH"),
+            (["Zu\u0308rich"], "Z\u00dcRICH"),
+        ],
+    )
+    def test_keywords_are_found_in_either_case_however_they_are_composed(
+        self, keywords: list[str], answer: str
+    ) -> None:
+        case = case_of(response_contains=keywords)
+        assert decisive(case, answer=answer) == []
+        assert grade_dimensions(case, Limits(), trajectory_of(answer=answer)).numbers["content"] == 1
 
     def test_each_keyword_that_is_not_there_is_an_issue(self) -> None:
-        found = issues_of(
-            case_of(response_contains=["door", "lights", "straße"]), trajectory_of(answer="DOOR, STRASSE")
-        )
+        case = case_of(response_contains=["door", "lights", "Stra\u00dfe"])
+        found = issues_of(case, trajectory_of(answer="DOOR, STRASSE"))
         assert [(issue.kind, issue.expected, issue.got) for issue in found] == [
-            ("response", 'containing "lights"', '"DOOR, STRASSE"')
+            ("response", 'containing "lights"', '"DOOR, STRASSE"'),
+            ("response", 'containing "Stra\u00dfe"', '"DOOR, STRASSE"'),
         ]
+        assert grade_dimensions(case, Limits(), trajectory_of(answer="DOOR, STRASSE")).numbers["content"] == 1 / 3
 
     def test_a_plain_text_is_compared_trimmed(self) -> None:
         case = case_of(response=" Good night. ")

@@ -12,6 +12,7 @@ from tests.suite.problems import CALL, assert_only_problem
     ("text", "where", "says", "hint"),
     [
         ("[[cases]] #!\nname = 'x'", "cases[0]", "needs `user`", ""),
+        (CASE + "repeats = 1001 #!", "cases[0].repeats", "must be at most 1000, not 1001", ""),
         ("[[cases]] #!\nuser = 'x'", "cases[0].name", "`name` is missing: a case needs it", ""),
         ("[cases] #!\nname = 'x'", "cases", "a list", "`[[cases]]`"),
         (CASE + "[[cases]]\nname = 'a  CASE' #!\nuser = 'x'", "cases[1].name", '"a-case", made from the name', "`id`"),

@@ -115,7 +115,7 @@ def _cells(character: str) -> int:
 
 
 def _number(number: float) -> str:
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return str(int(number)) if isinstance(number, int) or (number.is_integer() and abs(number) < 1e15) else repr(number)
 
 
 def _describe_range(low: float, high: float) -> str:

@@ -14,7 +14,7 @@ from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.moments import moment_credit, seconds_between
-from workbench.checks.numbers import closeness, is_close
+from workbench.checks.numbers import closeness, is_close, json_number
 from workbench.checks.similarity import as_text, similarity
 from workbench.suite.checks import (
     Check,
@@ -213,7 +213,7 @@ def _range(check: Range, value: JsonValue) -> CheckVerdict:
 
 def _near(check: Near, value: JsonValue) -> CheckVerdict:
     try:
-        credit = closeness(check, value)
+        credit = closeness(check, json_number(value))
     except (TypeError, ValueError):
         return _NO_NUMBER
     holds = is_close(check, credit)

@@ -1,36 +1,64 @@
-"""How close a value is to a number."""
+"""How close a value is to a number, and which texts spell one."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from fractions import Fraction
 
 from pydantic import JsonValue
 
 from workbench.suite.checks import Near
 
+_SPACE = " \t\n\r"
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
-def as_number(value: JsonValue) -> float:
-    """The number that a value is or spells: numbers, texts such as `"1.5e3"`, and booleans as 1 and 0, as Arcade's
-    numeric critic reads them. Raises TypeError, ValueError or OverflowError for everything else."""
+
+def spelled_number(text: str) -> int | float | None:
+    """The number that a text spells by JSON's grammar, with JSON's white space around it or none; `None` for any other
+    text, and for an integer of more digits than Python reads (4,300)."""
+    spelled = text.strip(_SPACE)
+    if _NUMBER.fullmatch(spelled) is None:
+        return None
+    try:
+        number: int | float = json.loads(spelled)
+    except ValueError:
+        return None
+    return number
+
+
+def json_number(value: JsonValue) -> int | float:
+    """The number that a value is or, as a text, spells. Raises TypeError for everything else, booleans included."""
+    number = spelled_number(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise TypeError("not a number")
+    return number
+
+
+def published_number(value: JsonValue) -> float:
+    """The number that Arcade's numeric critic reads: that of Python's `float`, with booleans as 1 and 0.
+
+    Raises TypeError, ValueError or OverflowError where it fails.
+    """
     if value is None or isinstance(value, list | dict):
         raise TypeError("not a number")
     return float(value)
 
 
-def closeness(check: Near, value: JsonValue) -> float:
-    """How close a value is to `check.near`: 1 at the number itself. With `value_range` not bounded below.
+def closeness(check: Near, actual: float) -> float:
+    """How close a number is to `check.near`: 1 at the number itself. With `value_range` not bounded below.
 
     - `value_range = [low, high]`: 1 - |e - a| with both scaled to the range, in just this order of operations (Arcade).
-    - `tolerance`: 1 within it, then falling linearly to 0 at twice the tolerance.
+    - `tolerance`: 1 within it, then falling linearly to 0 at twice the tolerance; integers are compared exactly.
 
-    Raises TypeError, ValueError or OverflowError when there is no number to compare.
+    Raises ValueError or OverflowError when there is nothing to compare.
     """
-    actual = as_number(value)
     if check.value_range is not None:
-        low, high = check.value_range
-        result = 1 - abs((check.near - low) / (high - low) - (actual - low) / (high - low))
+        low, high = map(float, check.value_range)
+        result = 1 - abs((float(check.near) - low) / (high - low) - (float(actual) - low) / (high - low))
     else:
-        result = _tolerant(abs(check.near - actual), check.tolerance or 0.0)
+        result = _tolerant(check.near, actual, check.tolerance or 0)
     if not math.isfinite(result):
         raise ValueError("not a finite number")
     return result
@@ -41,10 +69,19 @@ def is_close(check: Near, credit: float) -> bool:
     return credit >= (check.match_threshold if check.value_range is not None else 1.0)
 
 
-def _tolerant(distance: float, tolerance: float) -> float:
-    if math.isnan(distance):
-        return distance
-    # 0.3 and 0.4 are a hair more than 0.1 apart in binary: what is written as within the tolerance is within it.
-    if distance <= tolerance or math.isclose(distance, tolerance, rel_tol=1e-9):
+def _tolerant(near: float, actual: float, tolerance: float) -> float:
+    if not (math.isfinite(near) and math.isfinite(actual)):
+        away = abs(near - actual)
+        return away if math.isnan(away) else float(away <= tolerance)
+    distance = abs(Fraction(near) - Fraction(actual))
+    if distance <= tolerance:
         return 1.0
-    return max(0.0, 2 - distance / tolerance) if tolerance else 0.0
+    exact = all(isinstance(number, int) for number in (near, actual, tolerance))
+    # 0.3 and 0.4 are a hair more than 0.1 apart in binary: what is written as within the tolerance is within it.
+    if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
+        return 1.0
+    return min(max(0.0, 2 - float(distance) / tolerance), _BELOW_ONE) if tolerance else 0.0
+
+
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+"""The most that a number beyond the tolerance earns, however little it is beyond."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workbench.cli.judges import add_judge_option
 from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.suite.model import MOST_REPEATS
 
 
 def add_case_options(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +19,10 @@ def add_case_options(parser: argparse.ArgumentParser) -> None:
         "--tag", action="append", default=[], metavar="T", help="only cases with this tag; may be repeated"
     )
     parser.add_argument(
-        "--repeats", type=_positive, metavar="N", help="run every case so many times, whatever the suites say"
+        "--repeats",
+        type=_repeats,
+        metavar="N",
+        help=f"run every case so many times, at most {MOST_REPEATS:,}, whatever the suites say",
     )
     parser.add_argument(
         "--concurrency",
@@ -59,6 +63,12 @@ def folder(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("an empty text is no folder: write '.' for the current one")
     return Path(text)
+
+
+def _repeats(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 to {MOST_REPEATS:,} is needed, not {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

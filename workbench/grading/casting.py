@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from workbench.checks.equality import json_equal
+from workbench.checks.numbers import spelled_number
 from workbench.suite.checks import Equals
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:
-    """The rule without `arcade_compatible`: casts that cannot surprise. Never raises but RecursionError.
+    """The rule without `arcade_compatible`: casts that cannot surprise.
 
-    A boolean matches the texts true and false in any case, and 1 and 0; an integer matches `"5"` and 5.0, not 5.9; a
-    number its text; a text what Python writes for the value; null only null. Containers are compared by value.
+    A boolean is met by the texts true and false in any case; an integer by the text of one, as JSON writes it, and by
+    5.0, not by 5.9; a number by its text in JSON; a text by what Python writes for a number or a boolean. All else is
+    compared as JSON: null is met only by null, a boolean is no number, and containers are not cast.
     """
     expected = check.equals
-    if type(expected) is type(value) or not check.cast or expected is None or value is None:
-        return expected == value
-    if isinstance(expected, bool):
-        return _as_boolean(value) is expected
-    if isinstance(expected, int) and isinstance(value, float):
-        return expected == value
-    try:
-        return expected == _cast(expected, value)
-    except OverflowError:
-        return False
+    if check.cast and isinstance(value, str) and isinstance(expected, bool):
+        return value.lower() == str(expected).lower()
+    if check.cast and isinstance(value, str) and isinstance(expected, int | float):
+        number = spelled_number(value)
+        return number == expected and (isinstance(number, int) or isinstance(expected, float))
+    if check.cast and isinstance(expected, str) and isinstance(value, bool | int | float):
+        return expected == str(value)
+    return json_equal(expected, value)
 
 
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
@@ -38,14 +39,6 @@ def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
     if expected is None or expected == "None" or actual is None:
         return expected == actual
     return expected == _cast(expected, actual)
-
-
-def _as_boolean(value: JsonValue) -> bool | None:
-    if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.lower())
-    if isinstance(value, int | float) and value in (0, 1):
-        return bool(value)
-    return None
 
 
 def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.checks.numbers import as_number
+from workbench.checks.numbers import published_number
 from workbench.checks.similarity import as_text
 from workbench.grading.errors import GradingError
 from workbench.grading.tool_names import ToolRegistry
@@ -153,6 +153,6 @@ def bound_to(check: Check, value: JsonValue) -> Check:
 
 def _number_or_nan(value: JsonValue) -> float:
     try:
-        return as_number(value)
+        return published_number(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan

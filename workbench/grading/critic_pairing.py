@@ -9,7 +9,7 @@ from dataclasses import replace
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
-from workbench.checks.numbers import closeness
+from workbench.checks.numbers import closeness, published_number
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, clear_pairing, pairs_in_turn, sure_pairs
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
@@ -33,11 +33,16 @@ def judge(
     """
     if not given and isinstance(check, _PEER_CRITICS):
         value, given = None, True
-    rule = by_arcade_casting if arcade_compatible else by_casting
-    verdict = evaluate(check, value, given, equal=rule, outside=outside)
-    if arcade_compatible and isinstance(check, Near) and check.value_range is not None and verdict.measured:
-        return replace(verdict, score=closeness(check, value))
-    return verdict
+    if not arcade_compatible:
+        return evaluate(check, value, given, equal=by_casting, outside=outside)
+    if not isinstance(check, Near):
+        return evaluate(check, value, given, equal=by_arcade_casting, outside=outside)
+    try:
+        number = published_number(value)
+    except (TypeError, ValueError, OverflowError):
+        return CheckVerdict(0.0, False, "not a number", measured=False)
+    verdict = evaluate(check, number, given, outside=outside)
+    return replace(verdict, score=closeness(check, number)) if verdict.measured else verdict
 
 
 _PEER_CRITICS = (Equals, Similar, Near, DateTime)

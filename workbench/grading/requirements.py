@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
+from workbench.checks.canonical import canonical_text
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.errors import CheckError
@@ -128,9 +129,14 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outs
 
 
 def missing_keywords(case: Case, answer: str) -> list[str]:
-    """The keywords of `response_contains` that the final answer does not hold, upper and lower case alike."""
-    folded = answer.casefold()
-    return [keyword for keyword in case.response_contains if keyword.casefold() not in folded]
+    """The keywords of `response_contains` that the final answer does not hold."""
+    text = keyword_text(answer)
+    return [keyword for keyword in case.response_contains if keyword_text(keyword) not in text]
+
+
+def keyword_text(text: str) -> str:
+    """A text as keywords are looked for in it: in NFC and lower case, so that "ß" is not "ss"."""
+    return canonical_text(canonical_text(text).lower())
 
 
 def _forbidden_arguments(

@@ -43,7 +43,21 @@ SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio
 Unit = Annotated[float, Field(ge=0, le=1)]
 """A score or a threshold, 0..1."""
 
-Pair = Annotated[tuple[float, float], Strict(False)]
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("float_type", "must be a number")
+    try:
+        float(value)
+    except OverflowError as error:
+        raise PydanticCustomError("number_too_large", "must be a number below 1.8e308") from error
+    return value
+
+
+Number = Annotated[int | float, BeforeValidator(_number)]
+"""A number as it was written: a whole number stays one, so that it is compared exactly, however large."""
+
+Pair = Annotated[tuple[Number, Number], Strict(False)]
 """Two numbers written as a TOML array."""
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
@@ -136,8 +150,8 @@ class Near(CheckBase):
     """A number close to another: by `tolerance`, or relative to `value_range` as Arcade's numeric critic has it."""
 
     kind = "near"
-    near: float
-    tolerance: Annotated[float, Field(ge=0)] | None = None
+    near: Number
+    tolerance: Annotated[Number, Field(ge=0)] | None = None
     value_range: Pair | None = None
     match_threshold: Unit = 0.8
 

@@ -40,6 +40,10 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
+MOST_REPEATS = 1_000
+"""How often a case can be run in one batch."""
+
+
 class Frozen(BaseModel):
     """Immutable, strictly typed, and refusing keys it does not know."""
 
@@ -262,7 +266,7 @@ class Case(Frozen):
     user: str | None = None
     messages: Items[HistoryMessage] = ()
     skip: str | None = None
-    repeats: Annotated[int, Field(ge=1)] = 1
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     ordered: Items[OrderedItem] = ()
     unordered: Items[ExpectedCall] = ()
     disallowed: Items[ExpectedCall] = ()

@@ -12,6 +12,7 @@ from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wi
 from workbench.analysis.schemas import properties_of, resolved
 from workbench.checks.evaluate import CheckVerdict, Outside
 from workbench.checks.search_cost import may_be_endless
+from workbench.grading.requirements import keyword_text
 from workbench.suite.checks import Check, Checks, Pattern, Present
 from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
 from workbench.trajectory.events import RunFinished, RunStarted
@@ -128,7 +129,7 @@ def _answer(case: Case) -> tuple[Case, str]:
     check, value = _value(case.response)
     case = case.model_copy(update={"response": check})
     text = value if isinstance(value, str) else str(value)
-    lacking = [word for word in case.response_contains if word.casefold() not in text.casefold()]
+    lacking = [word for word in case.response_contains if keyword_text(word) not in keyword_text(text)]
     if not lacking or check.kind in ("equals", "one_of", "similar", "datetime", "near", "range"):
         return case, text
     # `suffix` is the one check that must stand at the end.

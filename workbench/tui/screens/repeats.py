@@ -9,18 +9,18 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from workbench.reports.visible import one_line
+from workbench.suite.model import MOST_REPEATS
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.state.spans import Span
 from workbench.tui.widgets.dialogs import Dialog, keys_line
 from workbench.tui.widgets.safe_input import SafeInput
 
-MOST = 1_000
 _USUAL = "3"
 
 
 class RepeatsScreen(Dialog[int]):
-    """Answers with a number from 1 to `MOST`."""
+    """Answers with a number from 1 to `MOST_REPEATS`."""
 
     TITLE_LINE: ClassVar[str] = "Run several times"
     DEFAULT_CSS = """
@@ -45,7 +45,7 @@ class RepeatsScreen(Dialog[int]):
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         text = event.value.strip()
-        if text.isdecimal() and 1 <= int(text) <= MOST:
+        if text.isdecimal() and 1 <= int(text) <= MOST_REPEATS:
             self.dismiss(int(text))
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MOST:,}", "warned"),))
+            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {MOST_REPEATS:,}", "warned"),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.suite.model import Case, derived_id
+from workbench.suite.model import MOST_REPEATS, Case, derived_id
 from workbench.suite.render import Table
 from workbench.tui.state.form.cells import KINDS
 from workbench.tui.state.form.fields import Field, field_row
@@ -105,7 +105,7 @@ def _response(response: object) -> Iterator[FormRow]:
 
 def _seldom(source: FormSource) -> Iterator[FormRow]:
     table, header = source.table, source.header
-    yield field_row(table, (), Field("repeats", "number", "1", limits=Limits(1, whole=True)))
+    yield field_row(table, (), Field("repeats", "number", "1", limits=Limits(1, MOST_REPEATS, whole=True)))
     yield field_row(table, (), Field("skip", "text"))
     yield field_row(table, (), Field("offer", "names", "all tools", rare=True))
     models = header.get("models", ABSENT)
