@@ -45,7 +45,14 @@ def suite_of(*cases: dict[str, Any], **more: Any) -> Suite:
 
 
 def found(*cases: dict[str, Any], **more: Any) -> list[AuditFinding]:
-    return list(audit_suite(suite_of(*cases, **more), {}).findings)
+    """All findings but those about wrong runs that pass."""
+    return [each for each in audit_suite(suite_of(*cases, **more), {}).findings if each.kind != "unnoticed"]
+
+
+def unnoticed(*cases: dict[str, Any], **more: Any) -> list[str]:
+    """What the audit says of wrong runs that pass: weight, place and message."""
+    findings = audit_suite(suite_of(*cases, **more), {}).findings
+    return [f"{each.weight} {written(each.place)} {each.message}" for each in findings if each.kind == "unnoticed"]
 
 
 def expecting(args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -232,6 +239,107 @@ class TestExpectations:
         assert found({"ordered": [{"tool": "odd", "args": {"a": 1}}]}, tools=[tool]) == []
 
 
+PAY = {
+    "name": "pay",
+    "parameters": {
+        "type": "object",
+        "required": ["to", "amount"],
+        "properties": {
+            "to": {"type": "string"},
+            "amount": {"type": "number", "minimum": 0},
+            "currency": {"enum": ["EUR", "USD"], "default": "EUR"},
+            "urgent": {"type": "boolean"},
+        },
+    },
+}
+TO_MARY = {"to": {"equals": "Mary", "weight": 0.1}, "amount": {"equals": 5, "weight": 1}}
+
+
+class TestUnnoticed:
+    """Wrong runs that pass: the exact agent with one change."""
+
+    def of(self, case: dict[str, Any], **more: Any) -> list[str]:
+        return unnoticed(case, tools=[PAY, DELETE], **more)
+
+    def pay(self, args: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {"ordered": [{"tool": "pay", "args": args}], **more}
+
+    def test_an_argument_of_little_weight_may_be_wrong_or_missing(self) -> None:
+        findings = self.of(self.pay(TO_MARY))
+        assert findings == [
+            'warning cases[0].ordered[0] passes with "to" left out; with "to" wrong',
+            'note cases[0].ordered[0] passes with "urgent" added',
+        ]
+
+    def test_an_argument_in_a_call_among_many_may_be_wrong(self) -> None:
+        calls = [{"tool": "pay", "args": {"to": name, "amount": 5}} for name in "abcdefgh"]
+        for by in ("decision", "accuracy"):
+            warnings = [each for each in self.of({"ordered": calls}, grading={"by": by}) if each.startswith("warning")]
+            assert any("wrong" in each for each in warnings), by
+
+    def test_a_grader_that_does_not_look_at_order_passes_swapped_calls(self) -> None:
+        swapped = self.of(
+            {"ordered": [{"tool": "delete", "args": {"id": "1"}}, {"tool": "delete", "args": {"id": "2"}}]}
+        )
+        assert 'warning cases[0].ordered[0] passes with the calls of "delete" and "delete" swapped' in swapped
+        same = {"ordered": [one, one]}
+        assert not any("swapped" in each for each in self.of(same))
+        group = {
+            "ordered": [{"any_order": [{"tool": "pay", "args": TO_MARY}]}, {"tool": "delete", "args": {"id": "2"}}]
+        }
+        assert any('"pay" and "delete" swapped' in each for each in self.of(group))
+        assert not any("swapped" in each for each in self.of(group, grading={"by": "trajectory"}))
+
+    def test_a_further_call_and_a_further_argument_are_notes(self) -> None:
+        case = self.pay({"to": "Mary", "amount": 5})
+        assert self.of(case, grading={"by": "trajectory"}) == [
+            'note cases[0] passes with a call of "delete" added',
+            'note cases[0].ordered[0] passes with "urgent" added',
+        ]
+        assert self.of({**case, "extra_calls": "forbid"}, grading={"by": "trajectory"}) == [
+            'note cases[0].ordered[0] passes with "urgent" added'
+        ]
+
+    def test_what_an_argument_may_be_instead_fits_its_schema(self) -> None:
+        """Every check below refuses some value that the schema allows, and weighs next to nothing."""
+        checks = {
+            "to": {"similar": "Mary", "threshold": 0.9},
+            "amount": {"near": 5, "tolerance": 1},
+            "currency": {"one_of": ["USD"]},
+            "urgent": {"equals": True},
+        }
+        for name, check in checks.items():
+            args = {"to": {"present": True}, "amount": {"present": True}, name: {**check, "weight": 0.01}}
+            assert any(f'"{name}" wrong' in each for each in self.of(self.pay(args))), name
+
+    def test_what_is_no_fault_is_not_tried(self) -> None:
+        """Leaving out an optional argument or the schema's default, and values that judges and functions decide on."""
+        tiny = {"weight": 0.01}
+        args: dict[str, Any] = {
+            "to": {"judged": "is a name", **tiny},
+            "amount": {"python": "checks:positive", **tiny},
+            "currency": {"equals": "EUR", **tiny},
+            "urgent": {"equals": True, "optional": True, **tiny},
+        }
+        case = {"ordered": [{"tool": "pay", "args": args}, {"tool": "delete", "args": {"id": "1"}}]}
+        said = " ".join(self.of(case, grading={"critics": {"tool_selection_weight": 10}}))
+        for fault in ('"currency" left out', '"urgent" left out', '"to" wrong', '"amount" wrong'):
+            assert fault not in said
+
+    def test_steps_of_a_chain_are_changed_one_by_one(self) -> None:
+        step = {"tool": "pay", "args": TO_MARY}
+        warnings = [each for each in self.of(chain(step, {}, step)) if each.startswith("warning")]
+        assert [each.split()[1] for each in warnings] == ["cases[0].steps[0]", "cases[0].steps[2]"]
+
+    def test_a_case_with_another_warning_is_left_until_that_is_mended(self) -> None:
+        assert self.of(self.pay({**TO_MARY, "urgnt": True})) == []
+
+    def test_the_work_is_bounded(self) -> None:
+        many = {"unordered": [{"tool": "pay", "args": TO_MARY}] * 120}
+        kinds = {each.kind for each in audit_suite(suite_of(many, tools=[PAY]), {}).findings}
+        assert "not looked at" in kinds
+
+
 class TestMocks:
     def places(self, *mocks: dict[str, Any]) -> list[str]:
         case = expecting({"query": "dune"})
@@ -292,7 +400,7 @@ def test_every_deciding_grader_is_asked() -> None:
     for by in GRADERS:
         suite = suite_of(expecting({"query": "dune"}), grading={"by": by})
         assert settings_of(suite, suite.cases[0]).grading.by == by
-        assert audit_suite(suite, {}).findings == ()
+        assert {each.kind for each in audit_suite(suite, {}).findings} <= {"unnoticed"}
 
 
 def test_an_audit_reads_no_file_and_starts_nothing(tmp_path: Path) -> None:

@@ -55,9 +55,23 @@ def careless_agents(case: Case, tools: Sequence[ToolDefinition]) -> tuple[Agent,
     )
 
 
-def right_run(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) -> tuple[Case, Trajectory]:
-    """The run of an agent that does exactly what is expected, and the case to grade it by: checks for which no value
-    can be made up are taken to hold. Raises NeverHoldsError when some check never does."""
+@dataclass(frozen=True, slots=True)
+class ExactAgent:
+    """An agent that does exactly what is expected. `case` is the case to grade it by, in which checks that nothing can
+    be made up for are taken to hold; `calls` are its calls by round, in the order in which the case writes them."""
+
+    case: Case
+    tools: tuple[ToolDefinition, ...]
+    calls: tuple[tuple[Made, ...], ...]
+    answer: str
+
+    def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
+        """Its run, or the run with other calls in place of its own."""
+        return _run(self.tools, self.calls if calls is None else calls, self.answer)
+
+
+def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) -> ExactAgent:
+    """Raises NeverHoldsError when some check never holds."""
     rounds: list[list[Made]]
     if case.steps:
         steps = [_step_with_values(step) for step in case.steps]
@@ -77,7 +91,7 @@ def right_run(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) -> t
         rounds = [made]
     case, answer = _answer(case)
     cut_off = max_rounds == 1 and not case.steps and any(rounds)
-    return case, _run(tools, rounds, "" if cut_off else answer)
+    return ExactAgent(case, tuple(tools), tuple(map(tuple, rounds)), "" if cut_off else answer)
 
 
 def endless_pattern(case: Case, run: Trajectory) -> str | None:

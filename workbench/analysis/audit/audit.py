@@ -6,16 +6,24 @@ nothing asks too little, and what one fails that does exactly what is expected a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from workbench.analysis.aggregates import gate_holds, statistic
-from workbench.analysis.audit.agents import AGREEING, REFUSING, careless_agents, endless_pattern, right_run
+from workbench.analysis.audit.agents import (
+    AGREEING,
+    REFUSING,
+    ExactAgent,
+    careless_agents,
+    endless_pattern,
+    exact_agent,
+)
 from workbench.analysis.audit.coverage import Coverage, coverage_of
 from workbench.analysis.audit.expectations import audit_calls
-from workbench.analysis.audit.finding import AuditFinding
+from workbench.analysis.audit.finding import AuditFinding, Weight
 from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
+from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.checks.errors import CheckError
@@ -29,9 +37,13 @@ from workbench.suite.model import Aggregate, Case, GraderName, Suite
 from workbench.suite.places import Place, written
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.tools.listings import Listing
+from workbench.trajectory.trajectory import Trajectory
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
 """Statistics that are the greater the better the runs are."""
+
+_MOST_CALLS_GRADED = 5_000
+"""Calls of mutants that are graded for one case: a quarter of a second."""
 
 _MOST_SAID = 3
 """Reasons of a case out of reach that are named."""
@@ -69,11 +81,13 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     case = suite.cases[index]
     place: Place = ("cases", index)
     settings = settings_of(suite, case)
-    yield from audit_calls(case, place, table)
-    yield from audit_case_mocks(case, place, table)
-    yield from _out_of_reach(case, place, settings, table)
+    found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
+    found += _out_of_reach(case, place, settings, table)
     if case.skip is None:
-        yield from _careless(case, place, settings, table)
+        found += _careless(case, place, settings, table)
+        if not any(finding.weight == "warning" for finding in found):
+            found += _unnoticed(case, place, settings, table)
+    yield from found
 
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
@@ -102,13 +116,48 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
     """The grade of a run that does exactly what is expected, by the grader that decides or another one; `None` where
     such a run cannot be made up."""
+    agent = _exact(case, settings, table)
+    return None if agent is None else _graded(agent, settings, agent.run(), by)
+
+
+def _exact(case: Case, settings: CaseSettings, table: ToolTable) -> ExactAgent | None:
     try:
-        meant, run = right_run(case, table.offered(case.offer), settings.limits.max_rounds)
-        if endless_pattern(meant, run) is not None:
-            return None
-        return graded_by(by or settings.grading.by, meant, settings, run, AGREEING)
-    except (NeverHoldsError, CheckError, GradingError):
+        agent = exact_agent(case, table.offered(case.offer), settings.limits.max_rounds)
+    except NeverHoldsError:
         return None
+    return agent if endless_pattern(agent.case, agent.run()) is None else None
+
+
+def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: GraderName | None = None) -> Grade | None:
+    try:
+        return graded_by(by or settings.grading.by, agent.case, settings, run, AGREEING)
+    except (CheckError, GradingError):
+        return None
+
+
+def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
+    """The mutants of the exact agent that pass as it does, those of one call together."""
+    agent = _exact(case, settings, table)
+    exact = None if agent is None else _graded(agent, settings, agent.run())
+    if agent is None or exact is None or exact.status != "passed":
+        return
+    passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
+    left = _MOST_CALLS_GRADED
+    for mutant in mutants_of(agent, table):
+        left -= sum(map(len, mutant.calls))
+        if left < 0:
+            message = "it expects so many calls that only some of the wrong runs were tried"
+            yield AuditFinding("not looked at", "note", place, message, "", case.id)
+            break
+        grade = _graded(agent, settings, agent.run(mutant.calls))
+        if grade is not None and grade.status in ("passed", "warned"):
+            # Somebody sees a run that is warned.
+            weight, verb = (mutant.weight, "passes") if grade.status == "passed" else ("note", "is only warned")
+            passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
+    for (where, weight, verb), changes in passing.items():
+        with_what = "; with ".join(f"{', '.join(dict.fromkeys(what))} {how}" for how, what in changes.items())
+        hint = _what_would_notice(case, settings, changes) if weight == "warning" else ""
+        yield AuditFinding("unnoticed", weight, (*place, *where), f"{verb} with {with_what}", hint, case.id)
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
@@ -141,6 +190,16 @@ def _what_to_check(case: Case) -> str:
     if case.checks_answer:
         return "ask of the answer what the request does not say"
     return "check the answer too"
+
+
+def _what_would_notice(case: Case, settings: CaseSettings, changes: Collection[str]) -> str:
+    if "swapped" in changes:
+        return "`trajectory` and `accuracy` look at the order of calls"
+    grading = settings.grading
+    if grading.by == "critics" and any(check.weight is not None for check in case.written_checks()):
+        return "without `weight` an argument must hold"
+    by_threshold = grading.by in ("critics", "decision", "accuracy") and grading.fail_threshold < 1
+    return "raise `fail_threshold`" if by_threshold else "let another grader decide"
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:

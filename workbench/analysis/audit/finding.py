@@ -9,6 +9,7 @@ from workbench.suite.places import Place
 
 AuditKind = Literal[
     "weak case",
+    "unnoticed",
     "out of reach",
     "never holds",
     "unknown tool",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from workbench.checks.evaluate import evaluate
 from workbench.checks.search_cost import may_be_endless
@@ -93,6 +93,65 @@ def _within(low: float, high: float) -> tuple[JsonValue, ...]:
 def _whole(number: float) -> JsonValue:
     return int(number) if math.isfinite(number) and number == int(number) else number
 
+
+_OTHER_TEXTS = (
+    "something else",
+    "2001-02-03",
+    "2001-02-03T04:05:06Z",
+    "someone@example.test",
+    "https://example.test/else",
+    "00000000-0000-4000-8000-000000000000",
+    "zz",
+)
+"""Texts for schemas that ask for one of some form."""
+
+
+def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """Values that a schema may allow and that the check refuses, the most different ones first. Python functions and
+    judges are not asked. Raises CheckError for a check that needs them."""
+    try:
+        met = samples_of(check)[0]
+    except (NeverHoldsError, UnknownSampleError):
+        met = None
+    for value in _different(met, schema):
+        if not holds(check, value):
+            yield value
+
+
+def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    choices = schema.get("enum")
+    if isinstance(choices, list) or "const" in schema:
+        yield from choices if isinstance(choices, list) else ()
+        return
+    for option in (schema, *_alternatives(schema)):
+        named = option.get("type") or _TYPE_OF.get(type(met), "string")
+        for kind in named if isinstance(named, list) else [named]:
+            match kind:
+                case "boolean":
+                    yield from (True, False)
+                case "integer" | "number":
+                    number = met if isinstance(met, int | float) and math.isfinite(met) else 0
+                    bounds = (option.get("minimum"), option.get("maximum"))
+                    yield from (number + 1000, number - 1000, number + 1, number - 1)
+                    yield from (bound for bound in bounds if isinstance(bound, int | float))
+                case "string":
+                    yield from _OTHER_TEXTS
+                case "array":
+                    yield []
+                    yield [*met, *met] if isinstance(met, list) else ["something else"]
+                case "object":
+                    yield {}
+                case _:
+                    pass
+
+
+def _alternatives(schema: Mapping[str, JsonValue]) -> Iterator[Mapping[str, JsonValue]]:
+    for key in ("anyOf", "oneOf"):
+        options = schema.get(key)
+        yield from (option for option in (options if isinstance(options, list) else ()) if isinstance(option, Mapping))
+
+
+_TYPE_OF: dict[type, str] = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 _OF_TYPE: dict[str, JsonValue] = {
     "string": ANY_TEXT,

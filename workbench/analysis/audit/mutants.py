@@ -1,0 +1,184 @@
+"""Mutants of the exact agent: it does one thing otherwise. One that still passes names what a case does not check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.analysis.audit.agents import ExactAgent, Made
+from workbench.analysis.audit.finding import Weight
+from workbench.analysis.audit.samples import holds, is_wildcard, other_values, sample_for
+from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
+from workbench.analysis.schemas import properties_of, required_names
+from workbench.checks.errors import CheckError
+from workbench.suite.checks import Check, EqualsNull
+from workbench.suite.findings import quoted
+from workbench.suite.model import AnyOrder, Case, ExpectedCall
+from workbench.suite.places import Place
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+
+Calls = tuple[tuple[Made, ...], ...]
+"""Calls by round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """The exact agent with one change, in words `what` and `how` it is: `"to"`, `wrong`. `place` is inside the case."""
+
+    what: str
+    how: Literal["wrong", "left out", "swapped", "added", "twice"]
+    place: Place
+    weight: Weight
+    calls: Calls
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An expected call, where it is written, and where the exact agent makes it."""
+
+    place: Place
+    call: ExpectedCall
+    round: int
+    index: int
+
+
+def mutants_of(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
+    """All mutants: of each expected call in turn, then of the order, then those that do more than is expected."""
+    written = tuple(_written_calls(agent.case))
+    for each in written:
+        yield from _with_other_arguments(agent, each, table.find(each.call.tool), table)
+    yield from _with_other_order(agent, written)
+    yield from _with_further_call(agent, table)
+    for each in written:
+        tool = table.find(each.call.tool)
+        if tool is not None:
+            yield from _with_further_argument(agent, each, tool)
+
+
+def _written_calls(case: Case) -> Iterator[_Written]:
+    if case.steps:
+        for number, step in enumerate(case.steps):
+            if (expected := step.expected_call) is not None:
+                yield _Written(("steps", number), expected, number, 0)
+        return
+    for index, (place, call) in enumerate(case.placed_expected_calls()):
+        yield _Written(place, call, 0, index)
+
+
+def _with_other_arguments(
+    agent: ExactAgent, written: _Written, tool: ToolDefinition | None, table: ToolTable
+) -> Iterator[Mutant]:
+    checks = written.call.args or {}
+    _, made = agent.calls[written.round][written.index]
+    dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
+    for name in dropped:
+        left = {key: value for key, value in made.items() if key != name}
+        yield _changed(agent, written, left, quoted(name), "left out")
+    if len(dropped) > 1:
+        yield _changed(agent, written, {}, "all arguments", "left out")
+    for name, check in checks.items():
+        other = _other_value(check, name, tool, table)
+        if other:
+            yield _changed(agent, written, {**made, name: other[0]}, quoted(name), "wrong")
+
+
+def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
+    """Whether leaving an argument out means something else than giving what is expected."""
+    if check.optional or isinstance(check, EqualsNull):
+        return False
+    schema = parameter_schema(tool, name) if tool is not None else None
+    try:
+        return schema is None or "default" not in schema or is_wildcard(check) or not holds(check, schema["default"])
+    except CheckError:
+        return True
+
+
+def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
+    """One value that the tool's schema allows and the check refuses; nothing where none can be made up."""
+    if is_wildcard(check):
+        return ()
+    schema = (parameter_schema(tool, name) if tool is not None else None) or {}
+    try:
+        for value in other_values(check, schema):
+            if tool is None or table.refusal(tool, name, value) is None:
+                return (value,)
+    except CheckError:
+        pass  # nobody can be asked what it refuses
+    return ()
+
+
+def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
+    """Two neighbours of the ordered list that change places."""
+    position = 0
+    for number, item in enumerate(agent.case.ordered[:-1]):
+        position += len(item.any_order) if isinstance(item, AnyOrder) else 1
+        first, second = written[position - 1], written[position]
+        calls = list(agent.calls[0])
+        one, other = calls[position - 1], calls[position]
+        if _meets(first.call, other) and _meets(second.call, one):
+            continue
+        calls[position - 1], calls[position] = other, one
+        what = f"the calls of {quoted(one[0])} and {quoted(other[0])}"
+        yield Mutant(what, "swapped", ("ordered", number), "warning", (tuple(calls),))
+
+
+def _meets(expected: ExpectedCall, made: Made) -> bool:
+    tool, arguments = made
+    if tool != expected.tool or (expected.args == {} and arguments):
+        return False
+    try:
+        return all(
+            is_wildcard(check) or holds(check, arguments[name]) if name in arguments else check.optional
+            for name, check in (expected.args or {}).items()
+        )
+    except CheckError:
+        return False
+
+
+def _with_further_call(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
+    """One more call at the end: of a tool that the case says nothing of, else the last call once more."""
+    named = (table.find(call.tool) for _, call in agent.case.written_calls() if call.tool is not None)
+    spoken_of = {tool.name for tool in named if tool is not None}
+    unmentioned = next((tool for tool in agent.tools if tool.name not in spoken_of), None)
+    *before, last = agent.calls or ((),)
+    if unmentioned is not None:
+        call: Made = (unmentioned.name, _required_arguments(unmentioned))
+        mutant = Mutant(f"a call of {quoted(call[0])}", "added", (), "note", (*before, (*last, call)))
+    elif last:
+        call = last[-1]
+        mutant = Mutant(f"the call of {quoted(call[0])}", "twice", (), "note", (*before, (*last, call)))
+    else:
+        return
+    yield mutant
+
+
+def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
+    """An argument that the tool lists and the expected call does not, with another value than its default."""
+    if written.call.args is None:
+        return
+    _, made = agent.calls[written.round][written.index]
+    spoken_of = {*written.call.args, *written.call.forbidden_args}
+    for name in properties_of(tool.parameters):
+        schema = parameter_schema(tool, name) or {}
+        value = sample_for({key: value for key, value in schema.items() if key != "default"})
+        if name not in spoken_of and value != schema.get("default"):
+            yield _changed(agent, written, {**made, name: value}, quoted(name), "added", "note")
+            return
+
+
+def _required_arguments(tool: ToolDefinition) -> dict[str, JsonValue]:
+    return {name: sample_for(parameter_schema(tool, name) or {}) for name in required_names(tool.parameters)}
+
+
+def _changed(
+    agent: ExactAgent,
+    written: _Written,
+    arguments: Mapping[str, JsonValue],
+    what: str,
+    how: Literal["wrong", "left out", "added"],
+    weight: Weight = "warning",
+) -> Mutant:
+    calls = [list(made) for made in agent.calls]
+    calls[written.round][written.index] = (calls[written.round][written.index][0], arguments)
+    return Mutant(what, how, written.place, weight, tuple(map(tuple, calls)))
