@@ -278,15 +278,12 @@ class TestUnnoticed:
             assert any("wrong" in each for each in warnings), by
 
     def test_a_grader_that_does_not_look_at_order_passes_swapped_calls(self) -> None:
-        swapped = self.of(
-            {"ordered": [{"tool": "delete", "args": {"id": "1"}}, {"tool": "delete", "args": {"id": "2"}}]}
-        )
-        assert 'warning cases[0].ordered[0] passes with the calls of "delete" and "delete" swapped' in swapped
+        one, two = ({"tool": "delete", "args": {"id": number}} for number in "12")
+        expected = 'warning cases[0].ordered[0] passes with the calls of "delete" and "delete" swapped'
+        assert expected in self.of({"ordered": [one, two]})
         same = {"ordered": [one, one]}
         assert not any("swapped" in each for each in self.of(same))
-        group = {
-            "ordered": [{"any_order": [{"tool": "pay", "args": TO_MARY}]}, {"tool": "delete", "args": {"id": "2"}}]
-        }
+        group = {"ordered": [{"any_order": [{"tool": "pay", "args": TO_MARY}]}, two]}
         assert any('"pay" and "delete" swapped' in each for each in self.of(group))
         assert not any("swapped" in each for each in self.of(group, grading={"by": "trajectory"}))
 
@@ -302,7 +299,7 @@ class TestUnnoticed:
 
     def test_what_an_argument_may_be_instead_fits_its_schema(self) -> None:
         """Every check below refuses some value that the schema allows, and weighs next to nothing."""
-        checks = {
+        checks: dict[str, dict[str, Any]] = {
             "to": {"similar": "Mary", "threshold": 0.9},
             "amount": {"near": 5, "tolerance": 1},
             "currency": {"one_of": ["USD"]},
