@@ -290,3 +290,16 @@ def test_graders_are_those_of_graded_runs_of_cases_in_both() -> None:
     ]
     diff = batch_diff(before, after)
     assert list(notes_of(diff, "#1", "#2", SUITES)) == ["graded by decision before, by critics and decision now"]
+
+
+def test_a_run_that_fails_beside_its_score_counts_0_in_both_batches() -> None:
+    forbidden = replace(ran(status="failed", score=1.0, reason="forbidden call: remove"), is_broken=True)
+    diff = batch_diff([ran()], [forbidden])
+    assert [(change.kind, change.sentence) for change in diff.changes] == [
+        ("broke", "passed 1.00 → failed 1.00, counts 0.00: forbidden call: remove")
+    ]
+    [test] = batch_tests.tests_of([ran()], [forbidden], across=None).values()
+    assert test.mean_difference == -1
+    [moved] = batch_diff([forbidden], [ran(status="failed", score=1.0)]).changes
+    assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00")
+    assert batch_diff([forbidden], [replace(forbidden, score=0.999)]).changes == ()

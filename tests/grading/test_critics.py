@@ -266,6 +266,10 @@ class TestDeviations:
         case = case_of(call("f", {"t": {"near": 0, "value_range": [0, 10]}}))
         assert self.both(case, ("f", {"t": 50})) == (0.5, -1.5)
 
+    def test_calls_where_none_is_expected_earn_nothing(self) -> None:
+        case = case_of(expect_no_calls=True)
+        assert self.both(case, ("f", {}), fail_on_tool_call_quantity=False) == (0.0, 1.0)
+
     def test_a_value_absurdly_far_away_does_not_upset_the_pairing(self) -> None:
         near = {"near": 0, "value_range": [0, 1e-300], "weight": 1000}
         case = case_of(call("f", {"t": near}), call("f", {"t": near}))

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.analysis.demanded import runs_per
+from workbench.grading.counting import Scored, counted_score, counts_zero
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.means import mean
 from workbench.suite.model import Aggregate, Statistic, Suite
@@ -32,7 +34,8 @@ class AggregateGate:
 
 @dataclass(frozen=True)
 class AggregateResult:
-    """One aggregate of a suite, by the suite's path, over the `count` runs that had a value."""
+    """One aggregate of a suite, by the suite's path, over the `count` runs of a model that had a value. `model` is
+    `None` where the runs of all models are taken together. `counted_zero` failed runs count 0, whatever their score."""
 
     suite: str
     name: str
@@ -41,6 +44,8 @@ class AggregateResult:
     count: int
     statistics: Mapping[Statistic, float | None]
     gates: tuple[AggregateGate, ...]
+    model: str | None = None
+    counted_zero: int = 0
 
     @property
     def met(self) -> bool:
@@ -48,17 +53,16 @@ class AggregateResult:
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
-    """The aggregates of every suite that was run, given by its path, over its graded runs with whatever model."""
+    """The aggregates of every suite that was run, given by its path: one for each model, or one for all of them."""
     runs: dict[str, list[RunResult]] = {}
     for result in results:
-        graded = runs.setdefault(result.suite, [])
-        if result.status in GRADED:
-            graded.append(result)
+        runs.setdefault(result.suite, []).append(result)
     return tuple(
-        _aggregated(path, suite, aggregate, runs[path])
+        _aggregated(path, aggregate, model, own)
         for path, suite in suites.items()
         if path in runs
         for aggregate in suite.aggregates
+        for model, own in (runs_per(aggregate.per, _tagged(suite, aggregate, runs[path])) or {None: []}).items()
     )
 
 
@@ -74,12 +78,17 @@ def statistic(name: Statistic, values: Sequence[float]) -> float | None:
     return _STATISTICS[name](values) if values else None
 
 
-def _aggregated(path: str, suite: Suite, aggregate: Aggregate, runs: Sequence[RunResult]) -> AggregateResult:
-    if aggregate.tags:
-        wanted = set(aggregate.tags)
-        cases = {case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags))}
-        runs = [run for run in runs if run.case_id in cases]
-    values = [value for run in runs if (value := _value(run, aggregate.of)) is not None]
+def _tagged(suite: Suite, aggregate: Aggregate, runs: list[RunResult]) -> list[RunResult]:
+    if not aggregate.tags:
+        return runs
+    wanted = set(aggregate.tags)
+    cases = {case.id for case in suite.cases if wanted.intersection((*suite.tags, *case.tags))}
+    return [run for run in runs if run.case_id in cases]
+
+
+def _aggregated(path: str, aggregate: Aggregate, model: str | None, runs: Sequence[RunResult]) -> AggregateResult:
+    graded = [run for run in runs if run.status in GRADED]
+    values = [value for run in graded if (value := _value(run, aggregate.of)) is not None]
     return AggregateResult(
         path,
         aggregate.name,
@@ -88,6 +97,8 @@ def _aggregated(path: str, suite: Suite, aggregate: Aggregate, runs: Sequence[Ru
         len(values),
         {name: statistic(name, values) for name in aggregate.statistics},
         tuple(_gates(aggregate, values)),
+        model,
+        sum((scored := _scored(run, aggregate.of)) is not None and counts_zero(scored) for run in graded),
     )
 
 
@@ -102,17 +113,23 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 def _value(result: RunResult, of: str) -> float | None:
     """What a run has for a measure; `None`, which no aggregate counts, where its grader does not apply to the case.
 
-    A run that a rule of `critics` decided before any sum was made earned nothing: it counts with 0.
+    Scores are those that count in gates. Quantities of a formula are what they are; a run that a rule of `critics`
+    decided before any sum was made earned nothing, so that its quantities are 0.
     """
     if of == "latency_ms":
         return result.trajectory.model_latency_ms
+    if (scored := _scored(result, of)) is not None:
+        return counted_score(scored)
     name, _, number = of.partition(".")
-    grade = result.grade if name == "score" else next((each for each in result.grades if each.grader == name), None)
+    grade = next((each for each in result.grades if each.grader == name), None)
     if grade is None:
         return None
-    if not number:
-        return grade.score
     return grade.numbers.get(number, 0.0 if name == "critics" and grade.verdict in GRADED else None)
+
+
+def _scored(result: RunResult, of: str) -> Scored | None:
+    """Whose score a measure is, if it is one."""
+    return result if of == "score" else next((each for each in result.grades if each.grader == of), None)
 
 
 def median(values: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ planned with a model that the other batch was never planned with is left out: no
 - `broke`: passed or warned before, failed now;
 - `fixed`: failed before, passed or warned now;
 - `moved`: graded both times and on the same side of failing, but with another status, or a score that is more than
-  0.005 away, or a score where there was none, or the other way round;
+  0.005 away, or a score where there was none, or the other way round; the score that counts in gates, too;
 - `new`: only in the later batch; `gone`: only in the earlier one;
 - `slower`: graded both times, and the mean model latency of its graded runs is at least 1.5 times what it was and at
   least 200 ms more. A case can be slower and something else as well; of all other kinds it has at most one;
@@ -156,17 +156,16 @@ def _kinds(before: Cell, after: Cell) -> Iterable[ChangeKind]:
         return
     if before.is_good != after.is_good:
         yield "broke" if before.is_good else "fixed"
-    elif before.status != after.status or _score_moved(before.score, after.score):
+    elif before.status != after.status or _score_moved(before, after):
         yield "moved"
     was, is_now = before.latency_ms, after.latency_ms
     if was is not None and is_now is not None and is_now >= was * SLOWER_TIMES and is_now - was >= SLOWER_BY_MS:
         yield "slower"
 
 
-def _score_moved(before: float | None, after: float | None) -> bool:
-    if before is None or after is None:
-        return before is not after
-    return scores_differ(before, after)
+def _score_moved(before: Cell, after: Cell) -> bool:
+    pairs = (before.score, after.score), (before.counted_score, after.counted_score)
+    return any(then is not now if then is None or now is None else scores_differ(then, now) for then, now in pairs)
 
 
 def _only_once(key: CellKey, before: Cell | None, after: Cell | None) -> CaseChange:
@@ -197,10 +196,13 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
 
 
 def came_to(cell: Cell) -> str:
-    """Status and score, and of several graded runs how many were good: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Status and score, of several graded runs how many were good, and with which score the case counts if it is
+    another one: `failed 0.50`, `passed 0.83 (2 of 3)`, `failed 1.00, counts 0.00`."""
     score = f" {decimals(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
-    return f"{cell.status}{score}{share}"
+    counted = cell.counted_score
+    counts = f", counts {decimals(counted)}" if counted is not None and counted != cell.score else ""
+    return f"{cell.status}{score}{share}{counts}"
 
 
 def _because(cell: Cell) -> str:

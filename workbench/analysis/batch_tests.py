@@ -9,6 +9,7 @@ from types import MappingProxyType
 from workbench.analysis.comparison import Cell, cells_of
 from workbench.analysis.paired import Paired, paired, together
 from workbench.analysis.same_suites import SameSuites
+from workbench.grading.counting import counted_score
 from workbench.grading.figures import RunFigures
 
 
@@ -20,7 +21,7 @@ def tests_of(
     same: SameSuites = MappingProxyType({}),
 ) -> dict[str, Paired]:
     """The paired test of each model that both batches have, by model; of the only two where these differ, which are
-    then `across`, by the later one. `same` as in `batch_diff`."""
+    then `across`, by the later one. Scores are those that count in gates. `same` as in `batch_diff`."""
     earlier, later = _by_model(before, same), _by_model(after, {})
     if across is not None:
         return {across[1]: paired(earlier.get(across[0], ()), later.get(across[1], ()))}
@@ -30,6 +31,6 @@ def tests_of(
 
 def _by_model(figures: Sequence[RunFigures], same: SameSuites) -> dict[str, list[Cell]]:
     found: dict[str, list[Cell]] = {}
-    for cell in cells_of(figures).values():
+    for cell in cells_of(replace(run, score=counted_score(run)) for run in figures).values():
         found.setdefault(cell.model, []).append(replace(cell, suite=same.get(cell.suite, cell.suite)))
     return found

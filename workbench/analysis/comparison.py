@@ -11,6 +11,7 @@ from functools import cached_property
 from workbench.analysis.intervals import Interval, wilson
 from workbench.analysis.passing import Passing, passing
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
+from workbench.grading.counting import counted_score
 from workbench.grading.figures import RunFigures
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.means import mean
@@ -56,6 +57,13 @@ class Cell:
     def score(self) -> float | None:
         """Mean over the graded runs, 0..1."""
         return self._joined.score
+
+    @cached_property
+    def counted_score(self) -> float | None:
+        """The same with the scores that count in gates and baselines."""
+        counted = [counted_score(run) for run in self.runs if run.status in GRADED]
+        scores = [score for score in counted if score is not None]
+        return mean(scores) if scores else None
 
     @property
     def spread(self) -> float | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
-from workbench.analysis.totals import totals_of
-from workbench.grading.grade import RunResult
+from workbench.analysis.demanded import RunOfModel, runs_per
+from workbench.grading.counting import Scored, counted_score, counts_zero
+from workbench.grading.grade import GRADED, RunResult, Status
+from workbench.grading.means import mean
 from workbench.grading.repeats import CaseResult, case_results, path_of_suite
 from workbench.suite.model import Gate
 
@@ -17,13 +19,17 @@ GateMeasure = Literal["mean score", "pass rate"]
 
 @dataclass(frozen=True)
 class GateResult:
-    """One demand and what was reached. `suite` is the suite's path, `None` for the command line's own demand."""
+    """One demand and what was reached. `suite` is the suite's path, `None` for the command line's own demand; `model`
+    is `None` where the runs of all models are taken together. `counted_zero` failed runs count 0 in a mean score,
+    whatever their own score."""
 
     suite: str | None
     measure: GateMeasure
     minimum: float
     reached: float | None
     """`None` when nothing was graded, which meets no gate."""
+    model: str | None = None
+    counted_zero: int = 0
 
     @property
     def met(self) -> bool:
@@ -63,14 +69,15 @@ def quality_of(
     results = tuple(results)
     cases = tuple(case_results(results, suite_of))
     if min_score is not None:
-        gate = GateResult(None, "mean score", min_score, totals_of(results).mean_score)
-        return Quality(gate.met, (gate,), cases, tuple(replace(each, gates=()) for each in aggregates))
+        asked = tuple(gates_of(None, Gate(min_score=min_score), results))
+        without_gates = tuple(replace(each, gates=()) for each in aggregates)
+        return Quality(bool(asked) and all(gate.met for gate in asked), asked, cases, without_gates)
     with_failures = {case.runs[0].suite for case in cases if case.status == "failed"}
     checked: list[GateResult] = []
     met = True
     for suite in dict.fromkeys(result.suite for result in results):
         runs = [result for result in results if result.suite == suite]
-        demands = _demands(suite, gates.get(suite, Gate()), runs)
+        demands = tuple(gates_of(suite, gates.get(suite, Gate()), runs))
         checked += demands
         gated = [demand.met for demand in demands]
         gated += [gate.met for each in aggregates if each.suite == suite for gate in each.gates]
@@ -78,11 +85,23 @@ def quality_of(
     return Quality(met, tuple(checked), cases, aggregates)
 
 
-def _demands(suite: str, gate: Gate, runs: list[RunResult]) -> list[GateResult]:
-    totals = totals_of(runs)
-    demands: list[GateResult] = []
-    if gate.min_score is not None:
-        demands.append(GateResult(suite, "mean score", gate.min_score, totals.mean_score))
-    if gate.min_pass_rate is not None:
-        demands.append(GateResult(suite, "pass rate", gate.min_pass_rate, totals.pass_rate))
-    return demands
+class GatedRun(RunOfModel, Scored, Protocol):
+    """What gates need of a run: what a `RunResult` and its figures have in common."""
+
+    @property
+    def status(self) -> Status: ...
+
+
+def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
+    """What the runs of a suite reach of what its gate demands, of each model or of all together."""
+    if gate.min_score is None and gate.min_pass_rate is None:
+        return
+    for model, own in runs_per(gate.per, runs).items():
+        graded = [run for run in own if run.status in GRADED]
+        if gate.min_score is not None:
+            scores = [score for run in graded if (score := counted_score(run)) is not None]
+            zeros = sum(map(counts_zero, graded))
+            yield GateResult(suite, "mean score", gate.min_score, mean(scores) if scores else None, model, zeros)
+        if gate.min_pass_rate is not None:
+            rate = sum(run.status != "failed" for run in graded) / len(graded) if graded else None
+            yield GateResult(suite, "pass rate", gate.min_pass_rate, rate, model)

@@ -54,6 +54,8 @@ def _decide(
         return 0.0, "failed", f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
     if not expected and not calls:
         return 1.0, "passed", "no call expected, none made", {}
+    if not expected and not options.arcade_compatible:
+        return 0.0, "failed", f"no call expected, {len(calls)} made", {}
     if options.fail_on_tool_selection:
         difference = _selection_difference(expected, calls, options)
         if difference is not None:

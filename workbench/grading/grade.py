@@ -127,6 +127,18 @@ class Grade(NamedTuple):
     numbers: Mapping[str, float] = _NO_NUMBERS
     status: Status | None = None
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether something beside the score fails the run, which no mean of scores makes good."""
+        if self.grader == "dimensions" and self.numbers.get("recall", 1.0) < 1:
+            return True
+        scored = _SCORED.get(self.grader, frozenset())
+        return any(issue.decides and issue.kind not in scored for issue in self.issues)
+
+
+_SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidden call", "extra call"})}
+"""The deciding issues that lower the score of a grader, and so are not beside it."""
+
 
 class StepGrade(NamedTuple):
     """One step of a chain, judged on its own by the grader that decides. Steps count from 1.
@@ -196,11 +208,7 @@ class RunResult:
     @property
     def is_broken(self) -> bool:
         """Whether something beside the score failed it, which no mean of scores makes good."""
-        grade = self.grade
-        if grade is None:
-            return False
-        tool_missing = self.grading.by == "dimensions" and grade.numbers.get("recall", 1.0) < 1
-        return tool_missing or any(issue.decides for issue in grade.issues)
+        return self.grade is not None and self.grade.is_broken
 
 
 def disagree(grades: Iterable[Grade]) -> bool:

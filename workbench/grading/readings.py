@@ -105,6 +105,8 @@ def _critics_shortcut(grade: Grade, grading: Grading) -> str:
         return f"fail_on_tool_call_quantity: {expected} expected, {made} made, so the score is 0"
     if not expected and not made:
         return "no call is expected and none was made, so the score is 1"
+    if not expected and grade.score == 0:
+        return f"no call is expected and {'one was' if made == 1 else f'{made} were'} made, so the score is 0"
     if grade.score == 0:
         return f"fail_on_tool_selection: {grade.reason.removeprefix('selection: ')}, so the score is 0"
     return "no argument has a check, so the score is 1 whatever was called"

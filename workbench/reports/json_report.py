@@ -15,10 +15,10 @@ from workbench.analysis.failures import Failures
 from workbench.analysis.quality import Quality
 from workbench.analysis.totals import that_count, totals_of
 from workbench.grading.grade import IssueKind, RunResult, Status, Verdict
-from workbench.reports.aggregates import AggregateReport, aggregate_report
 from workbench.reports.baseline import AgainstBaseline, BaselineReport, baseline_report
 from workbench.reports.cases import CaseReport, case_report
 from workbench.reports.failures import FailuresReport, failures_report
+from workbench.reports.gates import AggregateReport, GateReport, aggregate_report
 from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
@@ -57,16 +57,6 @@ class TotalsReport(ReportModel):
     )
     runs_of_unknown_cost: int = Field(description="runs that are not in `cost_usd`")
     judging: JudgeUseReport
-
-
-class GateReport(ReportModel):
-    """A demand on the batch and what was reached; `suite` is null for the command line's own."""
-
-    suite: SuitePath | None
-    measure: Literal["mean score", "pass rate"]
-    minimum: float
-    reached: Finite | None
-    met: bool
 
 
 class CallReport(ReportModel):

@@ -9,21 +9,21 @@ from typing import Literal
 
 from rich.cells import cell_len
 
-from workbench.analysis.quality import GateResult, Quality
+from workbench.analysis.quality import Quality
 from workbench.analysis.totals import Totals, that_count, totals_of
 from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult
-from workbench.reports.aggregates import aggregate_lines
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, repeats_lines
+from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.issues import issue_text
 from workbench.reports.judgements import judgement_text, judging_text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.step_grades import step_lines
-from workbench.reports.values import cost_text, counted, milliseconds, reached_text, score_text, tokens_text
+from workbench.reports.values import cost_text, counted, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.suite.decimals import decimals
 
@@ -60,10 +60,10 @@ def text_report(
         yield ""
     yield from _notice_lines(results, paint)
     yield from _fork_lines(results, paint)
-    yield from (_gate_line(gate, suite_names, paint) for gate in quality.gates)
-    yield from aggregate_lines(quality.aggregates, suite_names, paint)
     counting = that_count(results)
     models = dict.fromkeys(result.model for result in counting)
+    yield from gate_lines(quality.gates, suite_names, paint, with_model=len(models) > 1)
+    yield from aggregate_lines(quality.aggregates, suite_names, paint, with_model=len(models) > 1)
     if len(models) > 1:
         for model in models:
             mine = totals_of(result for result in counting if result.model == model)
@@ -244,10 +244,3 @@ def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
         they = "the fork is" if forks == 1 else "the forks are"
         runs = counted(len(results) - forks, "run")
         yield f"{runs}, {counted(forks, 'fork')}: {they} in none of the numbers that follow, nor in the exit code"
-
-
-def _gate_line(gate: GateResult, suite_names: Mapping[str, str], paint: Paint) -> str:
-    subject = "--min-score" if gate.suite is None else f"gate of {one_line(suite_names.get(gate.suite, gate.suite))}"
-    reached = "unknown, for nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
-    verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-    return f"{subject}: {gate.measure} {reached}, {gate.minimum:.12g} demanded: {verdict}"

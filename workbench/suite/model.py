@@ -88,9 +88,14 @@ class GradingTable(Frozen):
     accuracy: AccuracyTable = AccuracyTable()
 
 
-class Gate(Frozen):
-    """What a batch of the suite must reach: mean score, and the share of runs that passed or warned."""
+GatePer = Literal["model", "batch"]
+"""Whose runs a gate or an aggregate is of: those of each model, or those of all models together."""
 
+
+class Gate(Frozen):
+    """What the suite's runs must reach: mean score, and the share of runs that passed or warned."""
+
+    per: GatePer = "model"
     min_score: Unit | None = None
     min_pass_rate: Unit | None = None
 
@@ -116,6 +121,7 @@ class Aggregate(Frozen):
     name: NonEmpty
     of: NonEmpty = "score"
     tags: Items[str] = ()
+    per: GatePer = "model"
     statistics: Items[Statistic] = ("mean", "median", "mode", "minimum", "maximum", "spread")
     at_least: StatisticsTable = StatisticsTable()
     above: StatisticsTable = StatisticsTable()

@@ -12,7 +12,7 @@ from workbench.tui.state.form.fields import Field, as_it_stands, field_row
 from workbench.tui.state.form.row import Cell, CellKind, FormRow, FormSource
 from workbench.tui.state.form.rows_calls import DETAIL, unknown_rows
 from workbench.tui.state.form.rows_mocks import mocks_section, one_of_keys, section
-from workbench.tui.state.form.settings import settings_rows
+from workbench.tui.state.form.settings import GATE_PER, settings_rows
 from workbench.tui.state.form.tables import ABSENT
 from workbench.tui.state.form.typed import shown_text
 
@@ -107,6 +107,7 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
     fields = (
         Field("of", "choice", "score", choices=MEASURES),
         Field("tags", "names", "all cases"),
+        Field("per", "choice", Aggregate.model_fields["per"].default, choices=GATE_PER),
         Field("statistics", "names", ", ".join(Aggregate.model_fields["statistics"].default)),
     )
     yield from (field_row(aggregate, place, field, indent) for field in fields)

@@ -7,7 +7,7 @@ from typing import get_args
 
 from pydantic import BaseModel
 
-from workbench.suite.model import GraderName, RepeatRule
+from workbench.suite.model import Gate, GatePer, GraderName, RepeatRule
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import Grading
@@ -19,6 +19,7 @@ from workbench.tui.state.form.tables import ABSENT, value_at
 
 UNIT = Limits(0, 1)
 GRADERS: tuple[str, ...] = get_args(GraderName)
+GATE_PER: tuple[str, ...] = get_args(GatePer)
 REPEAT_RULES: tuple[str, ...] = get_args(RepeatRule)
 
 _TABLES: dict[Place, tuple[Field, ...]] = {
@@ -49,11 +50,12 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
     ("gate",): (
         Field("min_score", "number", limits=UNIT),
         Field("min_pass_rate", "number", limits=UNIT),
+        Field("per", "choice", choices=GATE_PER),
     ),
 }
 """The keys of each table of settings."""
 
-_DEFAULTS: dict[str, BaseModel] = {"limits": LimitsInForce(), "grading": Grading()}
+_DEFAULTS: dict[str, BaseModel] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate()}
 
 
 def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
@@ -101,5 +103,5 @@ def default_text(value: object, of_suite: bool) -> str:
         case "":
             text = '""'
         case _:
-            text = "none" if value is ABSENT else str(value)
+            text = "none" if value is ABSENT or value is None else str(value)
     return f"suite: {text}" if of_suite else text

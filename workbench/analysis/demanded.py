@@ -1,0 +1,32 @@
+"""Of which runs a gate or an aggregate is: those of each model, or those of the whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from workbench.grading.grade import Status
+from workbench.suite.model import GatePer
+
+
+class RunOfModel(Protocol):
+    """A run of which it is known how it ended and with which model."""
+
+    @property
+    def status(self) -> Status: ...
+    @property
+    def model(self) -> str: ...
+
+
+_Run = TypeVar("_Run", bound=RunOfModel)
+
+
+def runs_per(per: GatePer, runs: Iterable[_Run]) -> dict[str | None, list[_Run]]:
+    """The runs by model, or all of them as those of `None`. A model all of whose runs were skipped is left out, unless
+    there is no other."""
+    if per == "batch":
+        return {None: list(runs)}
+    found: dict[str | None, list[_Run]] = {}
+    for run in runs:
+        found.setdefault(run.model, []).append(run)
+    return {model: own for model, own in found.items() if any(run.status != "skipped" for run in own)} or found

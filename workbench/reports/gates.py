@@ -1,0 +1,117 @@
+"""Gates and aggregates of suites, as lines for a report and as parts of the JSON report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from workbench.analysis.aggregates import AggregateGate, AggregateResult
+from workbench.analysis.quality import GateResult
+from workbench.reports.paint import Paint
+from workbench.reports.report_model import Finite, ReportModel, SuitePath
+from workbench.reports.values import counted, reached_text
+from workbench.reports.visible import one_line
+from workbench.suite.decimals import decimals
+from workbench.suite.model import Statistic
+
+
+class GateReport(ReportModel):
+    """A demand on the runs of a model and what was reached; `suite` is null for the command line's own."""
+
+    suite: SuitePath | None
+    model: str | None = Field(description="null where the runs of all models are taken together")
+    measure: Literal["mean score", "pass rate"]
+    minimum: float
+    reached: Finite | None
+    met: bool
+    counted_zero: int = Field(
+        description="how many failed runs count 0 in the mean score: they failed for a reason beside their score, or"
+        " have none"
+    )
+
+
+class AggregateGateReport(ReportModel):
+    """What a statistic had to reach."""
+
+    statistic: Statistic
+    threshold: float
+    strictly: bool = Field(description="the statistic must lie above the threshold, not only on it")
+    reached: Finite | None = Field(description="null where there was no value, which meets no gate")
+    met: bool
+
+
+class AggregateReport(ReportModel):
+    """Statistics over the graded runs of a suite with a model that have a value; null where the values have no such
+    statistic."""
+
+    suite: SuitePath
+    model: str | None = Field(description="null where the runs of all models are taken together")
+    name: str
+    of: str
+    tags: tuple[str, ...]
+    count: int = Field(description="how many runs have a value")
+    statistics: dict[Statistic, Finite | None]
+    gates: tuple[AggregateGateReport, ...]
+    met: bool
+    counted_zero: int = Field(
+        description="of a score: how many failed runs count 0, as they failed for a reason beside it, or have none"
+    )
+
+
+def aggregate_report(result: AggregateResult) -> AggregateReport:
+    """One aggregate for the JSON report."""
+    return AggregateReport.model_validate(result)
+
+
+def gate_lines(
+    gates: Iterable[GateResult], suite_names: Mapping[str, str], paint: Paint, *, with_model: bool
+) -> Iterator[str]:
+    """A line for each gate; `with_model` says whose runs it is of."""
+    for gate in gates:
+        demanded = "--min-score" if gate.suite is None else f"gate of {suite_names.get(gate.suite, gate.suite)}"
+        subject = one_line(demanded + (_whose(gate.model) if with_model else ""))
+        reached = (
+            "unknown, for nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
+        )
+        zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
+        verdict = paint("met", "good") if gate.met else paint("missed", "bad")
+        yield f"{subject}: {gate.measure} {reached}{zeros}, {gate.minimum:.12g} demanded: {verdict}"
+
+
+def aggregate_lines(
+    aggregates: Iterable[AggregateResult], suite_names: Mapping[str, str], paint: Paint, *, with_model: bool
+) -> Iterator[str]:
+    """A line for each aggregate, and one for each of its gates; `with_model` says whose runs it is of."""
+    for result in aggregates:
+        suite = suite_names.get(result.suite, result.suite)
+        tags = f", tagged {' or '.join(result.tags)}" if result.tags else ""
+        model = _whose(result.model) if with_model else ""
+        subject = one_line(f"{result.name} of {suite}{model}: {result.of}{tags}")
+        said = ", ".join(f"{name} {_number(value)}" for name, value in result.statistics.items())
+        zeros = f" ({_zeros_text(result.counted_zero)})" if result.counted_zero else ""
+        yield f"{subject}, {counted(result.count, 'run')}{zeros}{': ' if said else ''}{said}"
+        yield from (_gate_line(gate, result.count, paint) for gate in result.gates)
+
+
+def _gate_line(gate: AggregateGate, count: int, paint: Paint) -> str:
+    if gate.reached is None:
+        reached = f"unknown, for there was {'but one value' if count == 1 else 'no value'}"
+    else:
+        reached = reached_text(gate.reached, gate.threshold)
+    demand = "above" if gate.strictly else "at least"
+    verdict = paint("met", "good") if gate.met else paint("missed", "bad")
+    return f"  {gate.statistic} {reached}, {demand} {gate.threshold:.12g} demanded: {verdict}"
+
+
+def _whose(model: str | None) -> str:
+    return " with all models" if model is None else f" with {model}"
+
+
+def _zeros_text(runs: int) -> str:
+    return f"{counted(runs, 'failed run')} {'counts' if runs == 1 else 'count'} 0"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else decimals(value, 3)
