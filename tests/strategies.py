@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from workbench.suite.checks import CHECK_CLASSES, Check
+from workbench.suite.checks import CHECK_CLASSES, JSON_TYPES, Check
 from workbench.trajectory.messages import JsonValue
 
 CHECK: TypeAdapter[Check] = TypeAdapter(Check)
@@ -71,17 +71,24 @@ _tables: list[st.SearchStrategy[dict[str, Any]]] = [
     st.fixed_dictionaries({"prefix": st.text(max_size=3)}),
     st.fixed_dictionaries({"suffix": st.text(max_size=3)}),
     st.fixed_dictionaries({"pattern": _patterns}),
+    st.fixed_dictionaries({"type": st.sampled_from(JSON_TYPES)}),
+    st.fixed_dictionaries({"equals_text": json_values}),
 ]
+_compound: list[st.SearchStrategy[dict[str, Any]]] = [
+    st.fixed_dictionaries({name: st.lists(st.deferred(lambda: _parts), min_size=1, max_size=3)})
+    for name in ("all_of", "any_of")
+]
+_parts: st.SearchStrategy[dict[str, Any]] = st.one_of(*_tables, *_compound)
 
 NEEDING_OTHERS = {"judged", "python"}
 """Checks that need a language model or a function, which these strategies leave out."""
 
-assert len(_tables) == len(CHECK_CLASSES) - len(NEEDING_OTHERS) + 1, "near is written in two ways"
+assert len(_tables) + len(_compound) == len(CHECK_CLASSES) - len(NEEDING_OTHERS) + 1, "near is written in two ways"
 
 
 def checks(*, weights: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Check]:
     """Any check that can be evaluated without help, with weights from the given strategy (default: none written)."""
-    tables = st.one_of(_tables)
+    tables = _parts
     options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"optional": st.booleans()})
     if weights is not None:
         options = st.fixed_dictionaries({"optional": st.booleans(), "weight": weights})

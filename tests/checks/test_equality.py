@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given
 
-from tests.strategies import is_finite, json_values
+from tests.strategies import CHECK, is_finite, json_values
 from workbench.checks.equality import json_equal
+from workbench.suite.checks import Equals
 from workbench.trajectory.messages import JsonValue
 
 
@@ -68,3 +69,11 @@ def nested(depth: int) -> JsonValue:
     for _ in range(depth):
         value = [value]
     return value
+
+
+@pytest.mark.parametrize(
+    "written",
+    [{"type": "circle", "radius": 3}, {"type": "circle"}, {"type": "integer", "minimum": 3}, {"type": ["string"]}],
+)
+def test_a_table_with_a_type_of_its_own_is_a_value(written: dict[str, JsonValue]) -> None:
+    assert CHECK.validate_python(written) == Equals(equals=written, plain=True)

@@ -11,7 +11,7 @@ from tests.strategies import CHECK, checks, json_values
 from workbench.checks.equality import by_json, by_python, json_equal
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckVerdict, Outside, all_hold, evaluate, why
-from workbench.suite.checks import Check, Equals, PythonCheck
+from workbench.suite.checks import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
 integers = st.builds(
@@ -235,3 +235,66 @@ def test_plain_values_are_compared_by_each_rule_also_where_verdicts_are_kept() -
     check, outside = Equals(equals=1), Outside(said={})
     assert evaluate(check, True, equal=by_python, outside=outside).holds
     assert not evaluate(check, True, equal=by_json, outside=outside).holds
+
+
+JSON_TYPE_OF = {str: "string", bool: "boolean", type(None): "null", list: "array", dict: "object", int: "integer"}
+
+
+@given(json_values)
+def test_a_value_is_of_its_type_and_of_no_other(value: JsonValue) -> None:
+    held = {name for name in JSON_TYPES if verdict_of({"type": name}, value).holds}
+    if isinstance(value, float):
+        assert held == ({"number", "integer"} if value.is_integer() else {"number"})
+    else:
+        own = JSON_TYPE_OF[type(value)]
+        assert held == {own} | ({"number"} if own == "integer" else set())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "holds"),
+    [
+        ("New York, NY", "new york ny", True),
+        ("a/b-c_d*e^f.g", "ABCDEFG", True),
+        ("it's", 'IT"S', True),
+        ("Z\u00fcrich", "zu\u0308rich", True),
+        ("Stra\u00dfe", "STRASSE", False),
+        ("a\tb", "ab", False),
+        ("5", 5, False),
+        (["New York", {"City": "Los Angeles"}], ["new-york", {"City": "LOS ANGELES"}], True),
+        ({"City": "x"}, {"city": "x"}, False),
+    ],
+)
+def test_texts_are_equal_but_for_case_and_punctuation(wanted: JsonValue, value: JsonValue, holds: bool) -> None:
+    assert verdict_of({"equals_text": wanted}, value).holds is holds
+
+
+@given(st.lists(checks(), min_size=1, max_size=3), json_values)
+def test_several_checks_hold_all_or_one(parts: list[Check], value: JsonValue) -> None:
+    alone = [evaluate(part, value) for part in parts]
+    together = evaluate(AllOf(all_of=tuple(parts)), value)
+    assert together.holds is all(verdict.holds for verdict in alone)
+    either = evaluate(AnyOf(any_of=tuple(parts)), value)
+    assert either.holds is any(verdict.holds for verdict in alone)
+    assert min(verdict.score for verdict in alone) <= together.score <= either.score
+
+
+def test_several_checks_say_which_of_them_failed_and_ask_a_judge_last() -> None:
+    asked: list[JsonValue] = []
+
+    def judge(_: Check, value: JsonValue) -> CheckVerdict:
+        asked.append(value)
+        return CheckVerdict(0.0, False, "rude")
+
+    check = CHECK.validate_python({"all_of": [{"judged": "polite"}, {"prefix": "x"}, {"any_of": [1, "xy"]}]})
+    outside = Outside(judge=judge)
+    verdict = evaluate(check, "a", outside=outside)
+    assert why(check, verdict, "a") == (
+        'expected judged: polite and starting with "x" and (1 or "xy"), got "a" (starting with "x": begins otherwise)'
+    )
+    assert asked == []
+    assert evaluate(check, "xy", outside=outside).note == "judged: polite: rude"
+    assert asked == ["xy"]
+    # The rule of whoever compares is that of the checks inside, too.
+    either = CHECK.validate_python({"any_of": [1, "b"]})
+    assert evaluate(either, True, equal=by_python).holds
+    assert not evaluate(either, True, equal=by_json).holds

@@ -228,8 +228,15 @@ async def test_a_judge_is_asked_about_a_condition_only_when_all_else_of_it_holds
     assert (await run.plan(a_call(city="Rome", days=3), judge)) is None
     assert (await run.plan(a_call(city="Oslo", days=3), judge)) is not None
     assert asked == ["Rome", "Oslo"]
+    parts = {"all_of": [{"judged": "is cold"}, {"prefix": "O"}]}
+    run = mocks(mock(when={"city": {"any_of": [parts, "Rome"]}}, result="snow"))
+    assert (await run.plan(a_call(city="Rome"), judge)) is not None
+    assert (await run.plan(a_call(city="Nice"), judge)) is None
+    assert (await run.plan(a_call(city="Omsk"), judge)) is None
+    assert (await run.plan(a_call(city="Oslo"), judge)) is not None
+    assert asked == ["Rome", "Oslo", "Omsk", "Oslo"]
     with pytest.raises(ToolsError, match=r"judged: is cold' needs a judge"):
-        await run.plan(a_call(city="Oslo", days=3))
+        await mocks(mock(when={"city": {"judged": "is cold"}}, result="snow")).plan(a_call(city="Oslo"))
 
 
 async def test_a_condition_that_asks_python_does_not_hold_up_the_others(tmp_path: Path) -> None:

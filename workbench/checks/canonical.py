@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from workbench.suite.checks import Check, Contains, Equals, OneOf, Pattern, Prefix, Suffix
+from workbench.suite.checks import AllOf, AnyOf, Check, Contains, Equals, OneOf, Pattern, Prefix, Suffix, asks
 
 
 def canonical_text(text: str) -> str:
@@ -41,8 +41,8 @@ def canonical(value: JsonValue) -> JsonValue:
 
 
 def compares_texts(check: Check) -> bool:
-    """Whether the check compares texts character by character."""
-    return isinstance(check, Equals | OneOf | Contains | Prefix | Suffix | Pattern)
+    """Whether the check, or one inside of it, compares texts character by character."""
+    return asks(check, Equals, OneOf, Contains, Prefix, Suffix, Pattern)
 
 
 def canonical_check(check: Check) -> Check:
@@ -54,6 +54,8 @@ def canonical_check(check: Check) -> Check:
             return _changed(check, "one_of", values, tuple(map(canonical, values)))
         case Contains(contains=text) | Prefix(prefix=text) | Suffix(suffix=text) | Pattern(pattern=text):
             return _changed(check, check.kind, text, canonical_text(text))
+        case AllOf() | AnyOf():
+            return check.model_copy(update={check.kind: tuple(map(canonical_check, check.parts))})
         case _:
             return check
 

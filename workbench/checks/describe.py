@@ -11,13 +11,17 @@ from pydantic import JsonValue
 
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import (
+    AllOf,
+    AnyOf,
     Check,
     Contains,
     DateTime,
     Equals,
     EqualsNull,
+    EqualsText,
     Judged,
     Near,
+    OfType,
     OneOf,
     Pattern,
     Prefix,
@@ -62,10 +66,34 @@ def _describe(check: Check, say: Callable[[JsonValue], str]) -> str:
             return f"ending with {say(text)}"
         case Pattern(pattern=text):
             return f"matching /{text}/".replace("\n", "\\n")
+        case OfType(type=name):
+            return _TYPES[name]
+        case EqualsText(equals_text=value):
+            return f"{say(value)} but for case and punctuation"
+        case AllOf(all_of=parts):
+            return " and ".join(_describe_part(part, say) for part in parts)
+        case AnyOf(any_of=parts):
+            return " or ".join(_describe_part(part, say) for part in parts)
         case Judged(judged=criteria):
             return f"judged: {' '.join(criteria.split())}"
         case PythonCheck(python=reference):
             return f"python {reference}"
+
+
+def _describe_part(check: Check, say: Callable[[JsonValue], str]) -> str:
+    text = _describe(check, say)
+    return f"({text})" if len(check.parts) > 1 else text
+
+
+_TYPES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
 
 
 def _described(check: Check) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -13,18 +13,23 @@ from workbench.checks.canonical import canonical_text
 from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.errors import CheckError, FunctionRaisedError
+from workbench.checks.loose import loose
 from workbench.checks.moments import moment_credit, seconds_between
 from workbench.checks.numbers import closeness, is_close, json_number
 from workbench.checks.similarity import as_text, similarity
 from workbench.suite.checks import (
+    AllOf,
+    AnyOf,
     Check,
     CheckBase,
     Contains,
     DateTime,
     Equals,
     EqualsNull,
+    EqualsText,
     Judged,
     Near,
+    OfType,
     OneOf,
     Pattern,
     Prefix,
@@ -33,6 +38,7 @@ from workbench.suite.checks import (
     Range,
     Similar,
     Suffix,
+    asks,
     duration_seconds,
 )
 from workbench.suite.decimals import decimals
@@ -107,6 +113,8 @@ def evaluate(
             return _HOLDS if equal(check, value) else _unequal(check.equals, value)
         except (OverflowError, RecursionError, ValueError) as error:
             return _not_comparable(error)
+    if isinstance(check, AllOf | AnyOf):
+        return _evaluate_parts(check, value, equal, outside)
     if outside.said is None or type(check) is Judged:
         return _evaluated(check, value, outside)
     place = (id(check), id(value))
@@ -114,6 +122,21 @@ def evaluate(
     if known is None:
         known = outside.said[place] = (check, value, _evaluated(check, value, outside))
     return known[2]
+
+
+def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, outside: Outside) -> CheckVerdict:
+    """The verdict of the part that decides: of all_of the worst, of any_of the best. A judge is asked only where the
+    other parts leave it open."""
+    must_all = isinstance(check, AllOf)
+    found: list[tuple[CheckVerdict, Check]] = []
+    for part in sorted(check.parts, key=lambda part: asks(part, Judged)):
+        if asks(part, Judged) and any(verdict.holds is not must_all for verdict, _ in found):
+            break
+        found.append((evaluate(part, value, equal=equal, outside=outside), part))
+    verdict, part = (min if must_all else max)(found, key=lambda each: (each[0].holds, each[0].score))
+    if verdict.holds:
+        return verdict
+    return replace(verdict, note=f"{describe(part)}: {verdict.note}" if must_all else "none of them")
 
 
 def _unequal(expected: JsonValue, value: JsonValue) -> CheckVerdict:
@@ -269,6 +292,29 @@ def _pattern(check: Pattern, value: JsonValue) -> CheckVerdict:
     return _verdict(re.search(check.pattern, value) is not None, "not found in it")
 
 
+def _of_type(check: OfType, value: JsonValue) -> CheckVerdict:
+    types: type | tuple[type, ...] = _PYTHON_TYPES[check.type]
+    holds = isinstance(value, types) and (isinstance(value, bool) is (types is bool))
+    if check.type == "integer" and isinstance(value, float):
+        holds = value.is_integer()
+    return _verdict(holds, "of another type")
+
+
+_PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+    "array": list,
+    "object": dict,
+}
+
+
+def _equals_text(check: EqualsText, value: JsonValue) -> CheckVerdict:
+    return _verdict(json_equal(loose(check.equals_text), loose(value)), "another text")
+
+
 # Each function takes exactly the class it stands under, which a dictionary's type cannot say.
 _EVALUATORS: dict[type[CheckBase], Callable[[Any, JsonValue], CheckVerdict]] = {
     EqualsNull: _equals_null,
@@ -282,4 +328,6 @@ _EVALUATORS: dict[type[CheckBase], Callable[[Any, JsonValue], CheckVerdict]] = {
     Prefix: _prefix,
     Suffix: _suffix,
     Pattern: _pattern,
+    OfType: _of_type,
+    EqualsText: _equals_text,
 }

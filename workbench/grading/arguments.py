@@ -9,7 +9,7 @@ from workbench.checks.equality import EqualsRule
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import Outside, evaluate
 from workbench.grading.grade import ArgumentVerdict
-from workbench.suite.checks import Check, Checks, Judged
+from workbench.suite.checks import Check, Checks, Judged, asks
 from workbench.trajectory.messages import JsonValue
 
 
@@ -35,17 +35,17 @@ def judge_arguments(
         listed = {name: check for name, check in checks.items() if name in arguments or not check.optional}
     weight = shared / len(listed) if listed else 0.0
     verdicts: dict[str, ArgumentVerdict] = {}
-    judged = Judged in map(type, listed.values())
-    wrong = judged and not arguments.keys() <= checks.keys()
+    judged = {name for name, check in listed.items() if asks(check, Judged)}
+    wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:
-        in_turn = sorted(in_turn, key=lambda each: type(each[1]) is Judged)
+        in_turn = sorted(in_turn, key=lambda each: each[0] in judged)
     for name, check in in_turn:
         value, given = arguments.get(name), name in arguments
         holds: bool | None
-        if judged and isinstance(check, Judged) and not same_tool:
+        if name in judged and not same_tool:
             holds, why = False, "no judge is asked about a call of another tool"
-        elif judged and isinstance(check, Judged) and given and all_or_nothing and wrong:
+        elif name in judged and given and all_or_nothing and wrong:
             holds, why = None, "not asked, as the call is wrong without it"
         else:
             try:

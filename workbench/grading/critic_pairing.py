@@ -16,7 +16,7 @@ from workbench.grading.criteria import CallCritics, Critic
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.tool_names import ToolRegistry, normalised_name
-from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar
+from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar, asks
 from workbench.suite.model import ExpectedCall
 from workbench.suite.settings import CriticsOptions
 from workbench.trajectory.messages import JsonValue
@@ -154,7 +154,7 @@ class CriticPairing:
 
     def _judged(self, row: int, column: int, critic: Critic) -> CheckVerdict:
         name, arguments = critic.argument, self._filled[column]
-        if self._expected_names[row] != self._called_names[column] and isinstance(critic.check, Judged):
+        if self._expected_names[row] != self._called_names[column] and asks(critic.check, Judged):
             return _OF_ANOTHER_TOOL
         try:
             return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._outside)

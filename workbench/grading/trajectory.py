@@ -22,7 +22,7 @@ from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call, why_unexpected
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Check, Judged, PythonCheck
+from workbench.suite.checks import Check, Judged, PythonCheck, asks
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
@@ -333,8 +333,8 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
         _Asked(name, canonical_check(check), compares_texts(check), describe(check))
         for name, check in (expected.args or {}).items()
     )
-    in_turn = sorted(checks, key=lambda asked: (isinstance(asked.check, Judged), isinstance(asked.check, PythonCheck)))
-    asks_outside = any(isinstance(asked.check, Judged | PythonCheck) for asked in checks)
+    in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
+    asks_outside = any(asks(asked.check, Judged, PythonCheck) for asked in checks)
     return _Wanted(canonical_text(expected.tool), checks, tuple(in_turn), asks_outside)
 
 

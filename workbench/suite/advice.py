@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.suite.checks import Check, Checks, DateTime, Judged, Near, critic_of
+from pydantic import JsonValue
+
+from workbench.suite.checks import JSON_TYPES, Check, CheckBase, Checks, DateTime, Equals, Judged, Near, critic_of
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
 from workbench.suite.model import Case, ExpectedCall, Mock, Suite
 from workbench.suite.places import Place, written
@@ -161,12 +163,26 @@ def _checks_advice(checks: Checks | None, place: Place) -> Iterator[Finding]:
 
 
 def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
+    for index, part in enumerate(check.parts):
+        yield from _check_advice(part, (*place, check.kind, index))
+    if isinstance(check, Equals) and check.plain and isinstance(check.equals, dict):
+        yield from _type_advice(check.equals, place)
     if isinstance(check, DateTime) and not _is_moment(check.datetime):
         message = f"{quoted(check.datetime)} cannot be read as a moment: the check never holds"
         yield warning((*place, "datetime"), message, "write it as 2026-05-27T07:30:00")
     if isinstance(check, Judged) and check.model and (check.model == "offline" or check.model.startswith("replay:")):
         message = f"{quoted(check.model)} cannot judge: it is no language model"
         yield warning((*place, "model"), message, "name a language model, or leave `model` out and choose a judge")
+
+
+def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]:
+    """A value that looks like a misspelt check `type`."""
+    name, others = value.get("type"), [key for key in value if key != "type"]
+    if isinstance(name, str) and not others and name not in JSON_TYPES and (hint := did_you_mean(name, JSON_TYPES)):
+        yield warning((*place, "type"), f"{quoted(name)} is no type of JSON, so this is a value to be equal to", hint)
+    if name in JSON_TYPES and len(others) == 1 and (hint := did_you_mean(others[0], CheckBase.model_fields)):
+        message = f"{quoted(others[0])} is no option of the check `type`, so this is a value to be equal to"
+        yield warning((*place, others[0]), message, hint)
 
 
 def _is_moment(text: str) -> bool:

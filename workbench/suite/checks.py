@@ -6,7 +6,8 @@ How a check is evaluated lives in `workbench.checks`; here is only what can be w
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -37,6 +38,10 @@ NAMED_WEIGHTS: dict[str, int] = {
 
 WeightName = Literal["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | WeightName
+
+JsonType = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
+JSON_TYPES: tuple[str, ...] = get_args(JsonType)
+"""The types of JSON by their names in JSON Schema."""
 
 SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"]
 
@@ -107,6 +112,11 @@ class CheckBase(BaseModel):
 
     weight: Weight | None = None
     optional: bool = False
+
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        """The checks inside of it."""
+        return ()
 
 
 class Equals(CheckBase):
@@ -210,6 +220,42 @@ class Pattern(CheckBase):
     pattern: Regex
 
 
+class OfType(CheckBase):
+    """A value of a JSON type. As in JSON Schema, 5.0 is an integer; a boolean is no number."""
+
+    kind = "type"
+    type: JsonType
+
+
+class EqualsText(CheckBase):
+    """Equal to a value, but for case, blanks and punctuation in texts, those inside of lists and tables too."""
+
+    kind = "equals_text"
+    equals_text: JsonValue
+
+
+class AllOf(CheckBase):
+    """Several checks that must all hold."""
+
+    kind = "all_of"
+    all_of: Annotated[tuple[Check, ...], Strict(False), Field(min_length=1)]
+
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        return self.all_of
+
+
+class AnyOf(CheckBase):
+    """Several checks of which one must hold."""
+
+    kind = "any_of"
+    any_of: Annotated[tuple[Check, ...], Strict(False), Field(min_length=1)]
+
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        return self.any_of
+
+
 class Judged(CheckBase):
     """A value that a language model finds to meet written criteria."""
 
@@ -240,6 +286,10 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {
         Prefix,
         Suffix,
         Pattern,
+        OfType,
+        EqualsText,
+        AllOf,
+        AnyOf,
         Judged,
         PythonCheck,
     )
@@ -252,9 +302,18 @@ OPTION_NAMES: frozenset[str] = frozenset(
 """Every option that some check takes, `weight` and `optional` included."""
 
 
-def check_names_in(table: dict[str, Any]) -> list[str]:
-    """The names of checks among a table's keys, in the order written."""
-    return [name for name in table if name in CHECK_CLASSES]
+_OPTIONS_OF_TYPE = CheckBase.model_fields.keys() | {"type"}
+
+
+def check_names_in(table: Mapping[str, Any]) -> list[str]:
+    """The names of checks among a table's keys, in the order written.
+
+    `type` is one only beside the name of a JSON type and options: `{ type = "circle", radius = 3 }` is a value.
+    """
+    names = [name for name in table if name in CHECK_CLASSES]
+    if "type" in names and not (table["type"] in JSON_TYPES and table.keys() <= _OPTIONS_OF_TYPE):
+        names.remove("type")
+    return names
 
 
 def _as_table(value: Any) -> Any:
@@ -301,6 +360,10 @@ Check = Annotated[
     | Annotated[Prefix, Tag("prefix")]
     | Annotated[Suffix, Tag("suffix")]
     | Annotated[Pattern, Tag("pattern")]
+    | Annotated[OfType, Tag("type")]
+    | Annotated[EqualsText, Tag("equals_text")]
+    | Annotated[AllOf, Tag("all_of")]
+    | Annotated[AnyOf, Tag("any_of")]
     | Annotated[Judged, Tag("judged")]
     | Annotated[PythonCheck, Tag("python")],
     Discriminator(_kind_of),
@@ -310,6 +373,21 @@ Check = Annotated[
 
 Checks = dict[str, Check]
 """Argument name to check."""
+
+AllOf.model_rebuild()
+AnyOf.model_rebuild()
+
+
+def with_parts(check: Check) -> Iterator[Check]:
+    """The check and all checks inside of it."""
+    yield check
+    for part in check.parts:
+        yield from with_parts(part)
+
+
+def asks(check: Check, *kinds: type[CheckBase]) -> bool:
+    """Whether the check, or one inside of it, is of one of these kinds."""
+    return isinstance(check, kinds) or any(asks(part, *kinds) for part in check.parts)
 
 
 def critic_of(check: CheckBase) -> tuple[object, ...]:

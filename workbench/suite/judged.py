@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.suite.checks import Judged
+from workbench.suite.checks import Judged, with_parts
 from workbench.suite.model import Case, Suite
 
 
@@ -16,5 +16,4 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[J
             yield check
     for mock in (*case.mocks, *suite.mocks) if mocks else ():
         for condition in (mock.when or {}).values():
-            if isinstance(condition, Judged):
-                yield condition
+            yield from (check for check in with_parts(condition) if isinstance(check, Judged))

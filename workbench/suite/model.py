@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from workbench.suite.by_identity import ByIdentity
-from workbench.suite.checks import Check, Checks, PythonReference, Unit
+from workbench.suite.checks import Check, Checks, PythonReference, Unit, with_parts
 from workbench.suite.places import Place
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
@@ -319,11 +319,12 @@ class Case(Frozen):
         yield from _placed(self.steps, ("steps",))
 
     def written_checks(self) -> Iterator[Check]:
-        """Every check of the case: on arguments, and on the answer."""
+        """Every check of the case: on arguments, and on the answer, and those inside of them."""
         for _, call in self.written_calls():
-            yield from (call.args or {}).values()
+            for check in (call.args or {}).values():
+                yield from with_parts(check)
         if self.response is not None:
-            yield self.response
+            yield from with_parts(self.response)
 
     @property
     def checks_answer(self) -> bool:

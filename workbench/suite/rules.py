@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from workbench.suite.aggregates import MEASURES
-from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, check_names_in
+from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, CheckBase, check_names_in
 from workbench.suite.findings import Finding, code, described, did_you_mean, quoted, table, tables, warning
 from workbench.suite.places import Place
 from workbench.suite.references import has_stray_dollar, is_module_name
@@ -242,7 +242,8 @@ def check_rules(value: dict[str, object], place: Place) -> Iterator[Finding]:
     for key in value:
         if key in CHECK_CLASSES and key != name:
             message = f"two checks on one argument: `{name}` and `{key}`"
-            yield Finding((*place, key), message, f"choose one; {_EXPLICIT}")
+            hint = f"choose one, or write all_of = [{{ {name} = … }}, {{ {key} = … }}]; {_EXPLICIT}"
+            yield Finding((*place, key), message, hint)
         elif key != name and key not in options_of_check:
             hint = did_you_mean(key, options_of_check) or _EXPLICIT
             yield Finding((*place, key), f"`{key}` does not go with the check `{name}`", hint)
@@ -255,12 +256,25 @@ def _expected_rules(name: str, expected: object, place: Place) -> Iterator[Findi
         yield Finding(place, f"`{name}` takes only true, not {described(expected)}")
     elif name == "one_of" and expected == []:
         yield Finding(place, "must not be empty: nothing is one of no values")
+    elif name in ("all_of", "any_of") and isinstance(expected, list):
+        for index, part in enumerate(expected):
+            yield from _part_rules(part, (*place, index))
     elif name == "range" and isinstance(expected, list) and len(expected) == 2:
         low, high = expected
         if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
             yield Finding(place, "must rise: [low, high] with low ≤ high", "swap the two numbers")
     elif name == "python":
         yield from _function_rules(expected, place)
+
+
+def _part_rules(part: object, place: Place) -> Iterator[Finding]:
+    """One of the checks of `all_of` or `any_of`, which have one weight for all."""
+    if not isinstance(part, dict):
+        return
+    yield from check_rules(part, place)
+    for option in CheckBase.model_fields:
+        if option in part and check_names_in(part):
+            yield Finding((*place, option), f"`{option}` inside `{place[-2]}`", f"write it beside `{place[-2]}`")
 
 
 def _function_rules(reference: object, place: Place) -> Iterator[Finding]:

@@ -222,7 +222,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
     if part in CHECK_CLASSES:
-        return (len(previous) > 1 and previous[-2] in ("args", "when")) or previous[-1:] == ("response",)
+        in_list = len(previous) > 1 and isinstance(previous[-1], int) and previous[-2] in ("all_of", "any_of")
+        return in_list or (len(previous) > 1 and previous[-2] in ("args", "when")) or previous[-1:] == ("response",)
     return False
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from workbench.suite.checks import CheckBase, Checks, PythonCheck
+from workbench.suite.checks import Checks, PythonCheck, with_parts
 from workbench.suite.disk import absolute, resolved
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Mock, Suite
@@ -172,8 +172,7 @@ def _python_references(suite: Suite) -> Iterator[str]:
     yield from _of_mocks(suite.mocks)
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
-        for check in case.written_checks():
-            yield from _of_check(check)
+        yield from (check.python for check in case.written_checks() if isinstance(check, PythonCheck))
 
 
 def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
@@ -185,12 +184,7 @@ def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:
 
 def _of_checks(checks: Checks | None) -> Iterator[str]:
     for check in (checks or {}).values():
-        yield from _of_check(check)
-
-
-def _of_check(check: CheckBase) -> Iterator[str]:
-    if isinstance(check, PythonCheck):
-        yield check.python
+        yield from (part.python for part in with_parts(check) if isinstance(part, PythonCheck))
 
 
 class TrustError(Exception):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython, CheckVerdict, Outside, all_hold
-from workbench.suite.checks import Checks, Judged, PythonCheck
+from workbench.checks.evaluate import CallPython, CheckVerdict, Judge, Outside, all_hold
+from workbench.suite.checks import Check, Checks, Judged, PythonCheck, asks, with_parts
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
@@ -155,19 +155,34 @@ async def condition_holds(
     Raises CheckError when it cannot be evaluated.
     """
     # Left among the others, a judged check says that it needs a judge, or that its argument was not given.
-    asked = {
-        name: check
-        for name, check in when.items()
-        if judge is not None and isinstance(check, Judged) and name in arguments
-    }
+    asked = [name for name, check in when.items() if judge is not None and name in arguments and asks(check, Judged)]
     others = {name: check for name, check in when.items() if name not in asked}
-    if any(isinstance(check, PythonCheck) for check in others.values()):
-        holds = await in_thread(lambda: all_hold(others, arguments, outside=Outside(call_python)))
-    else:
-        holds = all_hold(others, arguments)
-    for name, check in asked.items():
-        holds = holds and judge is not None and (await judge(check, arguments[name])).holds
-    return holds
+    if not await _all_hold(others, arguments, Outside(call_python)):
+        return False
+    for name in asked:
+        if judge is not None and not await _judged_holds(when[name], arguments[name], call_python, judge):
+            return False
+    return True
+
+
+async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], outside: Outside) -> bool:
+    if any(asks(check, PythonCheck) for check in checks.values()):
+        return await in_thread(lambda: all_hold(checks, arguments, outside=outside))
+    return all_hold(checks, arguments, outside=outside)
+
+
+async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
+    """Whether a check with judged parts holds. No judge is asked where the other parts settle it."""
+
+    async def holds(say: Judge) -> bool:
+        return await _all_hold({"": check}, {"": value}, Outside(call_python, say))
+
+    if not await holds(lambda _check, _value: CheckVerdict(1.0, True)):
+        return False
+    if await holds(lambda _check, _value: CheckVerdict(0.0, False)):
+        return True
+    said = {id(part): await judge(part, value) for part in with_parts(check) if isinstance(part, Judged)}
+    return await holds(lambda part, _value: said[id(part)])
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue]) -> ToolAnswer:

@@ -10,12 +10,30 @@ from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_sch
 from workbench.analysis.schemas import properties_of, type_text
 from workbench.checks.describe import cut, describe
 from workbench.checks.errors import CheckError
-from workbench.suite.checks import Check, Contains, DateTime, Near, Pattern, Prefix, Range, Suffix
+from workbench.suite.checks import (
+    AllOf,
+    AnyOf,
+    Check,
+    Contains,
+    DateTime,
+    Equals,
+    Judged,
+    Near,
+    OfType,
+    OneOf,
+    Pattern,
+    Prefix,
+    PythonCheck,
+    Range,
+    Suffix,
+    asks,
+)
 from workbench.suite.findings import did_you_mean, quoted
 from workbench.suite.model import Case, ExpectedCall, Step
 from workbench.suite.places import Place
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
+_NOT_TRIED = (Equals, OneOf, PythonCheck, Judged)
 _ONLY_TEXT = (Contains, DateTime, Pattern, Prefix, Suffix)
 
 
@@ -118,15 +136,24 @@ def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
 def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None:
     """Why no value that the schema allows meets a check; `None` when one may."""
     choices = schema.get("enum")
-    if isinstance(choices, list) and choices and check.kind not in ("equals", "one_of", "python", "judged"):
+    if isinstance(choices, list) and choices and not asks(check, *_NOT_TRIED):
         try:
             if not any(holds(check, choice) for choice in choices):
                 return f"the schema allows only {cut(type_text(schema))}"
         except (CheckError, UnknownSampleError):
             return None
+    if isinstance(check, AllOf):
+        return next((why for part in check.parts if (why := _against_schema(part, schema)) is not None), None)
+    if isinstance(check, AnyOf):
+        reasons = [_against_schema(part, schema) for part in check.parts]
+        return None if None in reasons else reasons[0]
     types = _types(schema)
     if not types:
         return None
+    if isinstance(check, OfType) and check.type not in types and {check.type, *types} < {"integer", "number"}:
+        return None
+    if isinstance(check, OfType) and check.type not in types:
+        return f"the schema wants {type_text(schema)}"
     if isinstance(check, _ONLY_TEXT) and "string" not in types:
         return f"it needs a text, and the schema wants {type_text(schema)}"
     if isinstance(check, Range):

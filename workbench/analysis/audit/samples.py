@@ -8,19 +8,27 @@ from collections.abc import Iterator, Mapping
 from workbench.checks.evaluate import evaluate
 from workbench.checks.search_cost import may_be_endless
 from workbench.suite.checks import (
+    AllOf,
+    AnyOf,
     Check,
     Contains,
     DateTime,
     Equals,
     EqualsNull,
+    EqualsText,
+    Judged,
     Near,
+    OfType,
     OneOf,
     Pattern,
     Prefix,
     Present,
+    PythonCheck,
     Range,
     Similar,
     Suffix,
+    asks,
+    with_parts,
 )
 from workbench.trajectory.messages import JsonValue
 
@@ -64,14 +72,56 @@ def samples_of(check: Check) -> tuple[JsonValue, ...]:
             return (check.prefix,)
         case Suffix():
             return (check.suffix,)
+        case OfType():
+            return (_OF_TYPE[check.type],)
+        case EqualsText():
+            return (check.equals_text,)
+        case AllOf():
+            return _samples_of_all(check)
+        case AnyOf():
+            return _samples_of_any(check)
         case _:
             raise UnknownSampleError
+
+
+def _samples_of_all(check: AllOf) -> tuple[JsonValue, ...]:
+    if asks(check, Judged, PythonCheck):
+        raise UnknownSampleError
+    found = [value for part in check.parts for value in _known_samples(part)]
+    meeting = tuple(value for value in found if holds(check, value))
+    if not meeting:
+        raise UnknownSampleError
+    return meeting
+
+
+def _samples_of_any(check: AnyOf) -> tuple[JsonValue, ...]:
+    reasons: list[str] = []
+    found: list[JsonValue] = []
+    for part in check.parts:
+        try:
+            found += _known_samples(part)
+        except NeverHoldsError as error:
+            reasons.append(str(error))
+    if len(reasons) == len(check.parts):
+        raise NeverHoldsError("; ".join(reasons))
+    if not found:
+        raise UnknownSampleError
+    return tuple(found)
+
+
+def _known_samples(check: Check) -> tuple[JsonValue, ...]:
+    """The samples of a check, none where none can be made up. Raises NeverHoldsError."""
+    try:
+        return samples_of(check)
+    except UnknownSampleError:
+        return ()
 
 
 def holds(check: Check, value: JsonValue) -> bool:
     """Whether a value meets a check, compared as JSON. Raises UnknownSampleError where looking may never end, and
     CheckError for checks that need others."""
-    if isinstance(check, Pattern) and isinstance(value, str) and may_be_endless(check.pattern, len(value)):
+    patterns = [part.pattern for part in with_parts(check) if isinstance(part, Pattern)]
+    if isinstance(value, str) and any(may_be_endless(pattern, len(value)) for pattern in patterns):
         raise UnknownSampleError
     return evaluate(check, value).holds
 

@@ -14,18 +14,21 @@ from typing import Final, get_args
 
 from workbench.suite.checks import (
     CHECK_CLASSES,
+    JSON_TYPES,
     NAMED_WEIGHTS,
     OPTION_NAMES,
+    CheckBase,
     SimilarityMetric,
     check_names_in,
 )
 from workbench.suite.findings import did_you_mean
 from workbench.suite.references import is_function_reference
 from workbench.suite.render import Table
-from workbench.tui.state.form.json_types import Schema, allowed_values, is_number, keyword
+from workbench.tui.state.form.json_types import Schema, allowed_values, is_number, keyword, type_of
 from workbench.tui.state.form.samples import sample_value
 from workbench.tui.state.form.typed import (
     CellError,
+    read_checks,
     read_choice,
     read_duration,
     read_number,
@@ -51,6 +54,12 @@ WITHOUT_VALUE = frozenset({"present", "equals_null"})
 
 OF_TEXT = frozenset({"similar", "datetime", "contains", "prefix", "suffix", "pattern", "judged", "python"})
 """Checks whose value is a text."""
+
+OF_CHECKS = frozenset({"all_of", "any_of"})
+"""Checks whose value is a list of checks."""
+
+_LIKE_PLAIN = frozenset({IS, "equals_text"})
+"""Checks whose value is read as the argument's schema has it."""
 
 _METRICS: tuple[str, ...] = get_args(SimilarityMetric)
 _SWALLOWED = frozenset({"args", "forbidden_args", "mock_result"})
@@ -92,7 +101,7 @@ def value_text(value: object, schema: Schema | None = None) -> str:
             return shown_range(low, high)
         case _, str() if kind in OF_TEXT:
             return shown_text(expected)
-    return shown_value(expected, schema if kind == IS else None)
+    return shown_value(expected, schema if kind in _LIKE_PLAIN else None)
 
 
 def with_value(value: object, text: str, schema: Schema | None = None) -> object:
@@ -116,6 +125,10 @@ def with_value(value: object, text: str, schema: Schema | None = None) -> object
             expected = read_range(text)
         case "near":
             expected = read_number(text)
+        case "type":
+            expected = read_choice(text, JSON_TYPES)
+        case "all_of" | "any_of":
+            expected = read_checks(text)
         case _ if kind in OF_TEXT:
             expected = read_text(text)
         case _:
@@ -133,6 +146,13 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
         return value
     kept = _kept_values(value, schema)
     match kind:
+        case "all_of" | "any_of":
+            parts = expected_of(value) if kind_of(value) in OF_CHECKS else [_alone(value)]
+            return _with_check(value, kind, parts)
+        case "type":
+            return _with_check(value, kind, type_of(kept[0]))
+        case "equals_text":
+            return _with_check(value, kind, kept[0])
         case "present" | "equals_null":
             return _with_check(value, kind, True)
         case "one_of":
@@ -242,6 +262,12 @@ def _without(value: object, option: str) -> object:
     return _plain(table)
 
 
+def _alone(value: object) -> object:
+    """The argument's check as a part of another one: without its weight, and whether it may be left out."""
+    table = _table(value)
+    return _plain({key: table[key] for key in table if key not in CheckBase.model_fields}) if table else value
+
+
 def _with_check(value: object, name: str, expected: object) -> object:
     """Another check in place of the argument's, without the options that were the old one's."""
     table = _table(value)
@@ -293,6 +319,10 @@ def _kept_values(value: object, schema: Schema | None) -> list[object]:
             kept = [first, *(value for value in allowed_values(schema) or () if value != first)]
         case "one_of" if isinstance(expected, list):
             kept = expected
+        case "type":
+            kept = [sample_value({"type": expected})]
+        case "all_of" | "any_of":
+            kept = _kept_values(expected[0], schema) if isinstance(expected, list) and expected else []
         case "range" if isinstance(expected, list):
             kept = [end for end in expected if is_number(end)]
         case _:

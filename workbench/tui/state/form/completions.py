@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from workbench.reports.visible import one_line
-from workbench.suite.checks import NAMED_WEIGHTS, SimilarityMetric
+from workbench.suite.checks import JSON_TYPES, NAMED_WEIGHTS, SimilarityMetric
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.state.form.cells import KINDS, options_of
 from workbench.tui.state.form.json_types import Schema, allowed_values, is_list, items_of, keyword, types_of
@@ -40,6 +40,10 @@ MEANINGS = {
     "prefix": "a text that starts with the value",
     "suffix": "a text that ends with the value",
     "pattern": "a text in which the regular expression is found",
+    "type": "a value of this type: string, integer, number, boolean, null, array or object",
+    "equals_text": "equal to the value, but for case, blanks and punctuation",
+    "all_of": "all of several checks hold",
+    "any_of": "one of several checks holds",
     "judged": "a language model says that it meets the criteria",
     "python": "module:function says so; needs trust",
 }
@@ -60,6 +64,7 @@ _FITS: dict[str, frozenset[str]] = {
     "near": frozenset({"number", "integer"}),
     "equals_null": frozenset({"null"}),
     "similar": frozenset({"string", "array"}),
+    "equals_text": frozenset({"string", "array", "object"}),
     **dict.fromkeys(("datetime", "contains", "prefix", "suffix", "pattern"), frozenset({"string"})),
 }
 _DURATIONS = ("30s", "500s", "15m", "2h", "1d")
@@ -141,7 +146,9 @@ def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
             low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
             if isinstance(low, int | float) and isinstance(high, int | float):
                 yield Completion(text := shown_range(low, high), text, "all that the schema allows")
-        case "is" | "one_of":
+        case "type":
+            yield from map(_named, JSON_TYPES)
+        case "is" | "one_of" | "equals_text":
             of_items = kind == "is" and is_list(schema)
             own = items_of(schema) if of_items else schema
             default, examples = keyword(own, "default"), keyword(own, "examples")

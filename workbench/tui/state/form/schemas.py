@@ -126,6 +126,15 @@ def mark(value: object, schema: Schema | None) -> str | None:
             why = _not_of("range", {"number", "integer"}, schema) or _beyond(low, schema) or _beyond(high, schema)
         case "near", int() | float():
             why = _not_of("near", {"number", "integer"}, schema) or _beyond(expected, schema)
+        case "type", str():
+            allows = types_of(schema)
+            fits = not allows.isdisjoint({expected, "integer"} if expected == "number" else {expected})
+            why = None if fits else f"the schema wants {_in_words(allows)}"
+        case "all_of", list():
+            why = next((said for part in expected if (said := mark(part, schema))), None)
+        case "any_of", list():
+            marks_of_parts = [mark(part, schema) for part in expected]
+            why = marks_of_parts[0] if marks_of_parts and None not in marks_of_parts else None
         case "equals_null", _:
             allows = types_of(schema)
             why = None if "null" in allows else f"null is refused here: the schema wants {_in_words(allows)}"

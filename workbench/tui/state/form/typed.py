@@ -94,6 +94,14 @@ def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
     return ", ".join(text if _split(f"{text}, {_END}") == [text, _END] else _written(value) for value, text in shown)
 
 
+def read_checks(text: str) -> list[object]:
+    """A list of checks, each a plain value or a table. Raises CellError."""
+    found = _toml(text.strip())
+    if found is None or not isinstance(found[0], list) or not found[0]:
+        raise CellError('write a list of checks: [{ prefix = "a" }, { suffix = "z" }]')
+    return found[0]
+
+
 def read_texts(text: str) -> list[str]:
     """A list of texts, such as tags or tools: commas or line ends between them."""
     return [read_text(item) for item in _split(text)]
