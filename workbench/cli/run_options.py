@@ -7,7 +7,6 @@ from pathlib import Path
 
 from workbench.cli.judges import add_judge_option
 from workbench.config.defaults import DEFAULT_CONCURRENCY
-from workbench.suite.model import MOST_REPEATS
 
 
 def add_case_options(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,7 @@ def add_case_options(parser: argparse.ArgumentParser) -> None:
         "--repeats",
         type=_repeats,
         metavar="N",
-        help=f"run every case so many times, at most {MOST_REPEATS:,}, whatever the suites say",
+        help="run every case so many times, whatever the suites say",
     )
     parser.add_argument(
         "--concurrency",
@@ -66,6 +65,8 @@ def folder(text: str) -> Path:
 
 
 def _repeats(text: str) -> int:
+    from workbench.suite.model import MOST_REPEATS  # on use: `--help` loads no pydantic
+
     if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
         raise argparse.ArgumentTypeError(f"a whole number from 1 to {MOST_REPEATS:,} is needed, not {text!r}")
     return int(text)
