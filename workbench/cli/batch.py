@@ -64,7 +64,7 @@ def _run(
     quality = quality_of(results, gates, options.min_score, aggregates=aggregates_of(results, suites))
     against = baseline.against(results) if baseline is not None else None
     code = _exit_code(live, asked, results, quality, against)
-    if against is not None and against.failed and (options.format != "text" or options.output is not None):
+    if against is not None and against.failed and (options.format not in (None, "text") or options.output is not None):
         complain(against.verdict, program.secrets)
     if options.format == "jsonl":
         return code if live.recorded else USAGE

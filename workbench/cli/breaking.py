@@ -20,7 +20,7 @@ from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
 
 _OF_REPORTS = (
-    ("format", "--format", "text"),
+    ("format", "--format", None),
     ("output", "--output", None),
     ("min_score", "--min-score", None),
     ("baseline", "--baseline", None),

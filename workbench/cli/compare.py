@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from workbench.cli.exit_codes import USAGE
 from workbench.cli.history_options import add_history_options
 from workbench.cli.model_options import add_model_options
 from workbench.cli.run import add_by_option, add_resume_options
 from workbench.cli.run_options import add_case_options, add_way_options, folder
+
+FORMS = ("text", "json", "markdown")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,29 +21,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(
         parser,
         "model to compare, of two or more, instead of those the suites name: offline, a name of workbench.toml, or "
-        "PROVIDER:MODEL; may be repeated",
+        "PROVIDER:MODEL; with commas between them, or by repeating the option",
     )
     add_case_options(parser)
     add_by_option(parser)
     add_way_options(parser)
     parser.add_argument(
         "--format",
-        choices=("text", "json", "markdown"),
-        help="print a report of this form instead of opening the app (default: as --output ends, in .md or .json; else "
-        "text)",
+        choices=FORMS,
+        help="print a report of this form instead of opening the app (default: as --output ends, else text)",
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the report to a file, without the app")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the report to a file, without the app, in the form that its ending says: .md, .json or .txt",
+    )
     parser.add_argument(
         "--only-differences", action="store_true", help="report only the cases that differ between the models"
     )
     add_history_options(parser)
     add_resume_options(parser)
     parser.add_argument("--record", type=folder, metavar="DIR", help="record every run into a file of its own")
-    parser.add_argument("--quiet", action="store_true", help="no warnings, and no word on where the report is")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings, and no word on where the report is")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Compare in the app, or without it; returns an exit code."""
     from workbench.cli.comparing import compare
+    from workbench.cli.report_output import takes_form
 
-    return compare(options)
+    return compare(options) if takes_form(options, "compare", FORMS) else USAGE

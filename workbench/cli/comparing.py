@@ -154,16 +154,9 @@ def _exit_code(live: Live, figures: Sequence[RunFigures]) -> int:
     return INFRASTRUCTURE if any(run.status == "error" for run in figures) else OK
 
 
-def _form(options: argparse.Namespace) -> str:
-    """What `--format` says, or else how the name of the file ends."""
-    if options.format is not None or options.output is None:
-        return options.format or "text"
-    return {".json": "json", ".md": "markdown", ".markdown": "markdown"}.get(options.output.suffix.lower(), "text")
-
-
 def _text(options: argparse.Namespace, comparison: Comparison, live: Live, code: int) -> str:
     only_differences: bool = options.only_differences
-    form = _form(options)
+    form = options.format
     interrupted = live.interrupted_by is not None
     if form == "json":
         report = comparison_report(

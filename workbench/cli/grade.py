@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from workbench.cli.exit_codes import USAGE
 from workbench.cli.judges import add_judging_options
 from workbench.cli.run import add_by_option, add_min_score_option
+
+FORMS = ("text", "json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,16 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_by_option(parser)
     add_min_score_option(parser)
     add_judging_options(parser)
+    parser.add_argument("--format", choices=FORMS, help="form of the report (default: as --output ends, else text)")
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="form of the report (default %(default)s)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the report to a file instead of standard output, in the form that its ending says: .json or .txt",
     )
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--quiet", action="store_true", help="only what did not pass")
-    amount.add_argument("--verbose", action="store_true", help="the issues of passed runs too")
+    amount.add_argument("-q", "--quiet", action="store_true", help="only what did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="the issues of passed runs too")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Grade and report; returns an exit code."""
     from workbench.cli.regrading import regrade_and_report
+    from workbench.cli.report_output import can_write, takes_form
 
-    return regrade_and_report(options)
+    return regrade_and_report(options) if takes_form(options, "grade", FORMS) and can_write(options.output) else USAGE

@@ -56,7 +56,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--case", metavar="ID", help="this case over time, in all batches; with BATCH, of its suites")
     what.add_argument("--run", type=_natural, metavar="N", help="this run of the batch, step by step")
-    parser.add_argument("--verbose", action="store_true", help="all runs; of a single one, every step in full")
+    parser.add_argument("-v", "--verbose", action="store_true", help="all runs; of a single one, every step in full")
     _grading(parser)
     _format(parser)
 

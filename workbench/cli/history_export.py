@@ -15,6 +15,7 @@ from workbench.batches.recordings import export_recording
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.history_desk import Desk, grading_of
 from workbench.cli.recordings import can_record_in
+from workbench.cli.report_output import is_named_as_report
 from workbench.grading.grade import RunResult
 from workbench.history.database import Say
 from workbench.history.errors import DamagedError
@@ -32,6 +33,9 @@ from workbench.trajectory.recording import Recording
 
 def execute(options: argparse.Namespace, desk: Desk) -> int:
     """Export; returns an exit code."""
+    if is_named_as_report(options.folder) and not options.folder.is_dir():
+        desk.complain(f"{options.folder} is named as a file: name the folder to export into")
+        return USAGE
     with desk.history() as history:
         batch = history.batch(options.batch)
         desk.learn_secrets(batch)

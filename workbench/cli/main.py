@@ -17,6 +17,7 @@ from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.cli.history_options import add_history_options, history_for
 from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options, program_for
+from workbench.cli.parser import Parser
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
@@ -82,16 +83,21 @@ def _prepare_output() -> None:
 
 
 def _run_command(name: str, words: list[str]) -> int:
-    command = import_module(f"workbench.cli.{name}")
-    parser = argparse.ArgumentParser(prog=f"workbench {name}", description=f"{COMMANDS[name].capitalize()}.")
-    command.add_arguments(parser)
-    code: int = command.execute(parser.parse_args(words))
+    code: int = import_module(f"workbench.cli.{name}").execute(parser_of(name).parse_args(words))
     return code
 
 
-def _open_app(words: list[str]) -> int:
+def parser_of(name: str) -> Parser:
+    """The parser of a command."""
+    parser = Parser(prog=f"workbench {name}", description=f"{COMMANDS[name].capitalize()}.")
+    import_module(f"workbench.cli.{name}").add_arguments(parser)
+    return parser
+
+
+def parser_of_app() -> Parser:
+    """The parser of what is written without a command."""
     commands = "\n".join(f"  {name:<10} {purpose}" for name, purpose in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="workbench",
         description="A terminal workbench that shows whether language models call your tools correctly.",
         usage="workbench [PATH ...]\n       workbench COMMAND ...",
@@ -107,7 +113,11 @@ def _open_app(words: list[str]) -> int:
     parser.add_argument("--theme", metavar="NAME", help="begin with this theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only (also WORKBENCH_ASCII=1)")
     parser.add_argument("--version", action="version", version=f"workbench {__version__}")
-    options = parser.parse_args(words)
+    return parser
+
+
+def _open_app(words: list[str]) -> int:
+    options = parser_of_app().parse_args(words)
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
     program = program_for(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ from workbench.cli.judges import judge_problems
 from workbench.cli.live import Live, Show, run_live
 from workbench.cli.planning import ToRun, suite_names
 from workbench.cli.recordings import can_record, recordings_of
-from workbench.cli.report_output import can_write
+from workbench.cli.report_output import can_write, stream_of
 from workbench.cli.resuming import to_go_on, way_to_go_on
 from workbench.cli.suites import complain
 from workbench.cli.trust import trusted_for
@@ -47,23 +48,24 @@ def make_runs(
     lines = recording_lines(program.secrets)
     record = recordings_of(options, lines)
     try:
-        live = run_live(
-            asked.runs,
-            suite_names=suite_names(asked.files),
-            program=program,
-            execution=asked.execution,
-            concurrency=asked.concurrency,
-            trusted=trusted,
-            show=show,
-            lines=lines if options.format == "jsonl" else None,
-            record=record,
-            own_pace=options.pace == "recorded",
-            judge_anew=options.no_judge_cache,
-            history=history,
-            going_on=asked.going_on,
-            over=asked.over.values(),
-            compares=command == "compare",
-        )
+        with stream_of(options, show.stream) as stream:
+            live = run_live(
+                asked.runs,
+                suite_names=suite_names(asked.files),
+                program=program,
+                execution=asked.execution,
+                concurrency=asked.concurrency,
+                trusted=trusted,
+                show=replace(show, stream=stream),
+                lines=lines if options.format == "jsonl" else None,
+                record=record,
+                own_pace=options.pace == "recorded",
+                judge_anew=options.no_judge_cache,
+                history=history,
+                going_on=asked.going_on,
+                over=asked.over.values(),
+                compares=command == "compare",
+            )
     except HistoryError as error:  # whoever goes on does so for the history
         complain(f"nothing was run: {error}", program.secrets)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,14 +14,15 @@ if TYPE_CHECKING:
 
 
 _RUN_ON = (
-    "model to run on, instead of those the suites name: offline, a name of workbench.toml, or PROVIDER:MODEL; may be "
-    "repeated"
+    "model to run on, instead of those the suites name: offline, a name of workbench.toml, or PROVIDER:MODEL; several "
+    "with commas between them, or by repeating the option"
 )
+_COMMA = re.compile(r"(?<!\\),")
 
 
 def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -> None:
     """`purpose` says what the models of `--model` are for."""
-    parser.add_argument("--model", action="append", default=[], metavar="M", help=purpose)
+    parser.add_argument("--model", action="extend", type=_models, default=[], metavar="M", help=purpose)
     parser.add_argument("--base-url", metavar="URL", help="where the models of --model are reached")
     parser.add_argument("--api-key-env", metavar="NAME", help="the variable that holds the key for them")
     parser.add_argument(
@@ -30,6 +32,14 @@ def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -
         metavar="NAME=VALUE",
         help="put this into each request to the models of --model; VALUE is JSON, else text; may be repeated",
     )
+
+
+def _models(text: str) -> list[str]:
+    """The models of one word, which stand between commas; one that is part of a name has a backslash before it."""
+    names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]
+    if "" in names:
+        raise argparse.ArgumentTypeError("a model has no name there: write A, or A,B for two")
+    return names
 
 
 def program_for(options: argparse.Namespace) -> Program | None:

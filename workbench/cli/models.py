@@ -12,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", metavar="PATH", help="suite files, or folders that hold them (default: the current folder)"
     )
     add_model_options(
-        parser, "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; may be repeated"
+        parser,
+        "list and check only this model: a name of workbench.toml, or PROVIDER:MODEL; several with commas "
+        "between them, or by repeating the option",
     )
     parser.add_argument(
         "--check", action="store_true", help="ask each endpoint whether it answers, accepts the key and has the model"

@@ -17,11 +17,7 @@ def recordings_of(options: argparse.Namespace, lines: RecordingLines) -> Recordi
 
 
 def can_record(options: argparse.Namespace) -> bool:
-    """Whether the options fit each other and the folder can be written to; it is made if need be. Says what is
-    wrong."""
-    if options.format == "jsonl" and options.output is not None:
-        complain("--format jsonl streams to standard output: send that to a file with > FILE, or use --record DIR")
-        return False
+    """Whether the folder can be written to; it is made if need be. Says what is wrong."""
     folder = _folder(options)
     return folder is None or can_record_in(folder)
 

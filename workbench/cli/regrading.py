@@ -24,7 +24,7 @@ from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.trusting import judges_asked
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.judges import judge_is_known
-from workbench.cli.report_output import report_amount, report_width
+from workbench.cli.report_output import PLAIN_WIDTH, report_amount, report_width, write_report
 from workbench.cli.suites import complain, say_problems
 from workbench.cli.trust import trusted_suites
 from workbench.config.folders import user_folders
@@ -36,7 +36,7 @@ from workbench.grading.grade import RunResult
 from workbench.reports.failures import failure_lines
 from workbench.reports.json_report import report_of
 from workbench.reports.moves import Regraded, move_lines, regrade_report
-from workbench.reports.paint import paint_for
+from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, GraderName, Suite
@@ -109,8 +109,7 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         text = json_text(regrade_report(report, regraded).model_dump(mode="json"), indent=2)
     else:
         text = "\n".join(_text(options, opened, results, quality, failures, regraded))
-    sys.stdout.write(program.secrets.redact(f"{text}\n"))
-    return code
+    return code if write_report(program.secrets.redact(f"{text}\n"), options.output) else USAGE
 
 
 def trusted_to_grade(
@@ -217,8 +216,9 @@ def _text(
     failures: Failures,
     regraded: Sequence[Regraded],
 ) -> list[str]:
-    paint = paint_for(sys.stdout, os.environ)
+    to_file = options.output is not None
+    paint = Paint(False) if to_file else paint_for(sys.stdout, os.environ)
     names = {str(each.file.path): each.file.suite.name for each in opened if each.file.suite is not None}
-    width, amount = report_width(sys.stdout), report_amount(options)
+    width, amount = PLAIN_WIDTH if to_file else report_width(sys.stdout), report_amount(options)
     lines = text_report(results, quality, suite_names=names, width=width, paint=paint, amount=amount)
     return [*lines, *failure_lines(failures, paint, with_advice=not options.quiet), *move_lines(regraded, paint)]

@@ -6,6 +6,8 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +21,54 @@ PLAIN_WIDTH = 120
 def report_width(stream: TextIO) -> int:
     """Columns for a report on a stream."""
     return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if stream.isatty() else PLAIN_WIDTH
+
+
+_FORM_OF = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "text",
+    ".log": "text",
+}
+_ENDINGS = {"text": ".txt", "json": ".json", "jsonl": ".jsonl", "markdown": ".md"}
+"""How a file of each form is named."""
+
+
+def is_named_as_report(path: Path) -> bool:
+    """Whether a path ends as the file of a report does."""
+    return path.suffix.lower() in _FORM_OF
+
+
+def takes_form(options: argparse.Namespace, command: str, forms: Sequence[str]) -> bool:
+    """Settle in which form a report is written: what `--format` and the ending of `--output` say. Where these do not go
+    together, or `command` has no such report, that is said."""
+    output, asked = options.output, options.format
+    if output is None:
+        return True
+    ending = output.suffix.lower()
+    form = _FORM_OF.get(ending, asked) if ending else asked or "text"
+    if form in forms and asked in (None, form):
+        options.format = form
+        return True
+    endings = ", ".join(_ENDINGS[each] for each in forms)
+    if form is None:
+        complain(f"cannot write {output}: {ending} says nothing of a form; give --format, or end it in {endings}")
+    elif form not in forms:
+        complain(f"cannot write {output}: 'workbench {command}' has no {form} report; end the name in {endings}")
+    else:
+        complain(f"cannot write {output}: it ends as a {form} file, and --format says {asked}; change one of them")
+    return False
+
+
+@contextmanager
+def stream_of(options: argparse.Namespace, usual: TextIO) -> Iterator[TextIO]:
+    """Where events are streamed to: the file of `--output` with `--format jsonl`."""
+    if options.format != "jsonl" or options.output is None:
+        yield usual
+        return
+    with options.output.open("w", encoding="utf-8", errors="replace", buffering=1) as file:
+        yield file
 
 
 def report_amount(options: argparse.Namespace) -> Amount:

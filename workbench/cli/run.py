@@ -6,10 +6,12 @@ import argparse
 import math
 from pathlib import Path
 
+from workbench.cli.exit_codes import USAGE
 from workbench.cli.history_options import add_history_options
 from workbench.cli.model_options import add_model_options
 from workbench.cli.run_options import add_case_options, add_way_options, folder
 
+FORMS = ("text", "json", "jsonl")
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
 """Every grader by name. They are not asked themselves: `--help` answers at once."""
 
@@ -34,12 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_way_options(parser)
     parser.add_argument(
         "--format",
-        choices=("text", "json", "jsonl"),
-        default="text",
-        help="form of the report (default %(default)s); jsonl streams the events of all runs instead",
+        choices=FORMS,
+        help="form of the report (default: as --output ends, else text); jsonl streams the events of all runs instead",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the report to a file instead of standard output"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the report to a file instead of standard output, in the form that its ending says: .json, .jsonl "
+        "or .txt",
     )
     add_history_options(parser)
     add_resume_options(parser)
@@ -50,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--record-failed", type=folder, metavar="DIR", help="record only the runs that failed or ended in an error"
     )
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--quiet", action="store_true", help="no steps, and only what did not pass")
-    amount.add_argument("--verbose", action="store_true", help="every step in full, with the model's reasoning")
+    amount.add_argument("-q", "--quiet", action="store_true", help="no steps, and only what did not pass")
+    amount.add_argument("-v", "--verbose", action="store_true", help="every step in full, with the model's reasoning")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -61,8 +67,9 @@ def execute(options: argparse.Namespace) -> int:
 
         return open_at_breakpoints(options)
     from workbench.cli.batch import run_and_report
+    from workbench.cli.report_output import takes_form
 
-    return run_and_report(options)
+    return run_and_report(options) if takes_form(options, "run", FORMS) else USAGE
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:

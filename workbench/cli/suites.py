@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from workbench.cli.typed_keys import without_keys
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
@@ -57,4 +58,4 @@ def say_problems(problems: Iterable[Problem], secrets: Secrets = NO_SECRETS) -> 
 
 def complain(message: str, secrets: Secrets = NO_SECRETS) -> None:
     """One line on standard error, safe to show."""
-    sys.stderr.write(f"{one_line(secrets.redact(message))}\n")
+    sys.stderr.write(f"{one_line(without_keys(secrets.redact(message), sys.argv[1:]))}\n")

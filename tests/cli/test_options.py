@@ -1,0 +1,170 @@
+"""What holds for the options of every command: nothing is abbreviated, no key is repeated, forms follow file names."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.program import Program
+from tests.cli.suites import WEATHER, WRONG
+from workbench.cli.main import COMMANDS, parser_of, parser_of_app
+from workbench.cli.typed_keys import HIDDEN, looks_like_key, without_keys
+
+KEYS = (
+    "sk-proj-4fJx9QmZ27bLw",
+    "ghp_a1B2c3D4e5F6g7H8i9J0",
+    "AKIAIOSFODNN7EXAMPLE",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N",
+)
+SHORT = {"--output": "-o", "--verbose": "-v", "--quiet": "-q"}
+
+
+def parsers() -> Iterator[argparse.ArgumentParser]:
+    """Every parser of the program, those of subcommands included."""
+    waiting: list[argparse.ArgumentParser] = [parser_of_app(), *map(parser_of, COMMANDS)]
+    while waiting:
+        parser = waiting.pop()
+        yield parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting += action.choices.values()
+
+
+@pytest.fixture(params=parsers(), ids=lambda parser: parser.prog)
+def parser(request: pytest.FixtureRequest) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = request.param
+    return found
+
+
+def refused(parser: argparse.ArgumentParser, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(words)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_every_parser_knows_whole_words_alone_and_repeats_no_key(
+    parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = ["1"] * sum(not action.option_strings and action.nargs != "*" for action in parser._actions)
+    if "history" in parser.prog.split() and parser.prog.endswith("name"):
+        needed = ["1", "--remove"]
+    assert parser.allow_abbrev is False
+    options = [option for action in parser._actions for option in action.option_strings]
+    for long, short in SHORT.items():
+        assert (long in options) is (short in options)
+    for option in options:
+        if option.startswith("--") and option[:-1] not in options:
+            refused(parser, [*needed, option[:-1], "1"], capsys)
+    for key in KEYS:
+        for words in (["--api-key", key], [f"--api-key={key}"], ["--token", key], [f"--key={key}"]):
+            said = refused(parser, [*needed, *words], capsys)
+            assert "name that variable with --api-key-env" in said
+            assert key not in said
+        for words in (
+            ["--no-such-option", key], [f"--nothing={key}"], ["--no-such-option", f"Authorization=Bearer {key}"],
+        ):  # fmt: skip
+            said = refused(parser, [*needed, *words], capsys)
+            assert key not in said
+        for action in parser._actions:
+            given = [action.option_strings[-1], key] if action.option_strings else [key]
+            with suppress(SystemExit):
+                parser.parse_args([*needed, *given])
+            assert key not in capsys.readouterr().err
+
+
+def test_a_key_among_the_words_is_not_repeated_by_a_command_either(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    for key in KEYS[::3]:
+        for words in (
+            ("run", key), ("run", "weather.toml", "--case", key), ("run", "weather.toml", "--model", key),
+            ("run", "weather.toml", "--model", "offline", "--param", key), ("history", "show", key),
+        ):  # fmt: skip
+            done = program.run(*words)
+            assert done.returncode == 2
+            assert key not in done.stdout + done.stderr
+            assert HIDDEN in done.stderr
+
+
+@given(st.text(max_size=40), st.sampled_from(KEYS), st.text(max_size=40))
+def test_a_key_is_hidden_wherever_it_stands_in_a_message(before: str, key: str, after: str) -> None:
+    said = without_keys(f"{before}{key!r}{after}{key}", [key, f"--option={key}"])
+    assert key not in said
+    assert said.count(HIDDEN) >= 2
+
+
+def test_what_people_name_suites_models_and_cases_looks_like_no_key() -> None:
+    ordinary = (
+        "suites/weather-2024.toml", "openai:gpt-4o-mini-2024-07-18", "claude-3-5-sonnet-20241022", "runs/Batch12.json",
+        "accounts/fireworks/models/llama-v3p1-405b-instruct", "replay:recordings/batch-1#gpt-4o-mini", "OPENAI_API_KEY",
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo", "http://localhost:11434/v1", "the-quick-brown-fox-jumps", "",
+    )  # fmt: skip
+    assert [word for word in ordinary if looks_like_key(word)] == []
+
+
+def test_several_models_stand_between_commas_wherever_models_are_named() -> None:
+    with_models = [each for each in parsers() if "--model" in each._option_string_actions]
+    assert {each.prog for each in with_models} == {
+        "workbench", "workbench run", "workbench compare", "workbench models"
+    }  # fmt: skip
+    for each in with_models:
+        words = ["--model", "a, b", "--model", r"replay:runs/x\,y", "--model", "http://host/v1?a=1"]
+        assert each.parse_args(words).model == ["a", "b", "replay:runs/x,y", "http://host/v1?a=1"]
+        with pytest.raises(SystemExit):
+            each.parse_args(["--model", "a,,b"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["run", "-o", "x.md"],
+            "cannot write x.md: 'workbench run' has no markdown report; end the name in .txt",
+        ),
+        (["run", "-o", "x.md", "--format", "text"], "'workbench run' has no markdown report"),
+        (["run", "-o", "x.json", "--format", "text"], "it ends as a json file, and --format says text"),
+        (["run", "-o", "x.html"], "cannot write x.html: .html says nothing of a form; give --format, or end it in"),
+        (["compare", "-o", "x.jsonl"], "'workbench compare' has no jsonl report; end the name in .txt, .json, .md"),
+        (["compare", "-o", "x.md", "--format", "json"], "it ends as a markdown file, and --format says json"),
+        (["grade", "-o", "x.md"], "'workbench grade' has no markdown report; end the name in .txt, .json"),
+        (["grade", "-o", "x.json", "--format", "text"], "it ends as a json file, and --format says text"),
+    ],
+)
+def test_a_file_gets_no_report_of_another_form_than_its_name_says(
+    program: Program, words: list[str], said: str
+) -> None:
+    program.write("weather.toml", WEATHER)
+    done = program.run(words[0], "weather.toml", *words[1:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert [each.name for each in program.folder.glob("x.*")] == []
+
+
+def test_the_form_of_a_report_follows_the_name_of_its_file(program: Program) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+
+    def written(name: str, *words: str) -> str:
+        done = program.run(*words, "-o", name)
+        assert done.returncode in (0, 1), done.stderr
+        return (program.folder / name).read_text(encoding="utf-8")
+
+    run = ("run", "weather.toml", "-q")
+    assert json.loads(written("a.JSON", *run, "--record", "runs"))["report"] == "workbench"
+    lines = [json.loads(line) for line in written("a.jsonl", *run).splitlines()]
+    assert sum("result" in line for line in lines) == 2
+    for name in ("a.txt", "a.log", "plain", "page.html"):
+        form = ("--format", "text") if name.endswith("html") else ()
+        assert "2 runs: 1 passed, 1 failed" in written(name, *run, *form)
+    assert len(json.loads(written("graded.json", "grade", "runs"))["runs"]) == 2
+    assert "2 runs: 1 passed, 1 failed" in written("graded.txt", "grade", "runs", "-v")
+    refused = program.run("history", "export", "1", "out.json", "--format", "json")
+    assert refused.returncode == 2
+    assert "out.json is named as a file: name the folder to export into" in refused.stderr
