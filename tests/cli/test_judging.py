@@ -90,7 +90,7 @@ def test_one_question_about_trust_is_for_all_recordings_and_about_the_one_model_
     program: Program, server: Server
 ) -> None:
     program.write("weather.toml", HEAD + CASE)
-    program.run("run", "weather.toml", "--repeat", "4", "--record", "runs")
+    program.run("run", "weather.toml", "--repeats", "4", "--record", "runs")
     model = '[models.{name}]\nprovider = "openai"\nmodel = "{name}"\nbase_url = "{url}/v1"\n'
     names = ("strict", "mild", "other")
     settings = "".join(model.format(name=name, url=server.url) for name in names)

@@ -177,7 +177,6 @@ def test_the_stream_is_nothing_but_recordings_line_by_line(program: Program) -> 
     [
         (["--record", "weather.toml"], "cannot record in weather.toml: it is a file"),
         (["--record-failed", ""], "an empty text is no folder"),
-        (["--format", "jsonl", "--output", "a.jsonl"], "--format jsonl streams to standard output"),
     ],
 )
 def test_what_cannot_be_recorded_is_said_before_anything_runs(program: Program, words: list[str], said: str) -> None:
