@@ -18,8 +18,10 @@ def trajectory_of(
     tools: Sequence[ToolDefinition] = (),
     reason: FinishReason = "answered",
     latency_ms: float = 10.0,
+    loop_ms: float | None = None,
 ) -> Trajectory:
-    """A run with these calls in its first round and, if it answered, the answer in a second one."""
+    """A run with these calls in its first round and, if it answered, the answer in a second one. `loop_ms` is
+    `latency_ms` unless given."""
     made = tuple(
         call if isinstance(call, ToolCall) else ToolCall(f"call-{index}", *call) for index, call in enumerate(calls)
     )
@@ -30,4 +32,5 @@ def trajectory_of(
         start=RunStarted("hash", "case", "Case", "model", None, (), tuple(tools)),
         rounds=tuple(rounds),
         finish=RunFinished(reason),
+        loop_ms=latency_ms if loop_ms is None else loop_ms,
     )

@@ -207,7 +207,7 @@ def without_times(trajectory: Trajectory) -> Trajectory:
         )
         for done in trajectory.rounds
     )
-    return replace(trajectory, run_id="", rounds=rounds, duration_ms=0.0, held_ms=0.0)
+    return replace(trajectory, run_id="", rounds=rounds, duration_ms=0.0, loop_ms=0.0, held_ms=0.0)
 
 
 @TWICE_ASKED

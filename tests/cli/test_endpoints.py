@@ -31,6 +31,12 @@ def test_a_run_costs_what_its_tokens_cost(program: Program) -> None:
         program.write("workbench.toml", MODEL.format(url=server.url))
         text = program.run(*WORDS, "--model", "bare", "--model", "offline").stdout
         report = json.loads(program.run(*WORDS, "--format", "json").stdout)
+    assert "starting model priced\n" in text
+    assert re.search(r"\ntook \d+\.\d s, \d+\.\d s of it start-up; [\d,.]+ cases a minute\n$", text), text
+    timing = report["timing"]
+    assert 0 < timing["start_up_ms"] < timing["took_ms"] and timing["cases_a_minute"] > 0
+    (run,) = report["runs"]
+    assert run["latency_ms"] <= run["loop_ms"] <= run["duration_ms"] < timing["took_ms"] - timing["start_up_ms"]
     # 11 tokens in, 7 out
     assert "  cost: $0.0810, without 1 run of unknown cost" in text
     assert (report["runs"][0]["cost_usd"], report["totals"]["cost_usd"]) == (0.081, 0.081)

@@ -12,10 +12,10 @@ import pytest
 
 from tests.providers.server import Answer, Server, Signal, said
 from tests.tui.terminal import Terminal
-from workbench.batches.events import RequestPutOff, RunEvent
+from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import plan_runs
 from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, LiveProgress, ProgressBar
-from workbench.reports.progress import Progress
+from workbench.reports.progress import Progress, starting_text
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import Event, RequestStarted, RetryScheduled
 
@@ -130,6 +130,21 @@ def test_runs_that_wait_to_ask_again_are_said() -> None:
     progress.step(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))))
     progress.bar.draw()
     assert " · 3 running, 2 of them waiting · " in terminal.getvalue()
+
+
+def test_what_starts_up_is_named_until_it_has_started() -> None:
+    terminal = FakeTerminal()
+    progress = LiveProgress((), (), terminal, {"NO_COLOR": "1"})
+    progress.start_up(StartUp(1, "server weather"))
+    progress.bar.draw()
+    assert " · starting server weather" in terminal.getvalue()
+    progress.start_up(StartUp(2, "model llama"))
+    assert starting_text(["server weather", "model llama"]) == "starting server weather and 1 other"
+    progress.start_up(StartUp(1, "server weather", 5.0))
+    progress.start_up(StartUp(2, "model llama", 5.0))
+    progress.bar.close()
+    LiveProgress((), (), terminal, {}).bar.draw()
+    assert terminal.getvalue().count("starting") == 1
 
 
 def test_where_there_is_no_terminal_nothing_is_drawn() -> None:

@@ -77,6 +77,9 @@ class ScriptedModel:
     requests: list[ModelRequest] = field(default_factory=list)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
 
+    async def start(self) -> None:
+        pass
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 

@@ -69,6 +69,7 @@ async def test_the_latency_is_that_of_the_attempt_that_succeeded() -> None:
     made = await make(model, policy, clock)
     assert made.trajectory.duration_ms > 30_000
     assert made.trajectory.model_latency_ms < 100
+    assert 30_000 < made.trajectory.loop_ms < 30_100, "a client that retries by itself counts its waits"
 
 
 class Queued(ScriptedModel):

@@ -152,11 +152,6 @@ class TestWhatOnlyInforms:
     def test_a_run_within_its_limits_has_nothing_to_say(self) -> None:
         assert self.informing(trajectory_of(("f", {}))) == []
 
-    def test_model_latency_over_the_budget(self) -> None:
-        limits = Limits(max_latency_ms=100)
-        assert self.informing(trajectory_of(("f", {}), latency_ms=100.0), limits) == []
-        assert self.informing(trajectory_of(("f", {}), latency_ms=250.4), limits) == [("latency exceeded", "250 ms")]
-
     def test_more_calls_than_the_limit(self) -> None:
         limits = Limits(max_tool_calls=1)
         assert self.informing(trajectory_of(("f", {}), ("f", {})), limits) == [("over calling", "2")]

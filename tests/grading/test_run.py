@@ -10,7 +10,7 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import Outside
 from workbench.grading.grade import Grade, Status
 from workbench.grading.run import grade_run
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import Case, LimitsTable, Suite
 from workbench.trajectory.messages import JsonValue
 
 
@@ -74,10 +74,26 @@ def test_a_plain_value_in_a_prohibition_is_compared_as_the_grader_compares() -> 
     assert graded(case, ("set", {"level": "5"}))[1] == "failed"
 
 
-def test_what_only_informs_does_not_touch_the_status() -> None:
-    grade, status = graded(case_of(call("f"), limits={"max_latency_ms": 1}), ("f", {}))
-    assert [issue.kind for issue in grade.issues] == ["latency exceeded"]
-    assert status == "passed"
+@pytest.mark.parametrize("options", [{}, {"latency": "model"}])
+def test_dimensions_goes_by_the_wall_clock_and_the_others_by_the_model(options: dict[str, Any]) -> None:
+    """What takes too long only informs, whatever the clock."""
+    run = trajectory_of(("f", {}), latency_ms=250.0, loop_ms=900.0)
+    case = case_of(call("f"), grading={"dimensions": options})
+
+    def told(max_latency_ms: float) -> dict[str, list[str | None]]:
+        limited = case.model_copy(update={"limits": LimitsTable(max_latency_ms=max_latency_ms)})
+        grades, status = grade_run(Suite(format=1, name="suite", cases=(limited,)), limited, run)
+        assert status == "passed"
+        dimensions = next(grade for grade in grades if grade.grader == "dimensions")
+        assert dimensions.numbers["latency_ms"] == (250.0 if options else 900.0)
+        assert dimensions.numbers["latency_ok"] == float(not dimensions.issues)
+        return {grade.grader: [issue.got for issue in grade.issues] for grade in grades}
+
+    assert told(900.0) == {"critics": [], "decision": [], "accuracy": [], "trajectory": [], "dimensions": []}
+    assert told(250.0) == told(900.0) | {"dimensions": [] if options else ["900 ms"]}
+    late = ["250 ms"]
+    others = {"critics": late, "decision": late, "accuracy": late, "trajectory": late}
+    assert told(249.9) == others | {"dimensions": late if options else ["900 ms"]}
 
 
 def test_a_check_that_cannot_be_evaluated_gives_no_grade() -> None:

@@ -195,12 +195,23 @@ def test_a_history_of_the_first_version_is_brought_up_to_this_one(file: Path) ->
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(MIGRATIONS[0] + "PRAGMA application_id = 0x576B4248; PRAGMA user_version = 1;")
         connection.execute(
-            "INSERT INTO batches (kind, started_at, program, settings, planned) VALUES ('runs', '2030', '1', '{}', 0)"
+            "INSERT INTO batches (kind, started_at, program, settings, planned) VALUES ('runs', '2030', '1', '{}', 1)"
+        )
+        connection.execute("INSERT INTO suites VALUES (1, 'shop', 'shop.toml', '0f', 'Shop', 1, x'', NULL)")
+        connection.execute(
+            "INSERT INTO parts (batch, suite, model, planned, passed, cases) VALUES (1, 1, 'm', 1, 1, 1)"
+        )
+        connection.execute(
+            "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, is_fork, run_id,"
+            " status, broken, latency_ms, asked) VALUES (1, 0, 1, 'a', 'A', 'm', 0, 0, 0, 'run-1', 'passed', 0, 62, 1)"
         )
         connection.commit()
     with History(file) as history:
         assert [batch.number for batch in history.batches()] == [1]
         assert history.gradings(1) == []
+        (run,) = history.runs(1)
+    assert run.figures is not None
+    assert (run.figures.latency_ms, run.figures.loop_ms) == (62, None), "that time was not kept then"
 
 
 def test_a_history_of_a_newer_program_is_left_alone(file: Path) -> None:

@@ -134,9 +134,9 @@ def test_quiet_leaves_out_what_passed_but_counts_it() -> None:
 
 
 def test_issues_of_passed_runs_are_shown_only_when_much_is_asked_for() -> None:
-    slow = Issue("latency exceeded", "the model took longer than its budget", expected="at most 5 ms", got="9 ms")
+    slow = Issue("latency exceeded", "the run took longer than its budget", expected="at most 5 ms", got="9 ms")
     passed = result("passed", 1.0, grade=Grade("critics", 1.0, "passed", "", (), (slow,)))
-    said = "    latency exceeded: expected at most 5 ms, got 9 ms (the model took longer than its budget)"
+    said = "    latency exceeded: expected at most 5 ms, got 9 ms (the run took longer than its budget)"
     assert said in lines_of([passed], amount="much")
     assert said not in lines_of([passed])
 

@@ -46,6 +46,9 @@ name_only = 0.4
 extra_penalty = 0.1
 wrong_penalty = 0.2
 
+[grading.dimensions]
+latency = "model"
+
 [gate]
 min_score = 0.85
 min_pass_rate = 1

@@ -13,13 +13,21 @@ from workbench.trajectory.event_lines import EventLineError, event_from_line, ev
 from workbench.trajectory.events import (
     AskedAgain,
     CallEdited,
+    CallFinished,
+    CallStarted,
     Event,
     Happening,
+    Paused,
+    RequestFailed,
     RequestStarted,
+    ResponseFinished,
     ResultEdited,
+    ResultReceived,
     Resumed,
+    RetryScheduled,
     RunFinished,
     RunStarted,
+    StepStarted,
     TextDelta,
 )
 from workbench.trajectory.fold import TrajectoryError, TrajectoryFold, fold
@@ -62,6 +70,36 @@ def test_every_prefix_folds_and_only_the_whole_is_finished(script: list[Event]) 
         adding.add(event)
         assert (adding.trajectory.finish is not None) == isinstance(event.what, RunFinished)
     assert len(adding.trajectory.calls) == len({call.call.id for call in adding.trajectory.calls})
+
+
+def test_the_loop_time_has_tools_and_retries_in_it_and_no_start_up_queue_hold_or_judging() -> None:
+    at: list[tuple[float, Happening]] = [
+        (8000.0, started()),
+        (8040.0, RequestStarted(1)),  # 40 in the queue
+        (8050.0, RequestFailed(1, "busy")),
+        (8050.0, RetryScheduled(1, 2, 500.0, "busy")),
+        (8557.0, RequestStarted(1)),  # 500 for the retry, 7 in the queue
+        (8600.0, CallStarted(1, "c", "t")),
+        (8600.0, CallFinished("c")),
+        (8600.0, ResponseFinished(1, "tool calls", None, None, 43.0)),
+        (8600.0, Paused("stepping", "c", "call", 1)),
+        (8700.0, ResultReceived("c", "skipped", False, "skipped", 0.0)),
+        (8900.0, Resumed(300.0)),
+        (9000.0, StepStarted(2)),  # 100 for judging step 1
+        (9000.0, RequestStarted(2)),
+        (9020.0, CallStarted(2, "d", "t")),
+        (9020.0, CallFinished("d")),
+        (9020.0, ResponseFinished(2, "tool calls", None, None, 20.0)),
+        (9320.0, ResultReceived("d", "ok", False, "case mock", 80.0)),  # 220 for judging the mock's condition
+        (9400.0, RunFinished("step failed")),  # 80 for judging step 2
+    ]
+    made = fold(Event("run", number, ms, what) for number, (ms, what) in enumerate(at))
+    assert made.loop_ms == 10 + 500 + 43 + 20 + 80
+    assert (made.model_latency_ms, made.held_ms, made.duration_ms) == (63.0, 300.0, 9100.0)
+
+
+def started() -> RunStarted:
+    return RunStarted("hash", "case", "Case", "m", None, (), ())
 
 
 def test_the_final_answer_is_the_text_of_the_last_round_only_if_that_ended_in_words() -> None:

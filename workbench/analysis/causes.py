@@ -175,7 +175,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "say in the system prompt when to stop, or raise max_tool_calls",
     ),
     "latency": Advice(
-        "The model took longer than its budget. This is noted, and fails no run by itself.",
+        "The run took longer than its budget. This is noted, and fails no run by itself.",
         "offer fewer tools and shorter descriptions, choose a faster model, or raise max_latency_ms",
     ),
 }

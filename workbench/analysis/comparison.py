@@ -190,7 +190,7 @@ def totals_of(model: str, cells: Iterable[Cell]) -> ModelTotals:
     scores = [cell.score for cell in cells if cell.score is not None]
     cost = cost_of_runs([run.cost_usd for run in runs])
     judged = [run for run in runs if run.status in GRADED]
-    minutes = _busy_ms(runs) / 60_000
+    minutes = busy_ms(runs) / 60_000
     return ModelTotals(
         model=model,
         cases=len(cells),
@@ -232,9 +232,9 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _busy_ms(runs: Iterable[RunFigures]) -> float:
-    """How long at least one of the runs was under way; what lies between batches does not count, nor does a run that
-    ended before it began, as the clock was set back: nobody knows how long that took."""
+def busy_ms(runs: Iterable[RunFigures]) -> float:
+    """How long at least one of the runs was under way, in milliseconds; what lies between batches does not count, nor
+    does a run that ended before it began, as the clock was set back: nobody knows how long that took."""
     times = ((run.began_ms, run.ended_ms) for run in runs)
     busy, until = 0.0, -math.inf
     for began, ended in sorted((began, ended) for began, ended in times if began is not None and ended is not None):

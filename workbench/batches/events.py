@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 
 from workbench.batches.plan import PlannedRun
 from workbench.config.secrets import Secrets
@@ -26,6 +28,16 @@ class RunEvent:
     """Something happened in a run."""
 
     event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class StartUp:
+    """A server or a model starts up. The runs that need it have not begun, so no run's duration or limit has this time
+    in it. A second event of the same `number`, with `took_ms`, follows when it has started or failed."""
+
+    number: int
+    what: str
+    took_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +93,29 @@ class HistorySaid:
     text: str
 
 
-BatchEvent = BatchStarted | RunEvent | ExecutionAsked | JudgeAsked | RequestPutOff | RunDone | BatchDone | HistorySaid
+BatchEvent = (
+    BatchStarted | StartUp | RunEvent | ExecutionAsked | JudgeAsked | RequestPutOff | RunDone | BatchDone | HistorySaid
+)
 BatchListener = Callable[[BatchEvent], None]
+
+
+class StartUps:
+    """Reports each start-up to a listener, when it begins and when it is over."""
+
+    def __init__(self, listener: BatchListener, clock: Callable[[], float] = time.monotonic) -> None:
+        self._listener = listener
+        self._clock = clock
+        self._numbers = count(1)
+
+    @contextmanager
+    def watch(self, what: str) -> Iterator[None]:
+        """Report the start-up of `what`, such as "server weather", around its body."""
+        number, began = next(self._numbers), self._clock()
+        self._listener(StartUp(number, what))
+        try:
+            yield
+        finally:
+            self._listener(StartUp(number, what, round((self._clock() - began) * 1000, 3)))
 
 
 def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> BatchListener:

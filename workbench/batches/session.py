@@ -22,6 +22,7 @@ from workbench.batches.events import (
     HistorySaid,
     JudgeAsked,
     RequestPutOff,
+    StartUps,
     timed,
     without_secrets,
 )
@@ -92,14 +93,15 @@ class Session:
         self._retries = retries
         self._ask = self._asked if asks else None
         self._questions: dict[tuple[str, str], asyncio.Future[bool]] = {}
-        self._endpoints = Endpoints(program.secrets)
+        start_ups = StartUps(listener)
+        self._endpoints = Endpoints(program.secrets, starting=start_ups.watch)
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._history = HistoryWriter(history, lambda said: listener(HistorySaid(said))) if history else None
         self._tickets: dict[str, Ticket] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._steppers = Steppers()
         self._batch_numbers = count(1)
-        self._servers = ServerPool(program)
+        self._servers = ServerPool(program, starting=start_ups.watch)
         self._engine = EngineThread()
         self.serving = Serving(self._servers, self._engine, program)
         """The servers, by hand."""

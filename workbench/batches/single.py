@@ -39,6 +39,7 @@ from workbench.tools.errors import ToolsError
 from workbench.tools.pool import ServerPool
 from workbench.tools.python_reference import in_thread
 from workbench.tools.toolbox import Toolbox
+from workbench.trajectory.events import Event
 from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
@@ -106,17 +107,16 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     case, settings = planned.case, planned.settings
     if case.skip is not None:
         return result_of(planned, "skipped", Trajectory(planned.run_id), error=case.skip)
-    recorder = Recorder(
-        planned.run_id, time.monotonic, lambda event: surroundings.listener(RunEvent(event)), surroundings.secrets
-    )
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     try:
         model = surroundings.open_model(planned)
-        tools = await _open_tools(planned, surroundings)
+        tools, _ = await asyncio.gather(_open_tools(planned, surroundings), model.start())
     except asyncio.CancelledError:
-        return result_of(planned, "stopped", fail(request, "stopped", None, recorder))
+        return result_of(planned, "stopped", fail(request, "stopped", None, _recorder(planned, surroundings)))
     except (ModelError, ToolsError) as error:
-        return result_of(planned, "error", fail(request, "error", str(error), recorder), error=str(error))
+        failed = fail(request, "error", str(error), _recorder(planned, surroundings))
+        return result_of(planned, "error", failed, error=str(error))
+    recorder = _recorder(planned, surroundings)  # the run begins now: its clock has no start-up in it
     judge = surroundings.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
     trajectory = await run_case(
@@ -132,6 +132,13 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         step_failed=grading.step_failed,
     )
     return await grading.result(trajectory)
+
+
+def _recorder(planned: PlannedRun, surroundings: Surroundings) -> Recorder:
+    def tell(event: Event) -> None:
+        surroundings.listener(RunEvent(event))
+
+    return Recorder(planned.run_id, time.monotonic, tell, surroundings.secrets)
 
 
 def _without_secrets(fork: Fork | None, secrets: Secrets) -> Fork | None:

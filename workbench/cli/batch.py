@@ -31,6 +31,7 @@ from workbench.reports.failures import failure_lines
 from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import text_report
+from workbench.reports.timing import timing_line
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import RecordingError
@@ -80,10 +81,11 @@ def _run(
             exit_code=code,
             batch=live.batch,
             baseline=against,
+            timing=live.timing(),
         )
         text = json_text(report.model_dump(mode="json"), indent=2) + "\n"
     else:
-        text = _text(options, results, quality, failures, asked.files, against, live.kept)
+        text = _text(options, results, quality, failures, asked.files, against, live)
     written = write_report(program.secrets.redact(text), options.output)
     return code if written and live.recorded else USAGE
 
@@ -115,7 +117,7 @@ def _text(
     failures: Failures,
     files: Sequence[SuiteFile],
     against: AgainstBaseline | None,
-    kept: str | None,
+    live: Live,
 ) -> str:
     to_file = options.output is not None
     paint = Paint(False) if to_file else paint_for(sys.stdout, os.environ)
@@ -134,6 +136,7 @@ def _text(
     if against is not None:
         cut_at = None if to_file or not sys.stdout.isatty() else width
         lines += baseline_lines(against, cut_at, paint, only_worse=options.quiet)
-    if kept is not None:
-        lines.append(paint(kept, "quiet"))
+    if live.kept is not None:
+        lines.append(paint(live.kept, "quiet"))
+    lines.append(paint(timing_line(live.timing()), "quiet"))
     return "\n".join(lines) + "\n"

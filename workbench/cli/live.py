@@ -7,6 +7,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from workbench.batches.events import (
     RequestPutOff,
     RunDone,
     RunEvent,
+    StartUp,
 )
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines, Recordings
@@ -40,9 +42,11 @@ from workbench.grading.figures import RunFigures, figures_of
 from workbench.grading.grade import RunResult
 from workbench.history.writing import Ticket
 from workbench.reports.paint import Paint
+from workbench.reports.progress import starting_text
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.step_grades import step_lines
 from workbench.reports.steps import StepLines
+from workbench.reports.timing import Timing, timing_of
 from workbench.reports.values import counted, score_text, seconds
 from workbench.reports.visible import fit, one_line
 
@@ -80,6 +84,11 @@ class Live:
     """Whether everything was recorded that was to be."""
     times_ms: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     """When each run began and was over, by its id, in milliseconds since 1970."""
+    took_s: float = 0.0
+    start_up_s: float = 0.0
+    """How much of that something was starting up."""
+    _starting: set[int] = field(default_factory=set)
+    _starting_since_s: float = 0.0
 
     @property
     def kept(self) -> str | None:
@@ -94,6 +103,18 @@ class Live:
         """Take in a run that is over."""
         self.results.append(done.result)
         self.times_ms[done.result.run_id] = done.began_ms, done.ended_ms
+
+    def take_start_up(self, event: StartUp) -> None:
+        """Count the time in which anything starts up, once where several things do."""
+        now = time.monotonic()
+        if self._starting:
+            self.start_up_s += now - self._starting_since_s
+        self._starting_since_s = now
+        (self._starting.add if event.took_ms is None else self._starting.discard)(event.number)
+
+    def timing(self) -> Timing:
+        """How long the batch took."""
+        return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures())
 
     def figures(self) -> list[RunFigures]:
         """The figures of all runs."""
@@ -158,6 +179,7 @@ def run_live(
     name = ""
     try:
         with redirect_stderr(errors), redirect_stdout(errors), closing(session):
+            began_s = time.monotonic()
             name = session.start(
                 runs,
                 execution=execution,
@@ -167,6 +189,7 @@ def run_live(
                 going_on=going_on,
             )
             _watch(events, session, printer, live, progress)
+            live.took_s = time.monotonic() - began_s
             progress.bar.close()
     finally:
         progress.bar.close()
@@ -201,6 +224,11 @@ def _watch(
                 live.take(event)
                 progress.done(result)
                 printer.done(result)
+            case StartUp():
+                live.take_start_up(event)
+                progress.start_up(event)
+                if isinstance(printer, _Printer):
+                    printer.start_up(event)
             case JudgeAsked() if isinstance(printer, _Printer):
                 printer.judging(event)
             case RequestPutOff():
@@ -251,6 +279,12 @@ class _Printer:
             self._steps[event.run_id] = steps
         for line in steps.lines(event):
             self._print(event.run_id, line)
+
+    def start_up(self, event: StartUp) -> None:
+        """One line where something starts up. A run that needs what failed says so itself."""
+        if self._show.steps and event.took_ms is None:
+            line = self._show.paint(starting_text((event.what,)), "quiet")
+            self._show.stream.write(self._show.secrets.redact(f"{line}\n"))
 
     def judging(self, asked: JudgeAsked) -> None:
         if not self._show.steps:

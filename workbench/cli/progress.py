@@ -12,7 +12,7 @@ from typing import Any, TextIO, cast
 from rich.cells import cell_len
 from rich.text import Text
 
-from workbench.batches.events import RequestPutOff, RunEvent
+from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import PlannedRun
 from workbench.grading.figures import RunFigures
 from workbench.grading.grade import RunResult
@@ -186,6 +186,12 @@ class LiveProgress:
             run_id = happened.event.run_id
             self._progress.began(run_id, self._models[run_id], time.monotonic())
             self._progress.waits(run_id, waits=isinstance(happened.event.what, RetryScheduled))
+            self.bar.changed()
+
+    def start_up(self, event: StartUp) -> None:
+        """A server or a model starts up, or has done so."""
+        if self.bar.enabled:
+            self._progress.starts_up(event.number, event.what, over=event.took_ms is not None)
             self.bar.changed()
 
     def put_off(self, event: RequestPutOff) -> None:

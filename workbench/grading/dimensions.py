@@ -21,16 +21,23 @@ from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
 from workbench.suite.checks import Check
 from workbench.suite.decimals import decimals
 from workbench.suite.model import Case, ExpectedCall
-from workbench.suite.settings import Limits
+from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
 """What each dimension adds to the score. Latency is the fifth one and adds nothing."""
 
+_DEFAULTS = DimensionsOptions()
+
 
 def grade_dimensions(
-    case: Case, limits: Limits, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+    case: Case,
+    limits: Limits,
+    trajectory: Trajectory,
+    options: DimensionsOptions = _DEFAULTS,
+    *,
+    outside: Outside = NOTHING_OUTSIDE,
 ) -> Grade:
     """Grade a run by dimensions. Every case can be: one that expects no calls lives by its keywords alone.
 
@@ -43,7 +50,7 @@ def grade_dimensions(
     keywords = len(case.response_contains)
     found = keywords - len(missing_keywords(case, trajectory.final_answer))
     content = found / keywords if keywords else 1.0
-    latency_ms = trajectory.model_latency_ms
+    latency_ms = latency_of(options, trajectory)
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
     if calls and case.forbids_all_calls:
         lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
@@ -73,6 +80,11 @@ def grade_dimensions(
     issues = tuple(_issues(expected, calls, pairings, wanted))
     verdict: Verdict = "passed" if passed else "failed"
     return Grade("dimensions", round(score, 3), verdict, reason, pairings, issues, amounts | latency)
+
+
+def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
+    """Return the run's latency in milliseconds as the options ask for it."""
+    return trajectory.model_latency_ms if options.latency == "model" else trajectory.loop_ms
 
 
 @dataclass(slots=True)

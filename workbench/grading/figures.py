@@ -15,7 +15,8 @@ class RunFigures:
     """A run that is over, in numbers. `suite` tells suites apart; `repeat` counts from 0.
 
     Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers,
-    `first_token_ms` that of its first answer. Tokens are `None` where the model said nothing of them, `cost_usd` where
+    `loop_ms` the whole agent loop by the wall clock (`None` in histories that lack it), `first_token_ms` that of the
+    first answer. Tokens are `None` where the model said nothing of them, `cost_usd` where
     it is not known; `asked` says whether the model was asked at all. `reason` is one line on why it did not pass.
     `is_broken` and `grading` are those of the `RunResult`. A fork is an experiment, and speaks for no case.
     """
@@ -39,6 +40,7 @@ class RunFigures:
     began_ms: float | None = None
     ended_ms: float | None = None
     is_fork: bool = False
+    loop_ms: float | None = None
 
 
 def figures_of(
@@ -67,4 +69,5 @@ def figures_of(
         began_ms=began_ms,
         ended_ms=ended_ms,
         is_fork=trajectory.fork is not None,
+        loop_ms=trajectory.loop_ms,
     )

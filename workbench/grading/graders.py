@@ -11,12 +11,12 @@ from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics
 from workbench.grading.decision import grade_decision
-from workbench.grading.dimensions import grade_dimensions
+from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.grade import Grade, Issue, Status
-from workbench.grading.requirements import requirement_issues
+from workbench.grading.requirements import latency_issue, requirement_issues
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, GraderName
-from workbench.suite.settings import CaseSettings
+from workbench.suite.settings import CaseSettings, Grading
 from workbench.trajectory.trajectory import Trajectory
 
 
@@ -31,6 +31,8 @@ class Grader:
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
     """The keys of a case that are part of its score, and so decide nothing beside it."""
+    latency: Callable[[Grading, Trajectory], float] = lambda _grading, run: run.model_latency_ms
+    """What `max_latency_ms` limits, in milliseconds."""
 
 
 GRADERS: dict[GraderName, Grader] = {
@@ -45,9 +47,10 @@ GRADERS: dict[GraderName, Grader] = {
         frozenset({"disallowed", "extra_calls", "forbidden_args"}),
     ),
     "dimensions": Grader(
-        lambda case, of, run, outside: grade_dimensions(case, of.limits, run, outside=outside),
+        lambda case, of, run, outside: grade_dimensions(case, of.limits, run, of.grading.dimensions, outside=outside),
         by_python,
         frozenset({"response_contains", "forbidden_args"}),
+        lambda grading, run: latency_of(grading.dimensions, run),
     ),
 }
 """Every grader, in the order in which they are shown."""
@@ -75,6 +78,9 @@ def graded_whole(
         scored=grader.scored,
         of_any_grader=of_any_grader,
     )
+    latency_ms = grader.latency(settings.grading, trajectory)
+    if latency_ms > settings.limits.max_latency_ms:
+        demands = (*demands, latency_issue(settings.limits, latency_ms))
     return Grade(
         name,
         grade.score,

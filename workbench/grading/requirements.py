@@ -235,15 +235,17 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
     return Issue("response", why, expected=expected, got=got, decides=decides)
 
 
+def latency_issue(limits: Limits, latency_ms: float) -> Issue:
+    """A run that took longer than `max_latency_ms`, by the clock of the grader."""
+    return Issue(
+        "latency exceeded",
+        "the run took longer than its budget",
+        expected=f"at most {limits.max_latency_ms:g} ms",
+        got=f"{latency_ms:.0f} ms",
+    )
+
+
 def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
-    latency_ms = trajectory.model_latency_ms
-    if latency_ms > limits.max_latency_ms:
-        yield Issue(
-            "latency exceeded",
-            "the model took longer than its budget",
-            expected=f"at most {limits.max_latency_ms:g} ms",
-            got=f"{latency_ms:.0f} ms",
-        )
     # A chain that is longer than the limit asks for more by itself.
     most_calls = max(limits.max_tool_calls, len(case.expected_calls()) if case.steps else 0)
     if len(trajectory.calls) > most_calls:

@@ -19,7 +19,8 @@ from workbench.trajectory.typed_json import reader_of
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a run, without its trajectory; `error`, `grades`, `judgements` and `steps` as in `RunResult`.
-    Older results have neither judgements nor steps."""
+    `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from
+    the events. Older results lack judgements, steps and times."""
 
     status: Status
     error: str | None
@@ -27,11 +28,16 @@ class Outcome:
     grades: tuple[Grade, ...]
     judgements: tuple[Judgement, ...] = ()
     steps: tuple[StepGrade, ...] = ()
+    latency_ms: float | None = None
+    loop_ms: float | None = None
 
 
 def outcome_of(result: RunResult) -> Outcome:
     """What became of a run."""
-    return Outcome(result.status, result.error, result.score, result.grades, result.judgements, result.steps)
+    return Outcome(
+        *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
+        *(result.trajectory.model_latency_ms, result.trajectory.loop_ms),
+    )
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:

@@ -170,5 +170,6 @@ RUN: Mapping[str, Reader] = {
     "output_tokens": optional(whole),
     "cost_usd": optional(number),
     "asked": optional(whole),
+    "loop_ms": optional(number),
 }
 GRADING: Mapping[str, Reader] = {"id": whole, "graded_at": text, "program": text}

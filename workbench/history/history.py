@@ -30,7 +30,7 @@ _PART = f"SELECT batch, suite, model, planned, cases, {', '.join(COUNTED)} FROM 
 _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
     runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
-    input_tokens, output_tokens, cost_usd, asked
+    input_tokens, output_tokens, cost_usd, asked, loop_ms
 FROM runs"""
 _REGRADED = _RUN.replace(
     "runs.status, runs.score, runs.reason, runs.broken, runs.options",
@@ -261,7 +261,7 @@ class History:
         )
         if status is None:
             return run
-        score, reason, broken, options, began, ended, latency, first, tokens_in, tokens_out, cost, asked = figures
+        score, reason, broken, options, began, ended, latency, first, tokens_in, tokens_out, cost, asked, loop = figures
         if latency is None:
             raise ValueError("latency_ms must be a number")
         return replace(
@@ -269,7 +269,7 @@ class History:
             figures=RunFigures(
                 *(suite.key, case_id, case_name, model, repeat, status, score, reason),
                 *(latency, first, tokens_in, tokens_out, cost, bool(asked), bool(broken), grading_from(options)),
-                *(began, ended, bool(is_fork)),
+                *(began, ended, bool(is_fork), loop),
             ),
         )
 

@@ -130,6 +130,7 @@ def figure_values(figures: RunFigures) -> Mapping[str, object]:
         "began_ms": figures.began_ms,
         "ended_ms": figures.ended_ms,
         "latency_ms": figures.latency_ms,
+        "loop_ms": figures.loop_ms,
         "first_token_ms": figures.first_token_ms,
         "input_tokens": _whole(figures.input_tokens),
         "output_tokens": _whole(figures.output_tokens),

@@ -101,6 +101,9 @@ CREATE TABLE regrades (
 CREATE INDEX regrades_of_runs ON regrades (run);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS)
+# NULL in runs of older programs. A comment inside the statement would spoil SQLite's own text of the table.
+_LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _GRADINGS, _LOOP_TIME)
 """What makes each version of the schema out of the one before; the first one out of nothing. A file's version is its
 `PRAGMA user_version`. What is written here once is never changed: histories of it exist."""

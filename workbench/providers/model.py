@@ -63,6 +63,11 @@ class Model(Protocol):
         """What of the user's settings is not done, one sentence each: parameters that the API lacks."""
         ...
 
+    async def start(self) -> None:
+        """Do what takes time before the first request, such as importing an SDK. Runs begin after it. May be called
+        more than once; raises ModelError."""
+        ...
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """To be held around each request: waits until the endpoint may be asked once more."""
         ...
@@ -82,6 +87,10 @@ class Noted:
         self._model = model
         self.name, self.seed = model.name, model.seed
         self.notices = (*model.notices, *notices)
+
+    async def start(self) -> None:
+        """Start the model."""
+        await self._model.start()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """That of the model."""

@@ -76,6 +76,9 @@ class ReplayModel:
         """The case whose run was recorded."""
         return self._recording.header.case
 
+    async def start(self) -> None:
+        """Nothing takes time before the first request."""
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Nobody has to wait for it."""
         return nullcontext()

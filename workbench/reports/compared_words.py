@@ -11,7 +11,7 @@ from workbench.analysis.side_by_side import Comparison
 from workbench.analysis.totals import Latency
 from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, milliseconds, score_text
+from workbench.reports.values import cost_text, counted, milliseconds, pace_text, score_text
 from workbench.suite.decimals import decimals
 from workbench.suite.model import RepeatRule
 
@@ -132,7 +132,10 @@ def totals_rows(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]
     yield "input tokens", [_tokens(each.input_tokens, each) for each in totals]
     yield "output tokens", [_tokens(each.output_tokens, each) for each in totals]
     yield "cost", [_cost(each) for each in totals]
-    yield "cases a minute", [NOTHING if each.cases_a_minute is None else _pace(each.cases_a_minute) for each in totals]
+    yield (
+        "cases a minute",
+        [NOTHING if each.cases_a_minute is None else pace_text(each.cases_a_minute) for each in totals],
+    )
 
 
 _COUNTS: tuple[tuple[str, Callable[[ModelTotals], int]], ...] = (
@@ -193,7 +196,3 @@ def _cost(totals: ModelTotals) -> str:
         return UNKNOWN if totals.runs_of_unknown_cost else NOTHING
     known = cost_text(totals.cost_usd)
     return f"{known} + {totals.runs_of_unknown_cost} unknown" if totals.runs_of_unknown_cost else known
-
-
-def _pace(cases_a_minute: float) -> str:
-    return f"{cases_a_minute:,.0f}" if cases_a_minute >= 100 else f"{cases_a_minute:.1f}"

@@ -129,6 +129,7 @@ class KeptRun(ReportModel):
     began_ms: float | None = Field(description="milliseconds since 1970")
     ended_ms: float | None = Field(description="milliseconds since 1970")
     latency_ms: float | None = Field(description="sum of the latencies of all model answers")
+    loop_ms: float | None = Field(description="the whole agent loop by the wall clock; null in older histories")
     first_token_ms: float | None
     input_tokens: int | None
     output_tokens: int | None

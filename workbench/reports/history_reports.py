@@ -165,6 +165,6 @@ def _run(run: RunRow) -> dict[str, object]:
 
 
 _FIGURES = (
-    *("status", "score", "reason", "began_ms", "ended_ms", "latency_ms", "first_token_ms"),
+    *("status", "score", "reason", "began_ms", "ended_ms", "latency_ms", "loop_ms", "first_token_ms"),
     *("input_tokens", "output_tokens", "cost_usd"),
 )

@@ -22,6 +22,7 @@ from workbench.reports.gates import AggregateReport, GateReport, aggregate_repor
 from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageReport
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
+from workbench.reports.timing import Timing
 from workbench.trajectory.trajectory import CallRecord, Round
 
 
@@ -187,6 +188,9 @@ class RunReport(ReportModel):
     notices: tuple[str, ...] = Field(description="what was not as the suite would have it")
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers")
+    loop_ms: float = Field(
+        description="the whole agent loop by the wall clock: model answers, tools, retries and their waits"
+    )
     duration_ms: float = Field(description="from the start of the run to its end, without the time held")
     cost_usd: float | None = Field(
         description="US dollars, 0 where no model was asked over a network; null when price or tokens are not known"
@@ -199,6 +203,16 @@ class RunReport(ReportModel):
     touched: bool = Field(description="whether a person changed a call, a result or a message, or had a round repeated")
     held_ms: float = Field(description="how long the run was held")
     fork: ForkReport | None = Field(description="null for a run that was not forked from another one")
+
+
+class TimingReport(ReportModel):
+    """How long the batch took, from its start to the end of its last run, and at what pace."""
+
+    took_ms: float
+    start_up_ms: float = Field(description="the part of it in which servers or models started up; no run has it in it")
+    cases_a_minute: float | None = Field(
+        description="graded cases by the time in which at least one run was under way; null without any"
+    )
 
 
 class Report(ReportModel):
@@ -222,6 +236,7 @@ class Report(ReportModel):
     )
     batch: int | None = Field(description="number of the batch in the history; null when it is not kept")
     baseline: BaselineReport | None = Field(description="what changed since the baseline; null when none was named")
+    timing: TimingReport | None = Field(description="how long the batch took; null in a report on runs made earlier")
 
 
 def report_of(
@@ -235,6 +250,7 @@ def report_of(
     exit_code: int,
     batch: int | None = None,
     baseline: AgainstBaseline | None = None,
+    timing: Timing | None = None,
 ) -> Report:
     """Put the results of a batch into a report. `quality` and `failures` are of those runs that count. `batch` is its
     number in the history, if it is kept."""
@@ -254,6 +270,7 @@ def report_of(
         published=published_summaries(counted),
         batch=batch,
         baseline=baseline_report(baseline) if baseline is not None else None,
+        timing=TimingReport.model_validate(timing) if timing is not None else None,
     )
 
 
@@ -272,6 +289,7 @@ def _run(result: RunResult) -> RunReport:
         notices=trajectory.notices,
         answer=trajectory.final_answer,
         latency_ms=trajectory.model_latency_ms,
+        loop_ms=trajectory.loop_ms,
         duration_ms=trajectory.duration_ms,
         cost_usd=result.cost_usd,
         rounds=tuple(_round(round_) for round_ in trajectory.rounds),

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from workbench.grading.grade import Status
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text
+from workbench.reports.values import cost_text, counted
 from workbench.reports.visible import fit, one_line
 
 ENOUGH_RUNS = 3
@@ -55,6 +55,8 @@ class Progress:
     """Of the runs whose cost is known."""
     cost_unknown: bool = False
     """Whether there are others."""
+    starting: dict[int, str] = field(default_factory=dict)
+    """The servers and models that start up, such as "server weather", by a number each."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
@@ -81,6 +83,13 @@ class Progress:
     def waits(self, run_id: str, *, waits: bool) -> None:
         """Whether a run waits to ask its endpoint again."""
         (self._waiting.add if waits else self._waiting.discard)(run_id)
+
+    def starts_up(self, number: int, what: str, *, over: bool) -> None:
+        """A server or a model begins to start up, or has done so."""
+        if over:
+            self.starting.pop(number, None)
+        else:
+            self.starting[number] = what
 
     def ended(self, run_id: str, model: str, status: Status, cost_usd: float | None) -> None:
         """A run is over."""
@@ -146,6 +155,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     parts.append((1, _ends(progress, only_ascii)))
     waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
     parts.append((2, [(f"{progress.running:,} running{waiting}", "plain")] if progress.running else []))
+    parts.append((2, [(starting_text(progress.starting.values()), "plain")] if progress.starting else []))
     parts.append((4, [(f"{planned - done:,} left", "plain")] if done < planned else []))
     parts.append((3, [(f"about {duration_text(left)}", "plain")] if left is not None else []))
     unknown = " + ?" if progress.cost_unknown else ""
@@ -165,6 +175,13 @@ def progress_line(progress: Progress, now_s: float, *, width: int, paint: Paint,
     if _width(parts, gap) > width:
         return fit(f"{done:,}/{planned:,}", width).rstrip()
     return paint(gap, "quiet").join(" ".join(paint(text, tone) for text, tone in words) for _, words in parts)
+
+
+def starting_text(what: Iterable[str]) -> str:
+    """What starts up: "starting server weather", or "starting server weather and 2 others"."""
+    first, *others = what
+    more = f" and {counted(len(others), 'other')}" if others else ""
+    return f"starting {one_line(first)}{more}"
 
 
 def duration_text(seconds: float) -> str:

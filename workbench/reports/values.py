@@ -59,6 +59,11 @@ def seconds(value_ms: float) -> str:
     return f"{value_ms / 1000:.1f} s"
 
 
+def pace_text(cases_a_minute: float) -> str:
+    """Cases a minute, with a decimal where there are few."""
+    return f"{cases_a_minute:,.0f}" if cases_a_minute >= 100 else f"{cases_a_minute:.1f}"
+
+
 def tokens_text(usage: Usage) -> str:
     """Tokens in and out, with those from a cache and those spent on reasoning where there are any."""
     cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""

@@ -77,6 +77,12 @@ class AccuracyTable(Frozen):
     wrong_penalty: Finite | None = None
 
 
+class DimensionsTable(Frozen):
+    """Options of the `dimensions` grader as written."""
+
+    latency: Literal["wall", "model"] | None = None
+
+
 class GradingTable(Frozen):
     """Grading options as written."""
 
@@ -86,6 +92,7 @@ class GradingTable(Frozen):
     repeat_rule: RepeatRule | None = None
     critics: CriticsTable = CriticsTable()
     accuracy: AccuracyTable = AccuracyTable()
+    dimensions: DimensionsTable = DimensionsTable()
 
 
 GatePer = Literal["model", "batch"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -40,6 +40,12 @@ class AccuracyOptions(Frozen):
     wrong_penalty: float = 0.25
 
 
+class DimensionsOptions(Frozen):
+    """Options of the `dimensions` grader in force."""
+
+    latency: Literal["wall", "model"] = "wall"
+
+
 class Grading(Frozen):
     """Grading in force: which grader decides, its thresholds (0..1), and every grader's options."""
 
@@ -49,6 +55,7 @@ class Grading(Frozen):
     repeat_rule: RepeatRule = "last"
     critics: CriticsOptions = CriticsOptions()
     accuracy: AccuracyOptions = AccuracyOptions()
+    dimensions: DimensionsOptions = DimensionsOptions()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from workbench.suite.model import (
     Annotations,
     Case,
     CriticsTable,
+    DimensionsTable,
     ExpectedCall,
     Gate,
     GradingTable,
@@ -41,6 +42,7 @@ _GRADING: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("grading",): ("the grading", GradingTable),
     ("grading", "critics"): ("the options of critics", CriticsTable),
     ("grading", "accuracy"): ("the options of accuracy", AccuracyTable),
+    ("grading", "dimensions"): ("the options of dimensions", DimensionsTable),
     ("mocks",): ("a mock", Mock),
 }
 

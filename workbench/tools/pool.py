@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -46,7 +47,8 @@ class ServerPool:
     """The servers of suites, kept until the pool is closed.
 
     A server is known by its suite file and its definition, and is shared by all runs. The program gives the folders for
-    logs and listings, and what `$NAME` refers to. `now` is the time of day. To be used on one event loop.
+    logs and listings, and what `$NAME` refers to. `now` is the time of day. `starting` surrounds the start of each
+    server, with what is started. To be used on one event loop.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class ServerPool:
         program: Program,
         limits: TimeLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+        starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
     ) -> None:
+        self._starting = starting
         self._program = program
         self._limits = limits or TimeLimits()
         self._listings = Listings(program.folders.listings, now)
@@ -181,7 +185,8 @@ class ServerPool:
         return _Started(server, start)
 
     async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
-        await server.start()
+        with self._starting(f"server {definition.name}"):
+            await server.start()
         await asyncio.to_thread(self._listings.remember, suite_file, definition, server.tools)
 
     def _connection(self, suite_file: Path, server: Server) -> Connection:

@@ -17,6 +17,7 @@ from workbench.trajectory.events import (
     ExecutionStarted,
     Forked,
     MessageAdded,
+    Paused,
     ReasoningDelta,
     RequestFailed,
     RequestStarted,
@@ -111,6 +112,10 @@ class TrajectoryFold:
         self._next_sequence = 0
         self._time_ms = 0.0
         self._held_ms = 0.0
+        self._is_held = False
+        self._outside_ms = 0.0
+        """Time outside of the agent loop: before the start, in the queue of an endpoint, and of judges."""
+        self._retry_wait_ms = 0.0
         self._step: StepStarted | None = None
         self._added: tuple[str, ...] = ()
         self._fork: Forked | None = None
@@ -126,6 +131,7 @@ class TrajectoryFold:
             raise TrajectoryError("a run starts with RunStarted, once")
         if self._next_sequence and event.run_id != self._run_id:
             raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
+        self._outside_ms += self._outside_before(event)
         match what:
             case RunStarted():
                 self._start = what
@@ -158,8 +164,9 @@ class TrajectoryFold:
                 self._call(call_id).finished = what
             case ResponseFinished(round=number):
                 self._round(number).response = what
-            case RetryScheduled(round=number):
+            case RetryScheduled(round=number, wait_ms=wait_ms):
                 self._round(number)
+                self._retry_wait_ms = wait_ms
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
             case ExecutionProgress(call_id=call_id):
@@ -170,8 +177,11 @@ class TrajectoryFold:
                 self._call(call_id).result = what
             case ResultEdited(call_id=call_id):
                 self._edit_result(self._call(call_id), what)
+            case Paused():
+                self._is_held = True
             case Resumed(held_ms=held_ms):
                 self._held_ms += held_ms
+                self._is_held = False
             case Forked():
                 self._fork = what
                 for round_ in self._rounds:
@@ -192,10 +202,29 @@ class TrajectoryFold:
             rounds=tuple(round_.record() for round_ in self._rounds),
             finish=self._finish,
             duration_ms=round(max(self._time_ms - self._held_ms, 0.0), 3),
+            loop_ms=round(max(self._time_ms - self._held_ms - self._outside_ms, 0.0), 3),
             held_ms=round(self._held_ms, 3),
             fork=self._fork,
             added=self._added,
         )
+
+    def _outside_before(self, event: Event) -> float:
+        """How much of the time since the last event was outside of the agent loop. Time held is counted elsewhere."""
+        since_last_ms = event.time_ms - self._time_ms
+        if self._is_held:
+            return 0.0
+        match event.what:
+            case RunStarted():
+                inside_ms = 0.0
+            case RequestStarted():
+                inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
+            case StepStarted() | RunFinished(reason="step failed"):
+                inside_ms = 0.0  # whether the step before failed was judged
+            case ResultReceived(latency_ms=latency_ms):
+                inside_ms = latency_ms  # whether a mock applies may have been judged
+            case _:
+                return 0.0
+        return max(since_last_ms - inside_ms, 0.0)
 
     def _begin_again(self, failed: _OpenRound) -> None:
         """A retry: what the failed attempt answered is void, why it failed stays."""

@@ -90,6 +90,9 @@ class Trajectory:
     finish: RunFinished | None = None
     duration_ms: float = 0.0
     """From its start to its last event, without the time in which it was held."""
+    loop_ms: float = 0.0
+    """The whole agent loop by the wall clock: model answers, tools, failed attempts and the waits before retries. Time
+    held, queueing for an endpoint and judging are not part of it."""
     held_ms: float = 0.0
     """How long it was held."""
     fork: Forked | None = None

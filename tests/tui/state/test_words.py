@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.tui.state.runs import Progress
+from workbench.batches.events import BatchStarted, StartUp
+from workbench.tui.state.runs import Progress, RunBook
 from workbench.tui.state.spans import cells, plain
 from workbench.tui.state.spend import Spend
 from workbench.tui.state.status import models_label, progress_ends, status_line
@@ -57,6 +58,24 @@ def test_at_80_columns_a_long_batch_shows_its_bar_and_what_runs_is_done_failed_a
     counts = Counts(passed=12, warned=1, failed=3, error=1, running=2, waiting=4)
     line = plain(status_line("smart_home", "m", 23, counts, SPEND, Progress(17, 23, 83.0, True, running=2), 80))
     assert "━━━━── 17/23  12 ✓  1 !  3 ✗  1 ▲ error  2 … running  6 left  1:23" in line
+
+
+def test_what_starts_up_is_named_while_runs_wait_for_it() -> None:
+    book = RunBook(lambda: 0.0)
+    book.apply(BatchStarted("batch-1", ()))
+    book.apply(StartUp(1, "server weather"))
+    book.apply(StartUp(2, "model m"))
+
+    def shown() -> tuple[str, str]:
+        progress = book.progress()
+        line = status_line("smart_home", "m", 23, Counts(waiting=4), Spend(), progress, 80)
+        return plain(line), plain(progress_ends(progress)[0])
+
+    assert all("starting server weather and 1 other" in text for text in shown())
+    book.apply(StartUp(2, "model m", 700.0))
+    assert all("starting server weather  " in text for text in shown())
+    book.apply(StartUp(1, "server weather", 900.0))
+    assert not any("starting" in text for text in shown())
 
 
 def test_nothing_is_guessed_of_the_time_that_is_left_before_there_is_something_to_go_by() -> None:

@@ -10,7 +10,8 @@ import asyncio
 import importlib
 import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -68,9 +69,10 @@ class Client:
 
 
 class Clients:
-    """The clients of a session. To be used on one event loop."""
+    """The clients of a session. `starting` surrounds the making of each. To be used on one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext()) -> None:
+        self._starting = starting
         self._clients: dict[tuple[str, str, str | None, bool], Client] = {}
         self._making = asyncio.Lock()
         self._tls: ssl.SSLContext | None = None
@@ -82,7 +84,8 @@ class Clients:
         if place not in self._clients:
             async with self._making:
                 if place not in self._clients:
-                    self._clients[place] = await self._make(sdk, spec, key, faults)
+                    with self._starting(f"model {spec.name}"):
+                        self._clients[place] = await self._make(sdk, spec, key, faults)
         return self._clients[place]
 
     async def close(self) -> None:

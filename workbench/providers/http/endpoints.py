@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.models import ModelSpec
@@ -22,7 +23,8 @@ class Endpoints:
     """The endpoints of a session: one queue for each model at each base URL, and one connection pool for each base URL
     and key, shared by all models there. To be used on one event loop.
 
-    `clock` gives monotonic seconds and `sleep` waits seconds, for the queues.
+    `clock` gives monotonic seconds and `sleep` waits seconds, for the queues. `starting` surrounds the start of a
+    model, such as the import of its SDK.
     """
 
     def __init__(
@@ -31,13 +33,14 @@ class Endpoints:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        starting: Callable[[str], AbstractContextManager[None]] = lambda _what: nullcontext(),
     ) -> None:
         self._secrets = secrets
         self._clock = clock
         self._sleep = sleep
         self._gates: dict[tuple[str, str], Gate] = {}
         self._models: dict[str, EndpointModel] = {}
-        self._clients = Clients()
+        self._clients = Clients(starting)
 
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], tell: Callable[[float], object] | None = None

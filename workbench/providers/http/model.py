@@ -32,6 +32,10 @@ class EndpointModel:
         self._clients = clients
         self._faults = faults
 
+    async def start(self) -> None:
+        """Import the SDK and make the client; raises ModelError."""
+        await self._clients.client(self.spec, self.key, self._faults)
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Waits until the endpoint may be asked once more."""
         return self.turn_telling(lambda _: None)
@@ -39,8 +43,8 @@ class EndpointModel:
     @asynccontextmanager
     async def turn_telling(self, tell: Callable[[float], object]) -> AsyncGenerator[None]:
         """As `turn`; `tell` is told for how many seconds the endpoint wants nothing asked, where that is waited for.
-        The SDK is imported here, where time is not the model's."""
-        await self._clients.client(self.spec, self.key, self._faults)
+        A model that was not started is started here, where time is not the model's."""
+        await self.start()
         async with self._gate.turn(tell):
             yield
 
@@ -78,6 +82,10 @@ class Telling:
         self._model = model
         self._tell = tell
         self.name, self.seed, self.notices = model.name, model.seed, model.notices
+
+    async def start(self) -> None:
+        """Start the model."""
+        await self._model.start()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """That of the model."""

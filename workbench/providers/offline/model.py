@@ -38,6 +38,9 @@ class OfflineModel:
         self._pace_s = max(0.0, pace_ms) / 1000
         self._index = ToolIndex(())
 
+    async def start(self) -> None:
+        """Nothing takes time before the first request."""
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Nobody has to wait for it."""
         return nullcontext()

@@ -18,6 +18,7 @@ from workbench.batches.events import (
     RequestPutOff,
     RunDone,
     RunEvent,
+    StartUp,
 )
 from workbench.batches.plan import PlannedRun
 from workbench.grading.grade import RunResult, Status
@@ -59,6 +60,8 @@ class Progress:
     """How those that are done ended."""
     waiting: int = 0
     """Of those that run, how many wait to ask their endpoint again."""
+    starting: tuple[str, ...] = ()
+    """The servers and models that start up."""
 
 
 @dataclass
@@ -94,6 +97,7 @@ class RunBook:
         self._revisions: dict[Path, int] = {}
         self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
         self._questions: list[Question] = []
+        self._starting: dict[int, str] = {}
         self._origins: dict[str, RunRecord] = {}
         """From which runs those are forked that are about to begin."""
 
@@ -130,6 +134,11 @@ class RunBook:
                     record.put_off(self._now() + timedelta(seconds=wait_s))
                     self._touch(record)
                     return record.path, record.case_id
+            case StartUp(number=number, what=what, took_ms=took_ms):
+                if took_ms is None:
+                    self._starting[number] = what
+                else:
+                    self._starting.pop(number, None)
             case RunDone(result=result):
                 record = self._runs.pop(result.run_id, None)
                 if record is not None:
@@ -295,6 +304,7 @@ class RunBook:
                 None if None in left else max((guess for guess in left if guess is not None), default=None),
                 sum((each.statuses for each in counted), Counter()),
                 sum(run.wait is not None for run in self._running.values()),
+                tuple(self._starting.values()),
             )
         if self._last_batch is None:
             return Progress(0, 0, 0.0, False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.reports.progress import duration_text
+from workbench.reports.progress import duration_text, starting_text
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.tui.glyphs import GLYPHS
@@ -80,7 +80,12 @@ def _parts(
     parts.append((_COUNTS, spans))
     if progress.under_way:
         left, time_left = _left(progress)
-        parts += [(_LEFT, left), (_TIME_LEFT, time_left), (_LEFT, _GAP if left else EMPTY)]
+        parts += [
+            (_LEFT, left),
+            (_TIME_LEFT, time_left),
+            (_LEFT, _GAP if left else EMPTY),
+            (_TIME, _starting(progress)),
+        ]
     if spend.tokens:
         parts.append((_TOKENS, (Span(f"{short_count(spend.tokens)} tok  ", "muted"),)))
     if cost := _cost(spend):
@@ -111,6 +116,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     sign: Line = (Span(f"{progress.running:,} {GLYPHS.running}", "running"),) if progress.running else EMPTY
     waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
     running: Line = (*sign, Span(f" running{waiting}  ", "running")) if sign else EMPTY
+    running = (*running, *_starting(progress))
     left, time_left = _left(progress)
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
     short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]
@@ -131,6 +137,11 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
 
 
 _GAP: Line = (Span("  "),)
+
+
+def _starting(progress: Progress) -> Line:
+    """What starts up, before the runs that need it begin."""
+    return (Span(f"{starting_text(progress.starting)}  ", "running"),) if progress.starting else EMPTY
 
 
 def _left(progress: Progress) -> tuple[Line, Line]:

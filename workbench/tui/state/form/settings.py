@@ -47,6 +47,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("extra_penalty", "number"),
         Field("wrong_penalty", "number"),
     ),
+    ("grading", "dimensions"): (Field("latency", "choice", choices=("wall", "model")),),
     ("gate",): (
         Field("min_score", "number", limits=UNIT),
         Field("min_pass_rate", "number", limits=UNIT),

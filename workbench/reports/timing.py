@@ -1,0 +1,36 @@
+"""How long a batch took, and at what pace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workbench.analysis.comparison import busy_ms, cells_of
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import GRADED
+from workbench.reports.values import pace_text, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a batch took. `start_up_ms` is the part of it in which servers or models started up."""
+
+    took_ms: float
+    start_up_ms: float
+    cases_a_minute: float | None
+    """Graded cases by the time in which at least one run was under way; `None` without any."""
+
+
+def timing_of(took_ms: float, start_up_ms: float, runs: Iterable[RunFigures]) -> Timing:
+    """The timing of a batch with these runs."""
+    runs = tuple(runs)
+    graded = sum(cell.status in GRADED for cell in cells_of(runs).values())
+    minutes = busy_ms(runs) / 60_000
+    return Timing(round(took_ms, 3), round(start_up_ms, 3), graded / minutes if graded and minutes else None)
+
+
+def timing_line(timing: Timing) -> str:
+    """The time and the pace in one line."""
+    start_up = f", {seconds(timing.start_up_ms)} of it start-up" if timing.start_up_ms else ""
+    pace = f"; {pace_text(timing.cases_a_minute)} cases a minute" if timing.cases_a_minute is not None else ""
+    return f"took {seconds(timing.took_ms)}{start_up}{pace}"
