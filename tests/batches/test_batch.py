@@ -144,6 +144,20 @@ async def test_a_check_that_cannot_be_evaluated_is_an_error_and_no_verdict(tmp_p
     assert "mine:broken" in result.error
 
 
+@pytest.mark.parametrize("place", ["check", "mock"])
+async def test_a_pattern_that_takes_too_long_is_an_error_and_no_verdict(place: str) -> None:
+    pattern = '{ pattern = "^(a|aa)+$" }'
+    if place == "check":
+        file = suite(case("Oslo").replace('"Oslo" }', pattern + " }"))
+    else:
+        file = suite(case("Oslo", f'mocks = [{{ tool = "get_weather", when = {{ city = {pattern} }}, result = 1 }}]'))
+    call = Say(calls=[("get_weather", {"city": "a" * 60 + "!"})])
+    (result,) = await Watched({"good": scripted(call, DONE)}).run(file)
+    assert (result.status, result.grades) == ("error", ())
+    assert result.error is not None
+    assert "pattern '^(a|aa)+$' in a text of 61 characters did not end within 0.5 s" in result.error
+
+
 async def test_grading_that_does_not_end_is_an_error_that_says_where_to_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,9 @@ async def test_structured_content_alone_becomes_compact_json_and_is_checked(open
     broken = await server.call("tool_1", {})
     assert broken.is_error
     assert broken.content == "Invalid structured content returned by tool tool_1: 'many' is not of type 'integer'"
+    endless = await server.call("tool_3", {})
+    assert endless.is_error
+    assert "'^(a|aa)+$' in a text of 61 characters did not end within 0.5 s" in endless.content
 
 
 async def test_what_a_tool_does_wrong_is_for_the_model_to_see(open_server: OpenServer) -> None:

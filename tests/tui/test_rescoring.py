@@ -186,16 +186,6 @@ async def test_a_recording_holds_the_present_grade_and_the_case_that_gives_it(tm
         assert lines[-1]["result"]["status"] == status
 
 
-async def test_a_pattern_that_may_search_without_end_waits_for_a_run(tmp_path: Path, on_threads: list[str]) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await ran(app, RIGHT)
-        await change(app, 'power = "on"', 'power = { pattern = "(o+n*)+$" }')
-        assert "1 run not graded anew (a pattern that may search without end): r runs again" in app.screen
-        assert "✓ passed" in app.screen
-        assert "changed since" in app.screen
-        assert on_threads == []
-
-
 @pytest.mark.parametrize(("trust", "status"), [(True, "✗ failed"), (False, "✓ passed")])
 async def test_python_is_called_beside_and_only_where_it_is_trusted(
     tmp_path: Path, on_threads: list[str], trust: bool, status: str

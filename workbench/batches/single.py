@@ -16,6 +16,7 @@ from workbench.batches.judging import RunJudge, judged
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython, Judge, Outside, Said
+from workbench.checks.patterns import SpentTime
 from workbench.config.models import Price
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.checkpoint import Checkpoint
@@ -188,6 +189,7 @@ class RunGrading:
         self.call_python = call_python
         self.judge = judge
         self._said: Said = {}
+        self._searched: SpentTime = {}
 
     async def result(self, trajectory: Trajectory) -> RunResult:
         """What the run came to."""
@@ -228,7 +230,7 @@ class RunGrading:
         """What grading comes to, or why it comes to nothing."""
 
         async def in_time(ask: Judge | None) -> _Graded:
-            outside = Outside(self.call_python, ask, self._said)
+            outside = Outside(self.call_python, ask, self._said, self._searched)
             async with asyncio.timeout(GRADING_TIMEOUT_S):
                 if _is_quick(self._planned.case, trajectory):
                     return grade(outside)

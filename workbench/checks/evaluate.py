@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.loose import loose
 from workbench.checks.moments import moment_credit, seconds_between
 from workbench.checks.numbers import closeness, is_close, json_number
+from workbench.checks.patterns import SpentTime, found
 from workbench.checks.similarity import as_text, similarity
 from workbench.suite.checks import (
     AllOf,
@@ -76,11 +76,13 @@ class Outside:
 
     With `said`, what a check said of a value is kept there, so that it is found out once for all who share it. Plain
     values are not: each asks them by a rule of its own. Nor is what a judge said, who remembers it.
+    With `searched`, each pattern has one time limit for all its searches.
     """
 
     call_python: CallPython | None = None
     judge: Judge | None = None
     said: Said | None = None
+    searched: SpentTime | None = None
 
 
 NOTHING_OUTSIDE = Outside()
@@ -104,7 +106,8 @@ def evaluate(
     """Evaluate a check. `given` is false when the argument was left out; then only an `optional` check holds.
 
     `equal` is the rule by which a plain value and `equals` are compared. Raises CheckError for `judged`, which needs
-    a judge in `outside`, and for `python` without `call_python` or when the function raises; never anything else.
+    a judge in `outside`, for `python` without `call_python` or when the function raises, and for `pattern` when its
+    search takes too long; never anything else.
     """
     if not given:
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
@@ -151,6 +154,8 @@ def _evaluated(check: Check, value: JsonValue, outside: Outside) -> CheckVerdict
             return _evaluate_python(check, value, outside.call_python)
         if type(check) is Judged:
             return _evaluate_judged(check, value, outside.judge)
+        if type(check) is Pattern:
+            return _evaluate_pattern(check, value, outside.searched)
         return _EVALUATORS[type(check)](check, value)
     except (OverflowError, RecursionError, ValueError) as error:
         return _not_comparable(error)
@@ -209,6 +214,12 @@ def _evaluate_judged(check: Judged, value: JsonValue, judge: Judge | None) -> Ch
         return judge(check, value)
     except (OverflowError, RecursionError, ValueError) as error:
         raise CheckError(f"the check {describe(check)!r} cannot be judged: {error}") from error
+
+
+def _evaluate_pattern(check: Pattern, value: JsonValue, spent: SpentTime | None) -> CheckVerdict:
+    if not isinstance(value, str):
+        return _NOT_TEXT
+    return _verdict(found(check.pattern, value, spent), "not found in it")
 
 
 def _verdict(holds: bool, note: str) -> CheckVerdict:
@@ -286,12 +297,6 @@ def _suffix(check: Suffix, value: JsonValue) -> CheckVerdict:
     return _verdict(value.endswith(check.suffix), "ends otherwise") if isinstance(value, str) else _NOT_TEXT
 
 
-def _pattern(check: Pattern, value: JsonValue) -> CheckVerdict:
-    if not isinstance(value, str):
-        return _NOT_TEXT
-    return _verdict(re.search(check.pattern, value) is not None, "not found in it")
-
-
 def _of_type(check: OfType, value: JsonValue) -> CheckVerdict:
     types: type | tuple[type, ...] = _PYTHON_TYPES[check.type]
     holds = isinstance(value, types) and (isinstance(value, bool) is (types is bool))
@@ -327,7 +332,6 @@ _EVALUATORS: dict[type[CheckBase], Callable[[Any, JsonValue], CheckVerdict]] = {
     Contains: _contains,
     Prefix: _prefix,
     Suffix: _suffix,
-    Pattern: _pattern,
     OfType: _of_type,
     EqualsText: _equals_text,
 }

@@ -41,7 +41,7 @@ def grade_run_and_steps(
     """`grade_run`, with the steps of a chain as the grader that decides judges them."""
     settings = settings_of(suite, case)
     if outside.said is None:
-        outside = replace(outside, said={})
+        outside = replace(outside, said={}, searched={})
     run = _Graded(case, settings, trajectory, outside, issues_of_any_grader(case, settings.limits, trajectory, outside))
     deciding = settings.grading.by
     first, steps = run.by(deciding)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
 from workbench.checks.describe import describe
@@ -62,6 +62,7 @@ class _Reading:
         self._wanted = [_wanted(call) for call in self._expected]
         self._called_tools = [canonical_text(record.tool) for record in calls]
         self._outside = outside
+        self._asking_nobody = replace(NOTHING_OUTSIDE, searched=outside.searched)
         self._verdicts: dict[tuple[int, int], _Said] = {}
         self._fitting = [bytearray(len(calls)) for _ in self._expected]
 
@@ -201,7 +202,7 @@ class _Reading:
         if known:
             return known == _FITS
         try:
-            return _all_hold(self._expected[expected], self._calls[call], {}, NOTHING_OUTSIDE)
+            return _all_hold(self._expected[expected], self._calls[call], {}, self._asking_nobody)
         except CheckError:
             return True
 
@@ -233,7 +234,7 @@ class _Reading:
         for asked in self._wanted[expected].checks:
             if asked.argument not in said:
                 try:
-                    said[asked.argument] = _verdict(asked, self._calls[call].arguments, NOTHING_OUTSIDE)
+                    said[asked.argument] = _verdict(asked, self._calls[call].arguments, self._asking_nobody)
                 except CheckError:
                     said[asked.argument] = None
         return said

@@ -1,5 +1,6 @@
 """What reads well and still will not do what it says: settings that contradict each other, unknown tools, dates that
-are none, judges that are none, limits that limit nothing, and checks that `arcade_compatible` cannot express."""
+are none, patterns that may search for too long, judges that are none, limits that limit nothing, and checks that
+`arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
@@ -7,9 +8,21 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from workbench.suite.checks import JSON_TYPES, Check, CheckBase, Checks, DateTime, Equals, Judged, Near, critic_of
+from workbench.suite.checks import (
+    JSON_TYPES,
+    Check,
+    CheckBase,
+    Checks,
+    DateTime,
+    Equals,
+    Judged,
+    Near,
+    Pattern,
+    critic_of,
+)
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
 from workbench.suite.model import Case, ExpectedCall, Mock, Suite
+from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
 
@@ -170,6 +183,10 @@ def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
     if isinstance(check, DateTime) and not _is_moment(check.datetime):
         message = f"{quoted(check.datetime)} cannot be read as a moment: the check never holds"
         yield warning((*place, "datetime"), message, "write it as 2026-05-27T07:30:00")
+    if isinstance(check, Pattern) and repeats_ambiguously(check.pattern):
+        message = f"{quoted(check.pattern)} repeats what fits the same text in several ways: a search may take too long"
+        hint = "let each repetition begin with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
+        yield warning((*place, "pattern"), message, hint)
     if isinstance(check, Judged) and check.model and (check.model == "offline" or check.model.startswith("replay:")):
         message = f"{quoted(check.model)} cannot judge: it is no language model"
         yield warning((*place, "model"), message, "name a language model, or leave `model` out and choose a judge")

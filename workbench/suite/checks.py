@@ -214,7 +214,7 @@ class Suffix(CheckBase):
 
 
 class Pattern(CheckBase):
-    """A string in which a regular expression is found (`re.search`)."""
+    """A string in which a regular expression is found (Python's `re`, anywhere)."""
 
     kind = "pattern"
     pattern: Regex

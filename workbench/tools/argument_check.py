@@ -1,9 +1,12 @@
-"""Arguments against a tool's own schema, before a call is made by hand."""
+"""Arguments and results against a tool's own schemas."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from workbench.checks.patterns import SearchError
+from workbench.checks.schemas import validator_of
 from workbench.trajectory.messages import JsonValue
 
 LONGEST_MESSAGE = 300
@@ -16,22 +19,35 @@ class BrokenSchemaError(Exception):
 def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """What the schema refuses, each with its place: `args.to[0]: 5 is not of type 'string'`. Nothing is fetched for a
     schema. Raises BrokenSchemaError when it is none."""
-    from jsonschema import Draft202012Validator
+    with _broken_schema():
+        found = list(validator_of(schema).iter_errors(dict(arguments)))
+    found.sort(key=lambda problem: [str(part) for part in problem.absolute_path])
+    return tuple(f"{_place('args', problem.absolute_path)}: {_short(problem.message)}" for problem in found)
+
+
+def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
+    """The first thing in structured content that its schema refuses. Raises BrokenSchemaError."""
+    with _broken_schema():
+        problem = next(validator_of(schema, of_its_dialect=True).iter_errors(content), None)
+    return _short(problem.message) if problem is not None else None
+
+
+@contextmanager
+def _broken_schema() -> Iterator[None]:
+    """Says of what goes wrong that the schema cannot be used."""
     from jsonschema.exceptions import SchemaError
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     try:
-        Draft202012Validator.check_schema(schema)
-        found = list(Draft202012Validator(schema, registry=Registry()).iter_errors(dict(arguments)))
+        yield
     except SchemaError as error:
         raise BrokenSchemaError(f"{_place('schema', error.absolute_path)}: {_short(error.message)}") from error
     except Unresolvable as error:
         raise BrokenSchemaError(f"it refers to what it does not hold: {_short(str(error))}") from error
+    except SearchError as error:
+        raise BrokenSchemaError(str(error)) from error
     except RecursionError as error:
         raise BrokenSchemaError("it is nested too deeply") from error
-    found.sort(key=lambda problem: [str(part) for part in problem.absolute_path])
-    return tuple(f"{_place('args', problem.absolute_path)}: {_short(problem.message)}" for problem in found)
 
 
 def _place(root: str, path: Sequence[str | int]) -> str:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython, CheckVerdict, Judge, Outside, all_hold
-from workbench.suite.checks import Check, Checks, Judged, PythonCheck, asks, with_parts
+from workbench.suite.checks import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.errors import ToolsError
@@ -166,7 +166,7 @@ async def condition_holds(
 
 
 async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], outside: Outside) -> bool:
-    if any(asks(check, PythonCheck) for check in checks.values()):
+    if any(asks(check, PythonCheck, Pattern) for check in checks.values()):
         return await in_thread(lambda: all_hold(checks, arguments, outside=outside))
     return all_hold(checks, arguments, outside=outside)
 

@@ -11,23 +11,25 @@ import importlib
 import json
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ToolAnswer
+from workbench.tools.argument_check import BrokenSchemaError, result_problem
 from workbench.tools.clean import clean_object, clean_text
 from workbench.tools.connection import Connection, innermost
 from workbench.tools.content import answer_of, error_of
 from workbench.tools.environment import MissingVariableError
 from workbench.tools.errors import ServerError
 from workbench.tools.limits import MAX_MESSAGE_BYTES, MAX_PAGES, MAX_PROGRESS_CHARACTERS, TimeLimits
+from workbench.tools.python_reference import in_thread
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import Tool
+    from mcp_types import CallToolResult, Tool
 
 _LAST_RESORT_S = 0.5
 
@@ -47,6 +49,7 @@ class McpServer:
         self._connecting = True
         self._client: Client | None = None
         self._own_names: dict[str, str] = {}
+        self._output_schemas: dict[str, dict[str, Any] | None] = {}
         self._tools: tuple[ToolDefinition, ...] = ()
         self._error: BaseException | None = None
         self._down: str | None = None
@@ -149,6 +152,7 @@ class McpServer:
 
         try:
             async with Client(self._connection) as client:
+                client.session.validate_tool_result = self._check_result  # type: ignore[method-assign]
                 self._tools = await self._list_tools(client)
                 self._client, self._connecting = client, False
                 listed.set_result(None)
@@ -176,6 +180,7 @@ class McpServer:
         hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
         name = clean_text(self._server.prefix + tool.name, self._secrets)
         self._own_names[name] = tool.name
+        self._output_schemas[tool.name] = tool.output_schema
         return ToolDefinition(
             name=name,
             description=clean_text(tool.description or "", self._secrets),
@@ -183,6 +188,23 @@ class McpServer:
             annotations=clean_object(hints, self._secrets),
             server=self._server.name,
         )
+
+    async def _check_result(self, name: str, result: CallToolResult) -> None:
+        """Compare structured content with its schema. Raises RuntimeError where it does not fit.
+
+        In place of the SDK's own way, in which a pattern of the server may search without end.
+        """
+        schema = self._output_schemas.get(name)
+        if schema is None:
+            return
+        if result.structured_content is None and "structured_content" not in result.model_fields_set:
+            raise RuntimeError(f"Tool {name} has an output schema but did not return structured content")
+        try:
+            problem = await in_thread(lambda: result_problem(result.structured_content, schema), name="schema")
+        except BrokenSchemaError as error:
+            raise RuntimeError(f"Invalid schema for tool {name}: {error}") from error
+        if problem is not None:
+            raise RuntimeError(f"Invalid structured content returned by tool {name}: {problem}")
 
     async def _end(self) -> None:
         """Bring the owner task to its end: by asking while it serves, by its one cancellation while it connects."""

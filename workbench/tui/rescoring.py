@@ -116,9 +116,7 @@ class Rescorer:
             results = {id(each.run): result for each, result in zip(quick, found, strict=True)}
         for each in due:
             path = each.now.file.path
-            if each.pace == "endless":
-                kept["a pattern that may search without end"] += 1
-            elif each.pace == "with Python":
+            if each.pace == "with Python":
                 if path not in refused and not self._app.starter.is_trusted(each.now.file):
                     refused[path] = "Python code of a suite that is not trusted"
                 result = await self._graded_with_python(each) if path not in refused else None

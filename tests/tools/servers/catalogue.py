@@ -12,8 +12,14 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 PAGE = 25
 ENDLESS = "endless" in sys.argv
 COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+ENDLESS_SEARCH = {"type": "object", "properties": {"city": {"type": "string", "pattern": "^(a|aa)+$"}}}
 TOOLS = [
-    Tool(name=f"tool_{number}", description=f"Number {number}", input_schema={"type": "object"}, output_schema=COUNT)
+    Tool(
+        name=f"tool_{number}",
+        description=f"Number {number}",
+        input_schema={"type": "object"},
+        output_schema=ENDLESS_SEARCH if number == 3 else COUNT,
+    )
     for number in range(60)
 ]
 
@@ -33,6 +39,8 @@ async def call_tool(context: ServerRequestContext[dict[str, Any]], params: CallT
             return CallToolResult(content=[], structured_content={"count": 7})
         case "tool_1":
             return CallToolResult(content=[], structured_content={"count": "many"})
+        case "tool_3":
+            return CallToolResult(content=[], structured_content={"city": "a" * 60 + "!"})
         case _:
             raise MCPError(code=-32000, message=f"{params.name} is out of stock")
 

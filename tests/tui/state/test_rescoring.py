@@ -352,9 +352,7 @@ def test_of_a_thousand_cases_only_the_one_that_was_edited_is_looked_at() -> None
 
 PACES = {
     "to = 1": "at once",
-    'to = { pattern = "^O[a-z]+$" }': "at once",
-    'to = { pattern = "(O+)+$" }': "endless",
-    'to = { pattern = ".*.*.*.*x" }': "endless",
+    'to = { pattern = "^O[a-z]+$" }': "beside",
     'to = { similar = "Oslo", threshold = 0.5 }': "beside",
     'to = { judged = "a city" }': "beside",
     'to = { python = "checks:is_city" }': "with Python",
@@ -367,14 +365,6 @@ def test_how_a_run_is_graded_follows_what_its_checks_may_take(bench: Bench, writ
     bench.suite.change(Document.of(bench.suite.document.text.replace('to = "Oslo"', written)), "Changed")
     bench.rescoring.follow(bench.suite)
     assert [due.pace for case in bench.rescoring.due(100) for due in case.runs] == [pace]
-
-
-def test_a_pattern_that_ended_once_is_searched_again(bench: Bench) -> None:
-    bench = Bench(TEXT.replace('to = "Oslo"', 'to = { pattern = "(Os|lo)+$" }'))
-    bench.make("one", OSLO)
-    bench.suite.change(Document.of(bench.suite.document.text.replace("fast = true", "fast = false")), "Changed")
-    bench.rescoring.follow(bench.suite)
-    assert [due.pace for case in bench.rescoring.due(100) for due in case.runs] == ["beside"]
 
 
 arguments = st.fixed_dictionaries(

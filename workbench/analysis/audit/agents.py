@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wildcard, sample_for, samples_of
 from workbench.analysis.schemas import properties_of, resolved
 from workbench.checks.evaluate import CheckVerdict, Outside
-from workbench.checks.search_cost import may_be_endless
 from workbench.grading.requirements import keyword_text
-from workbench.suite.checks import Check, Checks, Pattern, Present
+from workbench.suite.checks import Check, Checks, Present
 from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
@@ -92,14 +91,6 @@ def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) ->
     case, answer = _answer(case)
     cut_off = max_rounds == 1 and not case.steps and any(rounds)
     return ExactAgent(case, tuple(tools), tuple(map(tuple, rounds)), "" if cut_off else answer)
-
-
-def endless_pattern(case: Case, run: Trajectory) -> str | None:
-    """The first pattern of a case that might search a text of the run without end; nothing could interrupt that."""
-    texts = [run.final_answer, *(value for record in run.calls for value in record.arguments.values())]
-    longest = max(len(text) for text in texts if isinstance(text, str))
-    patterns = (check.pattern for check in case.written_checks() if isinstance(check, Pattern))
-    return next((pattern for pattern in patterns if may_be_endless(pattern, longest)), None)
 
 
 def _with_values(call: ExpectedCall, made: list[Made]) -> ExpectedCall:

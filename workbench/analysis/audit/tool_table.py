@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.schemas import Schema, properties_of, required_names, resolved
 from workbench.checks.describe import describe_value
-from workbench.checks.search_cost import may_be_endless
+from workbench.checks.patterns import SearchError
+from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
 from workbench.suite.model import Suite
 from workbench.tools.definitions import definition_of
@@ -51,9 +51,7 @@ class ToolTable:
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Why the tool's schema refuses a value for an argument; `None` where it does not, or is no schema itself.
-
-        Patterns of the schema that may search without end are left out."""
+        """Why the tool's schema refuses a value for an argument; `None` where it does not, or where nobody can say."""
         validator = self._validator(tool)
         if validator is None:
             return None
@@ -68,36 +66,19 @@ class ToolTable:
                 ),
                 None,
             )
-        except (Unresolvable, RecursionError):
+        except (Unresolvable, RecursionError, SearchError):
             return None  # the linter of tools says that the schema is broken
         return _said(problem) if problem is not None else None
 
     def _validator(self, tool: ToolDefinition) -> Draft202012Validator | None:
         if tool.name not in self._validators:
-            from jsonschema import Draft202012Validator
             from jsonschema.exceptions import SchemaError
-            from jsonschema.validators import extend
-            from referencing import Registry
 
-            keywords = {"pattern": _pattern, "patternProperties": _nothing}
-            guarded: type[Draft202012Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
             try:
-                Draft202012Validator.check_schema(tool.parameters)
-                self._validators[tool.name] = guarded(tool.parameters, registry=Registry())
+                self._validators[tool.name] = validator_of(tool.parameters)
             except (SchemaError, RecursionError):
                 self._validators[tool.name] = None
         return self._validators[tool.name]
-
-
-def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
-    from jsonschema.exceptions import ValidationError
-
-    if isinstance(instance, str) and not may_be_endless(pattern, len(instance)) and not re.search(pattern, instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-def _nothing(validator: Any, value: object, instance: object, schema: object) -> Iterator[ValidationError]:
-    yield from ()
 
 
 def _said(problem: ValidationError) -> str:

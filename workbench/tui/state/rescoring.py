@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.batches.plan import PlannedRun
-from workbench.checks.search_cost import LONGEST_STEPS, most_steps
 from workbench.grading.figures import RunFigures
 from workbench.grading.grade import RunResult
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite
-from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.state.asked import graded_alike, read_now
 from workbench.tui.state.document import CaseOutline
@@ -30,10 +28,8 @@ AT_ONCE_RUNS = 8
 AT_ONCE_CALLS = 10
 """A run with more of them takes longer."""
 
-AT_ONCE_STEPS = 20_000
-Pace = Literal["at once", "beside", "with Python", "endless"]
-"""How a run can be graded: while the next key waits; beside what else is done; calling the suite's Python; not without
-the danger that a search never ends."""
+Pace = Literal["at once", "beside", "with Python"]
+"""How a run can be graded: while the next key waits; beside what else is done; calling the suite's Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Due:
         """How it can be graded."""
         if self.known is not None:
             return "at once"
-        return _pace(self.now.case, self.run.planned.case, self.result.trajectory)
+        return _pace(self.now.case, self.result.trajectory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,23 +167,9 @@ def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
     return [case for case in now.cases if id(case) not in known]
 
 
-def _pace(case: Case, before: Case, trajectory: Trajectory) -> Pace:
-    """How a run is graded by a case. A pattern by which it was graded `before` has come to its end once."""
+def _pace(case: Case, trajectory: Trajectory) -> Pace:
     checks = list(case.written_checks())
-    known = {check.pattern for check in before.written_checks() if isinstance(check, Pattern)}
-    longest = _longest(trajectory)
-    steps = {check.pattern: most_steps(check.pattern, longest) for check in checks if isinstance(check, Pattern)}
-    if any(count > LONGEST_STEPS and pattern not in known for pattern, count in steps.items()):
-        return "endless"
     if any(isinstance(check, PythonCheck) for check in checks):
         return "with Python"
-    slow = len(trajectory.calls) > AT_ONCE_CALLS or any(isinstance(check, Judged | Similar) for check in checks)
-    return "beside" if slow or max(steps.values(), default=0) > AT_ONCE_STEPS else "at once"
-
-
-def _longest(trajectory: Trajectory) -> int:
-    """The length of the longest text that may be searched."""
-    values: list[JsonValue] = [trajectory.final_answer]
-    for record in trajectory.calls:
-        values += record.arguments.values()
-    return max(len(value) for value in values if isinstance(value, str))
+    slow = any(isinstance(check, Judged | Pattern | Similar) for check in checks)
+    return "beside" if slow or len(trajectory.calls) > AT_ONCE_CALLS else "at once"

@@ -6,12 +6,12 @@ marked while it is typed.
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from workbench.checks.patterns import SearchError, found
+from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
 from workbench.reports.visible import one_line, shortened
 from workbench.suite import render
@@ -196,17 +196,12 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
 
 def _validator_of(schema: Schema) -> Draft202012Validator | None:
     """A validator of a schema, `None` of what is none."""
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
-    from referencing import Registry
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # Python's remarks on patterns in schemas
-            Draft202012Validator.check_schema(schema)
+        return validator_of(schema)
     except (SchemaError, RecursionError):
         return None
-    return Draft202012Validator(schema, registry=Registry())
 
 
 _arguments = _Kept(_read_arguments)
@@ -222,7 +217,7 @@ def _refused(value: object, schema: Schema) -> str | None:
         return None
     try:
         error = next(validator.iter_errors(value), None)
-    except (Unresolvable, RecursionError, OverflowError):
+    except (Unresolvable, RecursionError, OverflowError, SearchError):
         return None
     if error is None:
         return None
@@ -341,8 +336,8 @@ def _line(text: str) -> str:
 
 def _found(pattern: str, name: str) -> bool:
     try:
-        return re.search(pattern, name) is not None
-    except re.error:
+        return found(pattern, name)
+    except SearchError:
         return True
 
 
