@@ -13,7 +13,8 @@ from tests.tui.terminal import Terminal
 from workbench.config.resources import bundled
 from workbench.trajectory.events import Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.pasting import END, START, PasteCleaned, Pastes
+from workbench.tui.pasting import PasteCleaned
+from workbench.tui.terminal_input import END, START, Pasted, TerminalInput
 
 # The run
 
@@ -115,11 +116,9 @@ async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tm
 
 
 def test_a_paste_counts_what_it_drops_and_line_ends_are_not_dropped() -> None:
-    pastes = Pastes()
-    assert list(pastes.split(f"{START}R1\x07 \x1b[31m\x00\x9b\r\n\t\r{END}", more=False)) == [("R1 [31m\n\t\n", True)]
-    assert pastes.left_out == 4
-    assert list(pastes.split(f"{START}a{END}", more=False)) == [("a", True)]
-    assert pastes.left_out == 0
+    read = TerminalInput()
+    assert read.take(f"{START}R1\x07 \x1b[31m\x00\x9b\r\n\t\r{END}", 0.0) == [Pasted("R1 [31m\n\t\n", 4)]
+    assert read.take(f"{START}a{END}", 0.0) == [Pasted("a", 0)]
 
 
 def test_a_real_terminal_says_it_too(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import logging
 import os
-import re
 import selectors
 import sys
+import time
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING
 
@@ -17,7 +17,9 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from workbench.tui.pasting import PasteCleaned, Pastes
+from workbench.tui.pasting import PasteCleaned
+from workbench.tui.sequences import MAX_COLUMNS, MAX_ROWS
+from workbench.tui.terminal_input import Arrived, Pasted, TerminalInput
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -26,13 +28,9 @@ _log = logging.getLogger(__name__)
 
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
-UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 
-_NO_INPUT = re.compile("[\x00\x80-\x9f]")
-"""Control characters that are no key of any action here; a device may send them without end."""
-
-_UNREADABLE_INPUT = (ParseError, ValueError, TypeError, LookupError, AttributeError)
-"""What Textual's parser raises for sequences that no terminal should send."""
+MOST_WAITING = 1_000
+"""So many messages may wait for the app before more is read."""
 
 
 class TolerantDriver(LinuxDriver):
@@ -49,12 +47,18 @@ class TolerantDriver(LinuxDriver):
         self._is_away = True
         """Whether the terminal is somebody else's."""
         assert sys.__stderr__ is not None
+        self._parser = XTermParser(self._debug)
+        self._size = size or self._get_terminal_size()
         self._file = _Terminal(sys.__stderr__)  # type: ignore[assignment]  # all that the writing thread asks for
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         # Textual gives up, to try again later, where the program was brought back into the background only.
         self._is_away = self._key_thread is None or not self._key_thread.is_alive()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        columns, rows = super()._get_terminal_size()
+        return min(columns, MAX_COLUMNS), min(rows, MAX_ROWS)
 
     def suspend_application_mode(self) -> None:
         if not self._is_away:
@@ -72,33 +76,46 @@ class TolerantDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Read the terminal until the app says stop, or the terminal is gone."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        parser, pastes = XTermParser(self._debug), Pastes()
+        self._input = TerminalInput()
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                text, more = "", False
-                if selector.select(SELECT_TIMEOUT_S):
+                if self._app.message_queue_size > MOST_WAITING:
+                    self.exit_event.wait(SELECT_TIMEOUT_S)  # what comes too quickly waits in the terminal
+                    continue
+                wait_s = self._input.wait_s(time.monotonic())
+                if selector.select(SELECT_TIMEOUT_S if wait_s is None else min(wait_s, SELECT_TIMEOUT_S)):
                     read = _read(self.fileno)
                     if not read:
                         self._app.call_later(self._app.run_action, "terminal_gone")
                         return
-                    text, more = decoder.decode(read), len(read) == READ_BYTES
-                try:
-                    for piece, pasted in pastes.split(text, more=more):
-                        if pasted:
-                            self._pass_on([events.Paste(piece)])
-                            self._pass_on([PasteCleaned(pastes.left_out)] if pastes.left_out else ())
-                        elif keys := _NO_INPUT.sub("", piece):
-                            self._pass_on(parser.feed(keys))
-                    self._pass_on(parser.tick())
-                except _UNREADABLE_INPUT:
-                    _log.exception("input that could not be read: %r", text)
-                    parser = XTermParser(self._debug)
+                    self._pass_on(self._input.take(decoder.decode(read), time.monotonic()))
+                else:
+                    self._pass_on(self._input.pause(time.monotonic()))
 
-    def _pass_on(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            if not (isinstance(message, events.Key) and message.character == UNREADABLE):
+    def _pass_on(self, arrived: Iterable[Arrived]) -> None:
+        for one in arrived:
+            if isinstance(one, Pasted):
+                self.process_message(events.Paste(one.text))
+                if one.left_out or one.was_cut:
+                    self.process_message(PasteCleaned(one.left_out, was_cut=one.was_cut))
+                continue
+            for message in self._parsed(one.text):
                 self.process_message(message)
+
+    def _parsed(self, typed: str) -> list[Message]:
+        """What Textual makes of it: all of it at once, since nothing of it is to be waited for any more."""
+        parser = self._parser
+        try:
+            messages = list(parser.feed(typed))
+            if parser._timeout_time is not None:
+                parser._timeout_time = 0.0
+                messages += parser.tick()
+        except (ParseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            _log.exception("input that could not be read: %r", typed)
+            self._parser = XTermParser(self._debug)
+            return []
+        return messages
 
 
 def _read(descriptor: int) -> bytes:

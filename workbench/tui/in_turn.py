@@ -67,6 +67,11 @@ class KeysInTurnApp(App[int]):
             await self._pass_on()
 
     @property
+    def message_queue_size(self) -> int:
+        """How many messages, and keys whose turn has not come, wait for the app."""
+        return super().message_queue_size + len(self._waiting)
+
+    @property
     def _behind(self) -> Widget:
         return self.focused or self.screen
 

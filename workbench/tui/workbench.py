@@ -331,10 +331,12 @@ class Workbench(PaintedApp):
         """Say what a paste has lost, and the way by which it is not lost. A key that was read before the paste may not
         have been taken yet, and would end what is said here; so this waits in line behind it."""
         if not event.behind:
-            (self.focused or self.screen).post_message(PasteCleaned(event.left_out, behind=True))
+            (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
         way = "; F4, your editor, takes them in" if self.main.run_pane.typing is not None else ""
-        said = f"Left out of what was pasted: {many(event.left_out, 'control character')}{way}"
+        lost = many(event.left_out, "control character") if event.left_out else ""
+        end = "its end, since it is too long" if event.was_cut else ""
+        said = f"Left out of what was pasted: {' and '.join(filter(None, (lost, end)))}{way}"
         self.announce(said, "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
