@@ -38,7 +38,7 @@ from workbench.tui.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.keymap import load_keymap
 from workbench.tui.leaving import Leaving
 from workbench.tui.painting import PaintedApp
-from workbench.tui.palette import ActionCommands
+from workbench.tui.palette import ActionCommands, Palette
 from workbench.tui.pasting import PasteCleaned
 from workbench.tui.questions import Questions
 from workbench.tui.reading import Reader
@@ -367,9 +367,9 @@ class Workbench(PaintedApp):
         from workbench.tui.screens.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
-            self.pop_screen()
+            self.screen.dismiss(None)
         if not self.screen.is_modal:
-            super().action_command_palette()
+            self.push_screen(Palette())
 
     def action_help_quit(self) -> None:
         """At Ctrl+C: which keys stop what runs and lead away, where they do. A dialog names its own all the time."""

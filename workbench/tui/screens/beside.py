@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from textual import events, on
 from textual.screen import Screen
@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from workbench.reports.visible import one_line
 from workbench.tui.actions import BY_ID, Action, ScreenName, Situation, shown_keys
+from workbench.tui.closing import Answer, ClosesOnce
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.screens.help import HelpScreen
 from workbench.tui.state.spans import Role, Span
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from workbench.tui.state.run_record import CaseKey
     from workbench.tui.workbench import Workbench
 
-Answer = TypeVar("Answer")
 Column = Literal["list", "detail"]
 
 
-class BesideScreen(Screen[Answer]):
+class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
     """A screen with keys of its own. Composes `Bar("NAME-title")`, what it shows, and `KeyBar("NAME-keys")`.
 
     Textual calls the handlers of all bases, such as `on_mount`: none calls that of its base.

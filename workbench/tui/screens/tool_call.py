@@ -18,6 +18,7 @@ from workbench.suite.splice import SpliceError
 from workbench.tools.by_hand import Executed
 from workbench.tools.errors import ToolsError
 from workbench.trajectory.messages import JsonValue
+from workbench.tui.closing import ClosesOnce
 from workbench.tui.copying import copy_text
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.tui.workbench import Workbench
 
 
-class CallScreen(Screen[None]):
+class CallScreen(ClosesOnce[None], Screen[None]):
     """The form of one tool. `may_start` asks for trust and says whether the server may be started."""
 
     DEFAULT_CSS = """

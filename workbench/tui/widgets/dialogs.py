@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from workbench.tui.closing import ClosesOnce
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.state.spans import EMPTY, Line, Role, Span, cells, cut_line
@@ -132,7 +133,7 @@ class ChooseLines(LineView):
         self.action_choose()
 
 
-class Dialog(ModalScreen[_Answer]):
+class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     """A framed dialog over the screen. Esc leaves it without an answer."""
 
     DEFAULT_CSS = """

@@ -51,9 +51,10 @@ class SearchBar(Horizontal):
     class Closed(Message):
         """The search is over."""
 
-    def __init__(self, text: str = "", *, widget_id: str | None = None) -> None:
-        super().__init__(id=widget_id)
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
         self._text = text
+        self._found: tuple[int | None, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield Bar("search-sign")
@@ -63,14 +64,22 @@ class SearchBar(Horizontal):
     def on_mount(self) -> None:
         self.query_one("#search-sign", Bar).say(lambda _: (Span(" / ", "accent"),))
         self.take_focus()
+        self._say_found()
 
     def take_focus(self) -> None:
-        """Give the field the keyboard."""
-        self.query_one("#search-text").focus()
+        """Give the field the keyboard, which it takes by itself once it is there."""
+        for field in self.query("#search-text"):
+            field.focus()
 
     def say(self, found: tuple[int | None, int]) -> None:
         """Say which match was gone to, from 0, and how many there are."""
-        line = count_line(found, blank=not self.query_one("#search-text", Input).value.strip())
+        self._found = found
+        self._say_found()
+
+    def _say_found(self) -> None:
+        if self._found is None or not self.is_mounted:
+            return
+        line = count_line(self._found, blank=not self.query_one("#search-text", Input).value.strip())
         self.query_one("#search-count", Bar).say(lambda width: (Span(" " * (width - cell_len(line[0].text))), *line))
 
     @on(Input.Changed)

@@ -31,7 +31,7 @@ class SearchedRun(Vertical):
         for bar in self.query(SearchBar):
             bar.take_focus()
             return
-        self.mount(SearchBar(self._last_search, widget_id="run-search"))
+        self.mount(SearchBar(self._last_search))
         self.run_list.look_for(self._last_search)
         self.call_after_refresh(self.say_found)
 
@@ -44,8 +44,7 @@ class SearchedRun(Vertical):
 
     def end_search(self) -> None:
         """Take the search bar away; the cursor stays where it is."""
-        for bar in self.query(SearchBar):
-            bar.remove()
+        self.query(SearchBar).remove()
         self.run_list.look_for("")
         self.run_list.focus()
 

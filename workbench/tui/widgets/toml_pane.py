@@ -235,10 +235,11 @@ class TomlPane(Vertical):
     def search(self) -> None:
         """Let a text be typed that is searched for; the last one stands there already."""
         if self._searching:
-            self.query_one(SearchBar).take_focus()
+            for bar in self.query(SearchBar):
+                bar.take_focus()
             return
         self._searching = True
-        self.mount(SearchBar(self._searched, widget_id="toml-search"))
+        self.mount(SearchBar(self._searched))
         self.call_after_refresh(self._find)
 
     def find(self, step: int) -> None:
@@ -272,8 +273,8 @@ class TomlPane(Vertical):
             self._say_found(places.index(current) if current is not None else None, len(places))
 
     def _say_found(self, which: int | None, count: int) -> None:
-        if self._searching:
-            self.query_one(SearchBar).say((which, count))
+        for bar in self.query(SearchBar) if self._searching else ():
+            bar.say((which, count))
 
     @on(SearchBar.Changed)
     def _search_changed(self, event: SearchBar.Changed) -> None:
@@ -290,6 +291,6 @@ class TomlPane(Vertical):
     def _search_closed(self, event: SearchBar.Closed) -> None:
         event.stop()
         self._searching = False
-        self.query_one(SearchBar).remove()
+        self.query(SearchBar).remove()
         self._find()
         self.screen.set_focus(self.target)
