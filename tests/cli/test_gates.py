@@ -47,6 +47,18 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
             assert report["exit_code"] == 1
             assert {gate["model"]: gate["met"] for gate in report["gates"]} == {"right": True, "lazy": False}
             assert {each["model"]: each["met"] for each in report["aggregates"]} == {"right": True, "lazy": False}
+        told = [line for line in lines if line.startswith("gate of ")]
+        shown = program.run("history", "show", "1").stdout.splitlines()
+        assert [line for line in shown if line.startswith("gate of ")] == told
+        kept = json.loads(program.run("history", "show", "1", "--format", "json").stdout)
+        assert {gate["model"]: gate["met"] for gate in kept["gates"]} == {"right": True, "lazy": False}
+        for words in (("weather.toml", "--trust", *BOTH[4:]), ("--resume", "1")):  # the second one reads the history
+            reports = [program.run("compare", *words, "--format", form).stdout for form in ("text", "markdown", "json")]
+            [row] = [line.split() for line in reports[0].splitlines() if line.startswith("gate: mean score 0.6 ")]
+            assert row[-4:] == ["1.000", "met", "0.500", "missed"]
+            assert "| gate: mean score 0.6 | 1.000 met | 0.500 missed |" in reports[1].splitlines()
+            totals = json.loads(reports[2])["totals"]
+            assert [[gate["met"] for gate in each["gates"]] for each in totals] == [[True], [False]]
         suite.write_text(plain.replace("[[tools]]", GATED.format(per='per = "batch"'), 1), encoding="utf-8")
         met = program.run(*BOTH)
         assert met.returncode == 0

@@ -301,7 +301,7 @@ def test_the_summary_has_no_matrix() -> None:
 
 
 def test_markdown_has_the_matrix_the_totals_and_the_sentences() -> None:
-    markdown = comparison_markdown(cells_of([*OSLO, *ROME]), ("a", "b"), NAMES)
+    markdown = comparison_markdown(cells_of([*OSLO, *ROME]), ("a", "b"), NAMES, {})
     matrix, totals = tables(markdown)
     assert matrix == [
         ["Case", "a", "b"],

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from workbench.analysis.intervals import Interval, wilson
 from workbench.analysis.passing import Passing, passing
+from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.grading.counting import counted_score
 from workbench.grading.figures import RunFigures
@@ -17,7 +19,7 @@ from workbench.grading.grade import GRADED, Status
 from workbench.grading.means import mean
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
 from workbench.grading.thresholds import ROUNDING_SLACK
-from workbench.suite.model import RepeatRule
+from workbench.suite.model import Gate, RepeatRule
 
 CellKey = tuple[str, str, str]
 """Suite, id of the case, model."""
@@ -143,6 +145,8 @@ class ModelTotals:
     """pass@k and pass^k for k from 1 on."""
     repeat_rules: tuple[RepeatRule, ...]
     """By which rules the cases with several runs came to their status; none without repeats."""
+    gates: tuple[GateResult, ...] = ()
+    """What each suite's gate demands of the model by itself, over its runs."""
 
     @property
     def graded(self) -> int:
@@ -181,8 +185,11 @@ def cell_of(runs: Sequence[RunFigures]) -> Cell:
     return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered)
 
 
-def totals_of(model: str, cells: Iterable[Cell]) -> ModelTotals:
-    """Add up the cells of a model."""
+NO_GATES: Mapping[str, Gate] = MappingProxyType({})
+
+
+def totals_of(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
+    """Add up the cells of a model. `gates` are those of the suites, by what tells suites apart in the cells."""
     cells = tuple(cells)
     runs = [run for cell in cells for run in cell.runs]
     counts = Counter(cell.status for cell in cells)
@@ -213,6 +220,12 @@ def totals_of(model: str, cells: Iterable[Cell]) -> ModelTotals:
         cases_a_minute=graded / minutes if graded and minutes else None,
         passing=passing((cell.good, cell.graded) for cell in cells),
         repeat_rules=repeat_rules_of(cells),
+        gates=tuple(
+            result
+            for suite, gate in gates.items()
+            if gate.per == "model" and (of_suite := [run for run in runs if run.suite == suite])
+            for result in gates_of(suite, gate, of_suite)
+        ),
     )
 
 

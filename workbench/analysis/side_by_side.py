@@ -6,9 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from workbench.analysis.comparison import Cell, CellKey, ModelTotals, repeat_rules_of, scores_differ, totals_of
+from workbench.analysis.comparison import (
+    NO_GATES,
+    Cell,
+    CellKey,
+    ModelTotals,
+    repeat_rules_of,
+    scores_differ,
+    totals_of,
+)
 from workbench.analysis.paired import Paired, paired, together
-from workbench.suite.model import RepeatRule
+from workbench.suite.model import Gate, RepeatRule
 
 ALL_PAIRS_MAX = 3
 """With more models than this, each is compared with the first one only."""
@@ -59,6 +67,11 @@ class Comparison:
         return repeat_rules_of(cell for row in self.rows for cell in row.cells if cell is not None)
 
     @property
+    def suite_names(self) -> dict[str, str]:
+        """How suites are called, by what tells them apart."""
+        return {row.suite: row.suite_name for row in self.rows}
+
+    @property
     def has_suites(self) -> bool:
         """Whether there are several suites."""
         return len({row.suite for row in self.rows}) > 1
@@ -69,9 +82,14 @@ WhenLeft = Callable[[Comparison, Sequence[int]], None]
 are missing."""
 
 
-def compared(cells: Mapping[CellKey, Cell], models: Sequence[str], suite_names: Mapping[str, str]) -> Comparison:
-    """Put cells side by side, in columns by `models`. `suite_names` says how suites are called, by what tells them
-    apart in the cells."""
+def compared(
+    cells: Mapping[CellKey, Cell],
+    models: Sequence[str],
+    suite_names: Mapping[str, str],
+    gates: Mapping[str, Gate] = NO_GATES,
+) -> Comparison:
+    """Put cells side by side, in columns by `models`. `suite_names` says how suites are called, and `gates` what they
+    demand, by what tells them apart in the cells."""
     models = tuple(dict.fromkeys(models))
     cases = dict.fromkeys((suite, case_id) for suite, case_id, model in cells if model in models)
     rows = tuple(
@@ -82,7 +100,7 @@ def compared(cells: Mapping[CellKey, Cell], models: Sequence[str], suite_names: 
     return Comparison(
         models,
         rows,
-        tuple(totals_of(model, column) for model, column in columns.items()),
+        tuple(totals_of(model, column, gates) for model, column in columns.items()),
         tuple(_pairs(columns)),
     )
 

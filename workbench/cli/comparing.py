@@ -112,7 +112,8 @@ def _resume(options: argparse.Namespace, program: Program) -> int:
     if not options.quiet:
         complain(f"nothing is missing in batch {called(batch)}: nothing was run", program.secrets)
     live = Live(batch=batch.number, started_at=batch.started_at)
-    return _report(options, program, whole[1], batch.models, names, live)
+    _, figures, gates = whole
+    return _report(options, program, compared(cells_of(figures), batch.models, names, gates), figures, live)
 
 
 def _run_and_report(
@@ -126,20 +127,20 @@ def _run_and_report(
     places = asked.places
     made = {places[result.run_id]: of_run for result, of_run in zip(live.results, live.figures(), strict=True)}
     figures = [of_run for _, of_run in sorted({**asked.over, **made}.items(), key=itemgetter(0))]
-    code = _report(options, program, figures, models, names, live)
+    gates = {str(file.path): file.suite.gate for file in asked.files if file.suite is not None}
+    code = _report(options, program, compared(cells_of(figures), models, names, gates), figures, live)
     return code if live.recorded else USAGE
 
 
 def _report(
     options: argparse.Namespace,
     program: Program,
+    comparison: Comparison,
     figures: Sequence[RunFigures],
-    models: Sequence[str],
-    names: Mapping[str, str],
     live: Live,
 ) -> int:
     code = _exit_code(live, figures)
-    text = _text(options, compared(cells_of(figures), models, names), live, code)
+    text = _text(options, comparison, live, code)
     written = write_report(program.secrets.redact(text), options.output)
     if written and options.output is not None and not options.quiet:
         batch = f", {live.kept}" if live.kept is not None else ""

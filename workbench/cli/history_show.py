@@ -14,7 +14,9 @@ from workbench.config.history_file import history_option
 from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.reports.gates import gate_lines
 from workbench.reports.history_batch import (
+    gates_reached,
     head_lines,
     later_runs,
     run_title,
@@ -51,16 +53,21 @@ def _show_batch(
     history: History, batch: BatchRow, grading: Grading | None, options: argparse.Namespace, desk: Desk
 ) -> None:
     runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
+    damaged: list[str] = []
+    reached = list(gates_reached(history.gates(batch, damaged.append), runs))
+    desk.complain_of_damage(damaged)
     if options.format == "json":
         from workbench.reports.history_reports import shown_batch
 
-        desk.write_json(shown_batch(batch, gradings, grading, runs))
+        desk.write_json(shown_batch(batch, gradings, grading, runs, reached))
         return
     paint, width = desk.paint, desk.width
     option, going = history_option(desk.file), desk.is_going(batch)
     desk.write(head_lines(batch, gradings, grading, runs, option, going=going, width=width, paint=paint))
     desk.write(paint(f"  {said}", "warn") for said in later_runs(batch, grading, runs, option))
-    desk.write(("", *totals_lines(batch, runs, paint), ""))
+    desk.write(("", *totals_lines(batch, runs, paint)))
+    names = {str(suite.file): suite.name for suite in batch.suites}
+    desk.write((*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), ""))
     desk.write(runs_lines(runs, desk.cut_at, paint, every=options.verbose))
     shows_run = f"'workbench history show {batch.number} --run N{option}' tells a run step by step"
     desk.write(["", paint(one_line(shows_run), "quiet")])

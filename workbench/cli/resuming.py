@@ -31,7 +31,7 @@ from workbench.history.records import BatchRow, ResumedBy, RunRow, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import ago, moment
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.model import Case
+from workbench.suite.model import Case, Gate
 from workbench.suite.project import find_suites
 from workbench.trajectory.recording import RecordingError
 
@@ -95,9 +95,11 @@ def to_resume(options: argparse.Namespace, program: Program, *, in_full: bool) -
     )
 
 
-def whole_batch(options: argparse.Namespace, program: Program) -> tuple[BatchRow, list[RunFigures]] | None:
-    """The batch that `--resume` names where nothing is missing in it, and what its runs came to; raises as `to_resume`
-    does."""
+def whole_batch(
+    options: argparse.Namespace, program: Program
+) -> tuple[BatchRow, list[RunFigures], Mapping[str, Gate]] | None:
+    """The batch that `--resume` names where nothing is missing in it, what its runs came to, and the gates of its
+    suites; raises as `to_resume` does."""
     file = history_for(options, options.paths, program)
     if file is None or not options.resume or _settled(options):
         return None
@@ -106,7 +108,8 @@ def whole_batch(options: argparse.Namespace, program: Program) -> tuple[BatchRow
         if batch.missing:
             return None
         _must_have(batch, _suites_at(options.paths), options.model)
-        return batch, [_figures(row, {}) for row in history.runs(batch.number)]
+        figures = [_figures(row, {}) for row in history.runs(batch.number)]
+        return batch, figures, history.gates(batch, complain)
 
 
 def to_go_on(command: ResumedBy) -> str:

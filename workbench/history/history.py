@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from workbench.history.packing import grading_from, unpacked, unpacked_blocks, u
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Grading, RunRow, SuiteRef
 from workbench.history.rows import stored
 from workbench.suite.excerpt import cut_out
+from workbench.suite.model import Gate
 from workbench.trajectory.fold import TrajectoryError, fold
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
@@ -39,6 +41,15 @@ _REGRADED = _RUN.replace(
     iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
     iif(regrades.run, regrades.options, runs.options)""",
 )
+
+
+def _gate_in(text: str) -> Gate:
+    """The gate in a suite's text; none where a secret that was taken out of the text has made it another one."""
+    try:
+        return Gate.model_validate(tomllib.loads(text).get("gate", {})) if "gate" in text else Gate()
+    except ValueError:
+        return Gate()
+
 
 _NAMED = {"id": columns.whole, "name": columns.text}
 _DAMAGE = (
@@ -177,6 +188,17 @@ class History:
             raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
         with self._damage_of(f"the suite {suite.path}"):
             return unpacked(rows[0][0])
+
+    def gates(self, batch: BatchRow, damaged: Say) -> dict[str, Gate]:
+        """What each suite of a batch demanded when it ran, by its key; without those whose text cannot be read, which
+        `damaged` is told."""
+        found: dict[str, Gate] = {}
+        for suite in batch.suites:
+            try:
+                found[suite.key] = _gate_in(self.suite_text(suite))
+            except DamagedError as error:
+                damaged(str(error))
+        return found
 
     def gradings(self, batch: int) -> list[Grading]:
         """How a batch was graded again since it ran, the oldest first."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, ModelTotals
+from workbench.analysis.quality import GateResult
 from workbench.analysis.side_by_side import Comparison
 from workbench.analysis.totals import Latency
 from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, milliseconds, pace_text, score_text
+from workbench.reports.values import cost_text, counted, milliseconds, pace_text, reached_text, score_text
+from workbench.reports.visible import one_line, shortened
 from workbench.suite.decimals import decimals
 from workbench.suite.model import RepeatRule
 
 NOTHING = "–"
 UNKNOWN = "unknown"
+_SUITE_MAX = 16
 
 _ALWAYS_SHOWN_K = 5
 """pass@k and pass^k are shown for each k up to here, and for the largest one."""
@@ -111,7 +114,7 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{decimals(100 * share, digits, full=100)}%"
 
 
-def totals_rows(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]]:
+def totals_rows(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
     """The measures, each with what it is for every model. Counts that are 0 for all models are left out, so are tries
     of several runs where no case has any."""
     yield "graded cases", [f"{each.graded} of {each.cases}" for each in totals]
@@ -126,6 +129,7 @@ def totals_rows(totals: Sequence[ModelTotals]) -> Iterator[tuple[str, list[str]]
     yield "pass rate", [NOTHING if each.pass_rate is None else percent(each.pass_rate) for each in totals]
     yield "95% interval", [_interval(each) for each in totals]
     yield "mean score", [NOTHING if each.mean_score is None else decimals(each.mean_score, 3) for each in totals]
+    yield from _gates(totals, suite_names)
     yield from _tries(totals)
     yield from _times("latency", [each.latency for each in totals])
     yield from _times("first token", [each.first_token for each in totals])
@@ -175,6 +179,25 @@ def _try(totals: ModelTotals, k: int, share: float) -> str:
     """With the number of cases that have so many graded runs, where others have fewer."""
     cases = totals.passing[k - 1].cases
     return percent(share) if cases == totals.graded else f"{percent(share)} of {cases:,}"
+
+
+def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """What suites demand of each model, a row for each demand; named after its suite where several suites have one."""
+    of_models = [{(gate.suite, gate.measure): gate for gate in each.gates} for each in totals]
+    demands = {key: gate for gates in of_models for key, gate in gates.items()}
+    several = len({suite for suite, _ in demands}) > 1
+    for (suite, measure), demand in demands.items():
+        whose = f" of {shortened(one_line(suite_names.get(suite or '', '')), _SUITE_MAX)}" if several else ""
+        found = (gates.get((suite, measure)) for gates in of_models)
+        yield (
+            f"gate{whose}: {measure} {demand.minimum:.12g}",
+            [NOTHING if each is None else _met(each) for each in found],
+        )
+
+
+def _met(gate: GateResult) -> str:
+    reached = NOTHING if gate.reached is None else reached_text(gate.reached, gate.minimum)
+    return f"{reached} {'met' if gate.met else 'missed'}"
 
 
 def _interval(totals: ModelTotals) -> str:

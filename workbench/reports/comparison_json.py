@@ -13,6 +13,7 @@ from pydantic import Field
 from workbench.analysis.comparison import Cell
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.grading.grade import Status
+from workbench.reports.gates import GateReport
 from workbench.reports.measured import LatencyReport
 from workbench.reports.paired_json import PairedReport, paired_fields
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
@@ -92,6 +93,7 @@ class ModelReport(ReportModel):
     repeat_rules: tuple[RepeatRule, ...] = Field(
         description="by which cases with several runs came to their status; none without repeats"
     )
+    gates: tuple[GateReport, ...] = Field(description="what each suite demands of the model by itself")
 
 
 class DiscordantReport(ReportModel):

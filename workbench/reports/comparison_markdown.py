@@ -20,6 +20,7 @@ from workbench.reports.compared_words import (
 from workbench.reports.markdown import code, table, text
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.values import counted
+from workbench.suite.model import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,16 @@ def comparison_markdown(
     cells: Mapping[CellKey, Cell],
     models: Sequence[str],
     suite_names: Mapping[str, str],
+    gates: Mapping[str, Gate],
     *,
     only_differences: bool = False,
     filtered: Filtered | None = None,
 ) -> str:
-    """Cells as Markdown, in columns by `models`; `suite_names` says how suites are called, by what tells them apart in
-    the cells."""
-    return markdown_of(compared(cells, models, suite_names), only_differences=only_differences, filtered=filtered)
+    """Cells as Markdown, in columns by `models`; `suite_names` says how suites are called, and `gates` what they
+    demand, by what tells them apart in the cells."""
+    return markdown_of(
+        compared(cells, models, suite_names, gates), only_differences=only_differences, filtered=filtered
+    )
 
 
 def markdown_of(
@@ -75,7 +79,12 @@ def markdown_of(
         parts.append([f"Filter {code(filtered.words)}{only}: {which}; totals and tests are of all."])
     elif only_differences:
         parts.append([f"{left_out_line(len(comparison.rows) - len(rows)).capitalize()}."])
-    parts.append(table(["Totals", *models], ((name, *words) for name, words in totals_rows(comparison.totals))))
+    parts.append(
+        table(
+            ["Totals", *models],
+            ((name, *words) for name, words in totals_rows(comparison.totals, comparison.suite_names)),
+        )
+    )
     if interrupted:
         parts.append([f"{interrupted_line(comparison).capitalize()}."])
     if rule := rule_line(comparison.repeat_rules):

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from workbench.analysis.comparison import Cell, ModelTotals, cells_of, totals_of
 from workbench.analysis.deciders import decider_of
+from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency
 from workbench.grading.figures import RunFigures
 from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
@@ -20,6 +21,7 @@ from workbench.reports.values import cost_text, counted, milliseconds, score_tex
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import moment, moment_ms, took_s
 from workbench.suite.decimals import decimals
+from workbench.suite.model import Gate
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
 
@@ -126,6 +128,16 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
                 yield from _model_lines(totals_of(part.model, cells[part.model]), some, paint)
             else:
                 yield f"  {one_line(part.model)}: no run of a case is over{some}"
+
+
+def gates_reached(gates: Mapping[str, Gate], runs: Iterable[RunRow]) -> Iterator[GateResult]:
+    """What the runs of a batch reach of what its suites demand; `gates` are by the suites' keys. Forks do not count."""
+    by_suite: dict[SuiteRef, list[RunFigures]] = {}
+    for run in runs:
+        if run.figures is not None and not run.is_fork:
+            by_suite.setdefault(run.suite, []).append(run.figures)
+    for suite, figures in by_suite.items():
+        yield from gates_of(str(suite.file), gates.get(suite.key, Gate()), figures)
 
 
 def _model_lines(totals: ModelTotals, some: str, paint: Paint) -> Iterator[str]:

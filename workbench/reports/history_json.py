@@ -15,6 +15,7 @@ from workbench.analysis.batch_diff import ChangeKind
 from workbench.grading.grade import Status
 from workbench.history.records import Kind
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport
+from workbench.reports.gates import GateReport
 from workbench.reports.moves import VerdictReport
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
 
@@ -147,6 +148,7 @@ class ShownBatch(KeptBatch, _Shown):
     gradings: tuple[KeptGrading, ...]
     grading: int | None = Field(description="by which of them the runs are graded; null for that of when they ran")
     runs: tuple[KeptRun, ...]
+    gates: tuple[GateReport, ...] = Field(description="what the suites demanded when they ran; without aggregates")
 
 
 class ShownRun(KeptRun, _Shown):

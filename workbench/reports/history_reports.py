@@ -11,10 +11,12 @@ from pydantic import JsonValue
 from workbench.analysis.batch_diff import KINDS, BatchDiff
 from workbench.analysis.deciders import decider_of
 from workbench.analysis.paired import Paired
+from workbench.analysis.quality import GateResult
 from workbench.analysis.trends import TREND_MAX, trends_of
 from workbench.history.records import BatchPart, BatchRow, Grading, RunRow, SuiteRef
 from workbench.reports.batch_diff import DiffSide, names_of
 from workbench.reports.batch_diff_json import change_report, test_reports
+from workbench.reports.gates import GateReport
 from workbench.reports.history_json import (
     ComparedBatch,
     DamagedBatch,
@@ -66,9 +68,13 @@ def list_report(
 
 
 def shown_batch(
-    batch: BatchRow, gradings: Iterable[Grading], grading: Grading | None, runs: Iterable[RunRow]
+    batch: BatchRow,
+    gradings: Iterable[Grading],
+    grading: Grading | None,
+    runs: Iterable[RunRow],
+    gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """A batch with its runs, by one of its gradings."""
+    """A batch with its runs, by one of its gradings, and what they reach of the `gates`."""
     return ShownBatch.model_validate(
         {
             **_batch(batch),
@@ -77,6 +83,7 @@ def shown_batch(
             ),
             "grading": _number(grading),
             "runs": tuple(KeptRun.model_validate(_run(run)) for run in runs),
+            "gates": tuple(map(GateReport.model_validate, gates)),
         }
     )
 

@@ -41,4 +41,5 @@ class Compared:
         missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == "stopped")
         numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
         if cells:
-            left(compared(cells, state.models, {case.suite: case.suite_name for case in state.cases}), numbers)
+            names = {case.suite: case.suite_name for case in state.cases}
+            left(compared(cells, state.models, names, self._source.gates()), numbers)

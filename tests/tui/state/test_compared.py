@@ -15,6 +15,7 @@ from tests.analysis.cells import ran
 from workbench.analysis.comparison import CellKey, cell_of, totals_of
 from workbench.grading.figures import RunFigures
 from workbench.grading.grade import Status
+from workbench.suite.model import Gate
 from workbench.tui.state.compared import WORST_FIRST, CompareState
 from workbench.tui.state.compared_lines import cell_line, cell_said, columns_of, header_line, heads_of, row_line
 from workbench.tui.state.compared_sources import NOT_RUN, ComparedCase, Standing
@@ -37,6 +38,7 @@ class Table:
     """The cases that were looked at."""
     new: Sequence[ComparedCase] | None = None
     """Those that have begun; all, where this is `None`."""
+    demanded: Mapping[str, Gate] = field(default_factory=dict)
 
     def suites(self) -> Sequence[object]:
         return ()
@@ -52,6 +54,9 @@ class Table:
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
         return self.columns
+
+    def gates(self) -> Mapping[str, Gate]:
+        return self.demanded
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         self.asked.append(case.case_id)

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from tests.tui.state.test_compared import Table, case, figures, over
 from workbench.grading.figures import RunFigures
+from workbench.suite.model import Gate
 from workbench.tui.state.compared import CompareState
 from workbench.tui.state.compared_lines import (
     Columns,
@@ -184,6 +185,21 @@ def test_where_there_is_no_model_that_is_the_cause() -> None:
     state.show_differences(True)
     assert empty_message(state)[0][0] == f"{why}."
     assert empty_message(CompareState(Table([])))[0][0] == "There is no case here yet."
+
+
+def test_each_column_says_whether_its_model_meets_the_gates() -> None:
+    one = case("1")
+    table = Table([one], of={one.on("a"): over(figures("passed", 1.0)), one.on("b"): over(figures("failed", 0.5))})
+    totals = ComparedTotals(CompareState(table), lambda: 0.0)
+    totals.add_up()
+    assert not any(name.startswith("gate") for name, _ in totals.rows)
+    table.demanded = {figures("passed").suite: Gate(min_score=0.75)}
+    totals.add_up()
+    assert [row for row in totals.rows if row[0].startswith("gate")] == [
+        ("gate: mean score 0.75", ["1.000 met", "0.500 missed"])
+    ]
+    names = [name for name, _ in totals.rows]
+    assert names.index("gate: mean score 0.75") == names.index("mean score") + 1
 
 
 def test_totals_of_a_model_that_ran_nothing_are_a_dash_each() -> None:

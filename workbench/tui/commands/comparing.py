@@ -235,7 +235,7 @@ class CompareCommands:
         models, only = state.models, state.only_differences
         keys = [case.on(model) for case in state.cases for model in models]
         cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
-        names = {case.suite: case.suite_name for case in state.cases}
+        names, gates = {case.suite: case.suite_name for case in state.cases}, state.source.gates()
         shown_cases = frozenset((case.suite, case.case_id) for case in state.cases_shown)
         words = state.filter.strip()
 
@@ -244,7 +244,7 @@ class CompareCommands:
 
             filtered = Filtered(words, shown_cases) if words else None
             text = await worked_out(
-                lambda: comparison_markdown(cells, models, names, only_differences=only, filtered=filtered)
+                lambda: comparison_markdown(cells, models, names, gates, only_differences=only, filtered=filtered)
             )
             copy_text(self._app, text, "the comparison", shown.announce)
 

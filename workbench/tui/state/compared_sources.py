@@ -12,6 +12,7 @@ from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
 from workbench.grading.figures import RunFigures
 from workbench.history.records import RunRow
 from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Gate
 from workbench.tui.state.history_reading import ReadBatch, read_recording
 from workbench.tui.state.kept_runs import record_of
 from workbench.tui.state.open_suite import OpenSuite
@@ -92,6 +93,9 @@ class Source(Protocol):
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         """How far a case is on each model on which it was run, or is going to be."""
 
+    def gates(self) -> Mapping[str, Gate]:
+        """What each suite demands, by what tells suites apart."""
+
     def why_nothing_runs(self) -> str | None:
         """Why no case can be run, and the way out, where that is up to the suites."""
 
@@ -157,6 +161,9 @@ class LiveRuns:
     def planned(self, case: ComparedCase) -> Sequence[str]:
         return self._chosen() or self._named.get((case.suite, case.case_id), ())
 
+    def gates(self) -> Mapping[str, Gate]:
+        return {str(file.path): file.suite.gate for file in self.suites() if file.suite is not None}
+
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         key = Path(case.suite), case.case_id
         runs, before = self._book.by_model.of(key), self._book.by_model.before(key)
@@ -198,6 +205,7 @@ class KeptRuns:
 
     def __init__(self, read: ReadBatch, read_run: Callable[[RunRow], RunRecord]) -> None:
         self.batch = read.batch
+        self._gates = read.gates
         self.is_going = read.is_going
         """Whether more of its runs were being made, here or elsewhere."""
         self._read_run = read_run
@@ -228,6 +236,9 @@ class KeptRuns:
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
         return ()
+
+    def gates(self) -> Mapping[str, Gate]:
+        return self._gates
 
     def why_nothing_runs(self) -> str | None:
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from workbench.analysis.comparison import ModelTotals, totals_of
 from workbench.reports.compared_words import totals_rows
+from workbench.suite.model import Gate
 from workbench.tui.state.compared import CompareState
 
 SHARE = 0.05
@@ -14,7 +15,7 @@ SHARE = 0.05
 AT_ONCE_S = 0.004
 """So long it may take whenever it is asked for."""
 
-_FIRST = ("pass rate", "95% interval", "mean score", "latency p50", "latency p95", "cost")
+_FIRST = ("pass rate", "95% interval", "mean score", "gate", "latency p50", "latency p95", "cost")
 """What stands above the other measures, where there is room for few."""
 
 
@@ -31,6 +32,7 @@ class ComparedTotals:
         self._clock = clock
         self._of: dict[str, ModelTotals] = {}
         """The columns that were added up, the one that was longest ago first."""
+        self._gates: Mapping[str, Gate] = {}
         self._looked_s = clock()
         self._ahead_s = 0.0
         """By how much more than its share was taken."""
@@ -53,6 +55,9 @@ class ComparedTotals:
         share = SHARE if state.going else 1.0
         self._ahead_s = max(self._ahead_s - share * (now_s - self._looked_s), 0.0)
         self._looked_s = now_s
+        if (gates := state.source.gates()) != self._gates:
+            self._gates = gates
+            state.changed.update(state.models)
         longest_ago = {model: at for at, model in enumerate(self._of)}
         behind = sorted(
             state.changed.intersection(state.models),
@@ -61,14 +66,15 @@ class ComparedTotals:
         while behind and self._ahead_s <= AT_ONCE_S:
             began_s, model = self._clock(), behind.pop(0)
             self._of.pop(model, None)
-            self._of[model] = totals_of(model, state.cells(model))
+            self._of[model] = totals_of(model, state.cells(model), gates)
             state.changed.discard(model)
             self._ahead_s += self._clock() - began_s
             self._models = ()
         if self._models == state.models:
             return
         self._models = state.models
-        self.rows = sorted(totals_rows([self._totals(model) for model in state.models]), key=_place)
+        names = {case.suite: case.suite_name for case in state.cases}
+        self.rows = sorted(totals_rows([self._totals(model) for model in state.models], names), key=_place)
         for model, *values in zip((None, *state.models), *((name, *values) for name, values in self.rows), strict=True):
             self.floors[model] = max(self.floors.get(model, 0), *map(len, values))
 
@@ -77,4 +83,5 @@ class ComparedTotals:
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:
-    return _FIRST.index(row[0]) if row[0] in _FIRST else len(_FIRST)
+    name = "gate" if row[0].startswith("gate") else row[0]
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.suite.model import Gate
 
 if TYPE_CHECKING:
     from workbench.history.history import History
@@ -40,6 +41,8 @@ class ReadBatch:
     runs: tuple[RunRow, ...]
     grading: Grading | None = None
     is_going: bool = False
+    gates: Mapping[str, Gate] = field(default_factory=dict)
+    """What each suite demanded, by its key, as far as its text can be read."""
 
 
 @contextmanager
@@ -115,4 +118,5 @@ def _batch(history: History, file: Path, number: int, grading: int | None) -> Re
     batch = history.batch(f"#{number}")
     is_going = batch.ended_at is None and is_claimed
     chosen = next((each for each in history.gradings(number) if each.id == grading), None)
-    return ReadBatch(batch, tuple(history.runs(number, chosen)), chosen, is_going)
+    gates = history.gates(batch, lambda _: None)
+    return ReadBatch(batch, tuple(history.runs(number, chosen)), chosen, is_going, gates)
