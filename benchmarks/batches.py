@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
@@ -39,9 +40,10 @@ def main() -> None:
     runs = plan_runs([parse_suite(text, Path("weather.toml"))])
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(events.put, program_in(Folders(*[Path(folder)] * 4), {}))
+        program = program_in(Folders(*[Path(folder)] * 4), {})
+        session = Session(events.put, program)
         began, cpu = time.perf_counter(), time.process_time()
-        session.start(runs, trusted=lambda _path: False)
+        session.start(runs, approval=Proposal.of_runs(runs, program).approved(()))
         said = done = 0
         while not isinstance(event := events.get(), BatchDone):
             said += 1

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import RecordingLines, Recordings
@@ -106,7 +107,8 @@ def engine(base_url: str, file: SuiteFile, folder: Path) -> Iterator[Callable[[]
         (folder / "recordings").mkdir(exist_ok=True)
         results.clear()
         over.clear()
-        session.start(runs, concurrency=CONCURRENCY, trusted=lambda _path: False, record=recordings)
+        approval = Proposal.of_runs(runs, program).approved(())
+        session.start(runs, concurrency=CONCURRENCY, approval=approval, record=recordings)
         assert over.wait(120)
         assert [result.status for result in results] == ["passed"] * CASES
         assert recordings.problem is None

@@ -23,6 +23,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.batches import CASE, SUITE
+from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import result_of_recording
@@ -60,8 +61,9 @@ def runs_made(
 ) -> None:
     """Make a batch of the offline model."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    with closing(Session(said.put, program_in(Folders(*[folder] * 4), {}), history=history)) as session:
-        session.start(runs, trusted=lambda _: False)
+    program = program_in(Folders(*[folder] * 4), {})
+    with closing(Session(said.put, program, history=history)) as session:
+        session.start(runs, approval=Proposal.of_runs(runs, program).approved(()))
         while True:
             if said.empty():
                 time.sleep(LOOK_INTERVAL_S)

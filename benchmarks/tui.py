@@ -11,12 +11,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
 
 from tests.tui.terminal import Terminal
+from workbench.batches.approval import Approval
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
@@ -183,7 +184,7 @@ class EndlessSession:
         *,
         execution: Execution,
         concurrency: int = DEFAULT_CONCURRENCY,
-        trusted: Callable[[Path], bool],
+        approval: Approval,
         record: Recordings | None = None,
         until: Until = "end",
         going_on: Ticket | None = None,

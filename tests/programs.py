@@ -1,12 +1,25 @@
-"""A program whose folders lie in a test's own."""
+"""A program whose folders lie in a test's own, and what a person approves for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from workbench.batches.approval import Approval, Proposal
+from workbench.batches.plan import PlannedRun
+from workbench.batches.session import Session
+from workbench.config.environment import Environment
 from workbench.config.folders import Folders
+from workbench.config.models import ConfigError
 from workbench.config.program import Program, program_in
+from workbench.suite.model import Server, Suite
+from workbench.suite.trust import needs_trust
+from workbench.tools.code_files import find_code
+from workbench.tools.grant import Grant
+from workbench.tools.pool import ServerPool
+from workbench.tools.python_reference import PythonFunctions
+from workbench.tools.servers import McpServer
 
 
 def folders_in(folder: Path) -> Folders:
@@ -15,3 +28,35 @@ def folders_in(folder: Path) -> Folders:
 
 def program_of(folder: Path, environment: Mapping[str, str] | None = None) -> Program:
     return program_in(folders_in(folder), environment or {})
+
+
+def approval_of(runs: Iterable[PlannedRun], program: Program, *, trusted: bool = True) -> Approval:
+    """What a person who trusts all suites approves, or one who trusts none."""
+    return Proposal.of_runs(runs, program).approved(None if trusted else ())
+
+
+def grant_of(suite: Suite, suite_file: Path, environment: Environment) -> Grant:
+    """All that a suite needs, approved as it is now."""
+    needs = needs_trust(suite, suite_file)
+    variables: Mapping[str, str] | ConfigError
+    try:
+        variables = environment.of(suite_file.parent)
+    except ConfigError as error:
+        variables = error
+    return Grant(needs, variables, find_code(needs.folder, needs.code))
+
+
+async def started(pool: ServerPool, suite_file: Path, server: Server) -> McpServer:
+    """A server of a suite, approved as it is now and started."""
+    suite = Suite(format=1, name="any", cases=(), servers=(server,))
+    return await pool.started(suite_file, server, grant_of(suite, suite_file, pool._program.environment))
+
+
+def functions_in(folder: Path, *modules: str) -> PythonFunctions:
+    """The functions of modules of a folder, approved as they are now."""
+    return PythonFunctions(find_code(folder, modules))
+
+
+def begin(session: Session, runs: Sequence[PlannedRun], *, trusted: bool = True, **how: Any) -> str:
+    """Start runs in a session, for a person who trusts all of their suites, or none."""
+    return session.start(runs, approval=approval_of(runs, session._program, trusted=trusted), **how)

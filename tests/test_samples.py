@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
@@ -64,7 +64,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     session = Session(said.put, program_of(tmp_path_factory.mktemp("home")))
     runs = plan_runs([load_suite(file) for file in FILES])
-    session.start(runs, execution=Execution(exempt=lambda _file: True), trusted=lambda _path: True)
+    begin(session, runs, execution=Execution(exempt=lambda _file: True))
     done: list[RunResult] = []
     while not isinstance(event := said.get(timeout=60), BatchDone):
         if isinstance(event, RunDone):

@@ -7,6 +7,7 @@ import queue
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.programs import begin
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import Recordings
@@ -54,7 +55,7 @@ class Person:
     ) -> Stepped:
         """Run the suite's cases on a model to the end."""
         runs = plan_runs([file], models=[model])
-        self.session.start(runs, trusted=lambda _path: True, until=until, record=record)
+        begin(self.session, runs, until=until, record=record)
         waiting = {place: list(commands) for place, commands in (does or {}).items()}
         stepped = Stepped()
         while not isinstance(said := self.said.get(timeout=30), BatchDone):
@@ -73,7 +74,7 @@ class Person:
         """Start a run of the first case and step to a place, where it stays held; gives the run's id. `held_at` is that
         hold."""
         run, *_ = plan_runs([file], models=[model])
-        self.session.start([run], trusted=lambda _path: True, until="stop", record=record)
+        begin(self.session, [run], until="stop", record=record)
         while True:
             said = self.said.get(timeout=30)
             if isinstance(said, RunEvent) and isinstance(said.event.what, Paused):

@@ -7,7 +7,7 @@ import queue
 import shutil
 from pathlib import Path
 
-from tests.programs import folders_in, program_of
+from tests.programs import begin, folders_in, program_of
 from workbench.batches.events import BatchDone, BatchEvent, ExecutionAsked, RunDone
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.session import Session
@@ -33,7 +33,7 @@ def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path) -> None:
     results: dict[str, RunResult] = {}
     asked: dict[str, str] = {}
     try:
-        session.start(runs, trusted=lambda _path: True)
+        begin(session, runs)
         while not isinstance(event := said.get(timeout=30), BatchDone):
             if isinstance(event, RunDone):
                 results[event.result.run_id] = event.result

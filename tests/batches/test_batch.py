@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
-from tests.programs import program_of
+from tests.programs import approval_of, program_of
 from workbench.batches.batch import Batch
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.lanes import LaneOf
@@ -70,7 +70,8 @@ class Watched:
     async def run(self, *files: SuiteFile, concurrency: int = 4, **plan: Any) -> list[RunResult]:
         runs = plan_runs(files, models=tuple(self.models), **plan)
         pool = ServerPool(program_of(Path("unused")))
-        around = Surroundings(self.said.append, pool, self._open, lambda _path: self.trusted)
+        approval = approval_of(runs, program_of(Path("unused")), trusted=self.trusted)
+        around = Surroundings(self.said.append, pool, self._open, approval.grant)
         self.batch = Batch("batch", runs, lambda run: LaneOf(run.model, concurrency), around)
         await self.batch.run()
         assert isinstance(self.said[0], BatchStarted)
@@ -271,7 +272,7 @@ async def test_no_run_takes_the_place_of_one_that_is_not_kept_yet() -> None:
         said.append,
         ServerPool(program_of(Path("unused"))),
         lambda _: scripted(RIGHT, DONE)(),
-        lambda _: False,
+        lambda _: None,
         kept=kept,
     )
     runs = plan_runs([suite(case("Oslo"))], models=["good"], repeats=6)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.engine.scripted import Say, ScriptedModel
-from tests.programs import program_of
+from tests.programs import approval_of, program_of
 from tests.providers.server import MARK
 from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.judgement_cache import JudgementCache
@@ -102,11 +102,12 @@ async def held(
             asyncio.get_running_loop().call_soon(steppers.go_on, planned.run_id, "end", event.event.sequence)
 
     steppers.expect([planned], "end")
+    program = program_of(folder)
     surroundings = Surroundings(
         listen,
-        ServerPool(program_of(folder)),
+        ServerPool(program),
         lambda _planned: ScriptedModel([*(Say(calls=each) for each in calls), Say("Done.")]),
-        lambda _path: trusted,
+        approval_of([planned], program, trusted=trusted).grant,
         judge_of=lambda _planned: found.judge if judge_says is not None else None,
         checkpoint_of=steppers.begin,
     )

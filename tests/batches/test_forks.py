@@ -11,7 +11,7 @@ import pytest
 
 from tests.batches.stepped import Person
 from tests.batches.test_stepping_over_http import Said, conversation
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from tests.providers.server import APIS, Answer, Api, Call, Request, Server, base_url_of, said
 from workbench.batches.events import BatchDone, RunDone
 from workbench.batches.plan import plan_fork, plan_runs
@@ -95,7 +95,7 @@ class House:
     def fork(self, fork: Fork, model: str, record: Recordings | None = None, person: Person | None = None) -> RunResult:
         assert self.file.suite is not None
         planned, person = plan_fork(self.file, self.file.suite.cases[0], model, fork), person or self.person
-        person.session.start([planned], trusted=lambda _path: True, record=record)
+        begin(person.session, [planned], record=record)
         results: list[RunResult] = []
         while not isinstance(event := person.said.get(timeout=30), BatchDone):
             results += [event.result] if isinstance(event, RunDone) else []

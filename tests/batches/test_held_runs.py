@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.batches.stepped import Does, Person
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from tests.providers.server import APIS, Api, Call, Server, base_url_of, said, serve
 from tests.tools.processes import servers_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
@@ -166,7 +166,7 @@ def test_a_run_that_waits_for_its_turn_is_held_once_it_has_begun(person: Person)
         model = f"openai:test-model@{base_url_of(server, 'openai')}"
         first, second = plan_runs([weather()], models=[model], repeats=2)
         person.session.hold_at([breakpoint_of("tool get_weather")])
-        person.session.start([first, second], trusted=lambda _path: True, concurrency=1)
+        begin(person.session, [first, second], concurrency=1)
         held = next_hold(person)
         assert held.run_id == first.run_id
         assert person.session.go_on(second.run_id, "stop", None).result(10) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.suites import WEATHER
-from tests.programs import folders_in, program_of
+from tests.programs import begin, folders_in, program_of
 from tests.providers.server import (
     HANG,
     MARK,
@@ -28,6 +28,7 @@ from tests.providers.server import (
     error_document,
     said,
 )
+from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import RunJudge
@@ -37,6 +38,7 @@ from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.regrading import ToRegrade, case_in, regrade
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.session import Session
+from workbench.batches.specs import Specs
 from workbench.batches.trusting import judge_for, needs_of
 from workbench.checks.errors import CheckError
 from workbench.config.program import Program
@@ -101,9 +103,10 @@ class Place:
         once = RetryPolicy(attempts=1)
         with closing(Session(events.put, program, judge_anew=anew, retries=once)) as session:
             lines = RecordingLines(program.secrets, lambda: "2026-11-21T00:00:00+00:00")
-            session.start(
+            begin(
+                session,
                 plan_runs([load_suite(self.file)], repeats=repeats),
-                trusted=lambda _path: trusted,
+                trusted=trusted,
                 record=Recordings(record, lines) if record is not None else None,
             )
             found: list[RunResult] = []
@@ -208,7 +211,7 @@ def test_a_judge_that_a_suite_names_needs_trust_like_any_model_of_it(tmp_path: P
     with Server(judging) as server:
         of_suite = CASE.replace('Norway"', f'Norway", model = "openai:m@{server.url}/v1"')
         place = Place(tmp_path, server, HEAD + of_suite)
-        needs = needs_of(load_suite(place.file), place.program.models)
+        needs = needs_of(load_suite(place.file), Specs(place.program.models, place.program.environment))
         assert [model.url for model in needs.models] == [f"{server.url}/v1"]
         assert place.one(trusted=True).status == "passed"
         # So does the choice of a workbench.toml beside the suite.
@@ -223,7 +226,7 @@ def test_a_run_can_be_stopped_while_its_judge_thinks(tmp_path: Path) -> None:
         place = Place(tmp_path, server)
         events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         with closing(Session(events.put, place.program)) as session:
-            session.start(plan_runs([load_suite(place.file)]), trusted=lambda _path: False)
+            begin(session, plan_runs([load_suite(place.file)]), trusted=False)
             asked.wait()
             session.stop_all()
             while not isinstance(event := events.get(timeout=20), RunDone):
@@ -256,13 +259,19 @@ def test_a_mock_that_cannot_be_judged_ends_the_run_as_an_error(tmp_path: Path) -
     assert "no judge is chosen" in (result.error or "")
 
 
+def judges_of(runs: Iterable[ToRegrade], program: Program, chosen: str | None) -> RegradingJudges:
+    """Judges for somebody who trusts none of the suites."""
+    proposal = Proposal.of_grading([(run.file, run.case) for run in runs], program, judges=chosen is not None)
+    return RegradingJudges(program, proposal.approved(()), chosen)
+
+
 def regraded(folder: Path, program: Program, chosen: str | None = None, edit: Callable[[str], str] = str) -> RunResult:
     [path] = recordings_in(folder)
     path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
     recording = read_recording(path)
     file = suite_of_recording(recording)
-    judges = RegradingJudges(program, chosen)
-    [result] = asyncio.run(regrade([ToRegrade(recording, file, case_in(file, recording), False)], judges))
+    run = ToRegrade(recording, file, case_in(file, recording))
+    [result] = asyncio.run(regrade([run], judges_of([run], program, chosen)))
     return result
 
 
@@ -295,11 +304,11 @@ def test_recordings_are_judged_side_by_side_and_what_is_alike_once(tmp_path: Pat
         recordings = [read_recording(path) for path in recordings_in(tmp_path)]
         files = [suite_of_recording(recording) for recording in recordings]
         runs = [
-            ToRegrade(recording, file, case_in(file, recording), False)
+            ToRegrade(recording, file, case_in(file, recording))
             for recording, file in zip(recordings, files, strict=True)
         ]
         other = Place(tmp_path, server, settings=JUDGE.replace("strict", "other")).program
-        results = asyncio.run(regrade(runs, RegradingJudges(other, "other")))
+        results = asyncio.run(regrade(runs, judges_of(runs, other, "other")))
         assert len(server.requests) == 2
     assert [result.run_id for result in results] == [recording.header.run for recording in recordings]
     assert {(result.case_id, result.status) for result in results} == {("oslo", "passed"), ("rome", "failed")}

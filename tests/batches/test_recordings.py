@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import result_of_recording, suite_of_recording
@@ -68,7 +68,7 @@ class Maker:
     def __call__(
         self, runs: tuple[PlannedRun, ...], record: Recordings | None, seen: Callable[[Event], None] = lambda _: None
     ) -> Made:
-        self.session.start(runs, trusted=lambda _path: False, record=record)
+        begin(self.session, runs, trusted=False, record=record)
         made = Made({run.run_id: [] for run in runs}, {})
         while not isinstance(event := self._said.get(timeout=20), BatchDone):
             if isinstance(event, RunEvent):

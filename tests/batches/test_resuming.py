@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import folders_in, program_of
+from tests.programs import begin, folders_in, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.keeping import Keeper, settings_of_batch
 from workbench.batches.plan import PlannedRun, plan_runs
@@ -82,7 +82,7 @@ def cut_off(runs: Sequence[PlannedRun], program: Program, history: Path, executi
     """Make some runs one at a time, and stop at the first that waits for its tool."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with closing(Session(said.put, program, history=history)) as session:
-        session.start(runs, execution=execution, concurrency=1, trusted=lambda _: True)
+        begin(session, runs, execution=execution, concurrency=1)
         for event in happening(said):
             if isinstance(event, RunDone):
                 session.stop_all()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.suites import SLOW, WEATHER
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
@@ -35,7 +35,7 @@ class Watched:
     def start(self, text: str) -> str:
         file = parse_suite(text, Path("weather.toml"))
         assert file.suite is not None, file.problems
-        return self.session.start(plan_runs([file]), trusted=lambda _path: False)
+        return begin(self.session, plan_runs([file]), trusted=False)
 
     def until(self, kind: type[BatchEvent]) -> list[BatchEvent]:
         said: list[BatchEvent] = []
@@ -112,7 +112,7 @@ def test_a_listener_that_raises_does_not_keep_a_session_from_closing(tmp_path: P
             raise RuntimeError("the screen broke")
 
     session = Session(listen, program_of(tmp_path))
-    session.start(plan_runs([parse_suite(SLOW_SUITE, Path("weather.toml"))]), trusted=lambda _path: False)
+    begin(session, plan_runs([parse_suite(SLOW_SUITE, Path("weather.toml"))]), trusted=False)
     assert answered.wait(20)
     session.close()
     assert "engine" not in {thread.name for thread in threading.enumerate()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from tests.providers.server import said, serve
 from tests.tools.conftest import SERVERS
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, StartUp
@@ -43,7 +43,7 @@ class Watched:
             (folder / f"{name}.toml").write_text(text, encoding="utf-8")
             files.append(load_suite(folder / f"{name}.toml"))
             assert not files[-1].errors, files[-1].errors
-        self.session.start(plan_runs(files), trusted=lambda _path: True)
+        begin(self.session, plan_runs(files))
 
     def until(self, kind: type[BatchEvent]) -> None:
         while True:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.programs import folders_in, program_of
+from workbench.batches.approval import Proposal
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.specs import Specs
-from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of
-from workbench.config.environment import Environment
-from workbench.config.model_book import ModelBook, ModelOptions
-from workbench.config.secrets import Secrets
+from workbench.batches.trusting import can_do_with_mocks, models_asked, needs_of
+from workbench.config.model_book import ModelOptions
+from workbench.config.program import Program, program_in
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed, Needs, TrustStore, needs_trust
 from workbench.tools.listings import Listings
@@ -38,10 +39,19 @@ def planned(file: SuiteFile, *models: str) -> tuple[PlannedRun, ...]:
     return plan_runs([file], models=models)
 
 
+def specs_of(program: Program) -> Specs:
+    return Specs(program.models, program.environment)
+
+
+def must_ask(runs: Sequence[PlannedRun], program: Program) -> bool:
+    (request,) = Proposal.of_runs(runs, program).requests
+    return request.must_ask
+
+
 @pytest.fixture
-def book(tmp_path: Path) -> ModelBook:
+def program(tmp_path: Path) -> Program:
     settings(tmp_path / "config", LOCAL.replace("local]", "mine]"))
-    return program_of(tmp_path).models
+    return program_of(tmp_path)
 
 
 @pytest.fixture
@@ -51,10 +61,10 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_model_that_a_suite_its_cases_or_its_settings_name_is_listed(folder: Path, book: ModelBook) -> None:
+def test_every_model_that_a_suite_its_cases_or_its_settings_name_is_listed(folder: Path, program: Program) -> None:
     settings(folder, LOCAL)
     file = suite(folder, 'models = ["offline", "mine", "nowhere"]', 'models = ["openai:gpt"]\n')
-    needs = needs_of(file, book)
+    needs = needs_of(file, specs_of(program))
     assert needs.models == (
         ModelNeed("gpt", "https://api.openai.com/v1", "OPENAI_API_KEY"),
         ModelNeed("llama", "http://localhost:1/v1"),
@@ -65,92 +75,80 @@ def test_every_model_that_a_suite_its_cases_or_its_settings_name_is_listed(folde
     )
 
 
-def test_models_that_the_batch_does_not_ask_share_one_line(folder: Path, book: ModelBook) -> None:
+def test_models_that_the_batch_does_not_ask_share_one_line(folder: Path, program: Program) -> None:
     settings(folder, LOCAL + LOCAL.replace("local]", "b]").replace("llama", "qwen"))
     file = suite(folder, 'models = ["local", "openai:gpt"]')
-    needs = needs_of(file, book)
-    asked = models_asked(planned(file, "local"), book)
+    needs = needs_of(file, specs_of(program))
+    asked = models_asked(planned(file, "local"), specs_of(program))
     assert needs.lines(asked) == (
         "ask the model llama at http://localhost:1/v1",
         "ask, when chosen, 2 more models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
         "qwen at http://localhost:1/v1",
     )
-    assert needs.lines(models_asked(planned(file, "offline"), book)) == (
+    assert needs.lines(models_asked(planned(file, "offline"), specs_of(program))) == (
         "ask, when chosen, 3 models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
         "llama, qwen at http://localhost:1/v1",
     )
 
 
-def test_the_offline_model_and_the_users_own_need_no_trust(folder: Path, book: ModelBook) -> None:
-    assert needs_of(suite(folder, 'models = ["offline", "mine", "replay:x.jsonl"]'), book).nothing
+def test_the_offline_model_and_the_users_own_need_no_trust(folder: Path, program: Program) -> None:
+    assert needs_of(suite(folder, 'models = ["offline", "mine", "replay:x.jsonl"]'), specs_of(program)).nothing
 
 
-def test_trust_ends_when_an_address_a_key_or_a_model_changes(folder: Path, book: ModelBook) -> None:
+def test_trust_ends_when_an_address_a_key_or_a_model_changes(folder: Path, program: Program) -> None:
     seen = set()
     for old, new in ((":1/", ":1/"), (":1/", ":2/"), ('"llama"', '"qwen"'), ("\nmodel", '\napi_key_env = "K"\nmodel')):
         settings(folder, LOCAL.replace(old, new))
-        seen.add(needs_of(suite(folder), book).fingerprint)
+        seen.add(needs_of(suite(folder), specs_of(program)).fingerprint)
     assert len(seen) == 4
 
 
-def test_what_was_trusted_before_models_counted_stays_trusted(folder: Path, book: ModelBook, tmp_path: Path) -> None:
+def test_what_was_trusted_before_models_counted_stays_trusted(folder: Path, program: Program, tmp_path: Path) -> None:
     store = TrustStore(tmp_path / "trust.json")
     file = suite(folder, SERVER)
     assert file.suite is not None
     store.trust(file.path, needs_trust(file.suite, file.path))
-    assert store.is_trusted(file.path, needs_of(load_suite(file.path), book))
+    assert store.is_trusted(file.path, needs_of(load_suite(file.path), specs_of(program)))
     settings(folder, LOCAL)
-    assert not store.is_trusted(file.path, needs_of(file, book))
+    assert not store.is_trusted(file.path, needs_of(file, specs_of(program)))
 
 
-def test_a_suite_that_needs_only_models_is_asked_about_only_when_they_are_used(folder: Path, book: ModelBook) -> None:
+def test_a_suite_that_needs_only_models_is_asked_about_only_when_they_are_used(folder: Path, program: Program) -> None:
     settings(folder, LOCAL)
     file = suite(folder, 'models = ["local"]')
-    needs = needs_of(file, book)
-    assert must_ask(needs, planned(file), book)
-    assert must_ask(needs, planned(file, "offline", "local"), book)
-    assert not must_ask(needs, planned(file, "offline"), book)
-    assert not must_ask(needs, planned(file, "mine"), book)
-    assert not must_ask(needs, planned(file, "openai:gpt"), book)
+    assert must_ask(planned(file), program)
+    assert must_ask(planned(file, "offline", "local"), program)
+    assert not must_ask(planned(file, "offline"), program)
+    assert not must_ask(planned(file, "mine"), program)
+    assert not must_ask(planned(file, "openai:gpt"), program)
 
 
 def test_an_address_of_the_command_line_makes_a_projects_model_the_users(folder: Path, tmp_path: Path) -> None:
     settings(folder, LOCAL)
     file = suite(folder, 'models = ["local"]')
     options = ModelOptions(frozenset({"local"}), base_url="http://localhost:9/v1")
-    moved = ModelBook(folders_in(tmp_path).config, options=options)
-    assert not must_ask(needs_of(file, moved), planned(file, "local"), moved)
-    assert must_ask(needs_of(file, moved), planned(file), moved)
+    moved = program_in(folders_in(tmp_path), {}, options)
+    assert not must_ask(planned(file, "local"), moved)
+    assert must_ask(planned(file), moved)
 
 
-def test_a_suite_that_starts_something_is_asked_about_on_any_model(folder: Path, book: ModelBook) -> None:
-    file = suite(folder, SERVER)
-    assert must_ask(needs_of(file, book), planned(file, "offline"), book)
+def test_a_suite_that_starts_something_is_asked_about_on_any_model(folder: Path, program: Program) -> None:
+    assert must_ask(planned(suite(folder, SERVER), "offline"), program)
 
 
-def test_what_changes_on_disk_during_a_batch_leads_none_of_its_runs_elsewhere(folder: Path, book: ModelBook) -> None:
-    settings(folder, LOCAL)
-    first, second = (planned(suite(folder, 'models = ["local"]'))[0] for _ in range(2))
-    specs = Specs(book, Environment({}, Secrets()))
-    before = specs.of(first)
-    settings(folder, LOCAL.replace("localhost:1", "elsewhere.test:1234"))
-    assert specs.of(second) == before
-    assert Specs(book, Environment({}, Secrets())).of(second) != before
-
-
-def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, book: ModelBook) -> None:
+def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, program: Program) -> None:
     settings(folder, "[models.local]\n")
-    assert needs_of(suite(folder, 'models = ["local"]'), book) == Needs(folder)
+    assert needs_of(suite(folder, 'models = ["local"]'), specs_of(program)) == Needs(folder)
 
 
-def test_mocks_will_do_where_the_tools_of_every_server_are_remembered(folder: Path, book: ModelBook) -> None:
+def test_mocks_will_do_where_the_tools_of_every_server_are_remembered(folder: Path, program: Program) -> None:
     settings(folder, LOCAL)
     file = suite(folder, SERVER)
     listings = Listings(folder / "listings")
-    assert not can_do_with_mocks(file, planned(file), book, listings)
+    assert not can_do_with_mocks(file, (), listings)
     assert file.suite is not None
     listings.remember(file.path, file.suite.servers[0], ())
-    assert can_do_with_mocks(file, planned(file), book, listings)
-    assert not can_do_with_mocks(file, planned(file, "local"), book, listings)
-    without_servers = suite(folder)
-    assert not can_do_with_mocks(without_servers, planned(without_servers), book, listings)
+    assert can_do_with_mocks(file, (), listings)
+    named = suite(folder, 'models = ["local"]\n' + SERVER)
+    assert not can_do_with_mocks(named, models_asked(planned(named), specs_of(program)), listings)
+    assert not can_do_with_mocks(suite(folder), (), listings)

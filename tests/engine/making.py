@@ -62,7 +62,7 @@ async def make(
 ) -> Made:
     suite = Suite.model_validate(WEATHER | {"cases": [case if "steps" in case else WEATHER["cases"][0] | case]})
     pool = ServerPool(program_of(Path("unused")))
-    tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, trusted=False)
+    tools = await pool.open_toolbox(suite, suite.cases[0], Path("suite.toml"), execute=False, grant=None)
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash", fork)
     events: list[Event] = []
     recorder = Recorder("run-1", clock or Clock(), events.append)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,7 +135,7 @@ async def test_tool_time_and_model_time_are_numbers_of_their_own() -> None:
     async def sleep(seconds: float) -> None:
         clock.now += seconds
 
-    functions = PythonFunctions(Path(), trusted=False)
+    functions = PythonFunctions(None)
     tools = Toolbox(
         [ToolDefinition("get_weather")],
         Mocks((), suite.mocks, functions, sleep),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.session import Session
@@ -57,7 +57,7 @@ def run_kept(
     runs = plan_runs([load_suite(file)], repeats=repeats, models=models)
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with closing(Session(said.put, program_of(folder), history=history)) as session:
-        session.start(runs, trusted=lambda _: True)
+        begin(session, runs)
         events = [said.get(timeout=20)]
         while not isinstance(events[-1], BatchDone):
             events.append(said.get(timeout=20))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.history.batches import HEAD
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid
 from workbench.batches.plan import plan_runs
 from workbench.batches.resuming import resumable
@@ -81,7 +81,7 @@ class Program:
                 runs, ticket = resumption.runs, resumption.ticket
         said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         with closing(Session(said.put, program, history=file)) as session:
-            session.start(runs, trusted=lambda _: True, going_on=ticket, concurrency=2)
+            begin(session, runs, going_on=ticket, concurrency=2)
             while not isinstance(event := said.get(timeout=20), BatchDone):
                 assert not isinstance(event, HistorySaid), event
         while not said.empty():

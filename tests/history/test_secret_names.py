@@ -12,7 +12,7 @@ import pytest
 
 from tests.history.batches import SUITE
 from tests.history.unpacking import texts_in
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent
 from workbench.batches.kept_regrading import plan_regrading
 from workbench.batches.plan import PlannedRun, plan_runs
@@ -32,7 +32,7 @@ def run_all(runs: Sequence[PlannedRun], program: Program, history: Path) -> None
     """Make runs of suites that are not trusted, as the app and the command line do, and keep them."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with closing(Session(said.put, program, history=history)) as session:
-        session.start(runs, trusted=lambda _: False)
+        begin(session, runs, trusted=False)
         while not isinstance(said.get(timeout=20), BatchDone):
             pass
 

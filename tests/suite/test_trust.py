@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
+from workbench.suite.disk import locked
 from workbench.suite.loading import load_suite
-from workbench.suite.trust import Address, Command, ModelNeed, Module, Needs, TrustError, TrustStore, needs_trust
+from workbench.suite.trust import (
+    Address,
+    CodeFile,
+    Command,
+    ModelNeed,
+    Module,
+    Needs,
+    TrustError,
+    TrustStore,
+    needs_trust,
+)
 
 COMMAND = HEAD + '[[servers]]\nname = "s"\ncommand = ["python", "server.py"]\nenv = { KEY = "$TOKEN" }\n' + CASE
 
@@ -247,7 +260,7 @@ def test_a_store_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
     assert "no suite counts as trusted" in store.notice
     with pytest.raises(TrustError, match="cannot be remembered"):
         store.trust(tmp_path / "a.toml", needs_of(COMMAND))
-    assert [path.name for path in tmp_path.iterdir()] == ["trust.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {"trust.json", "trust.json.lock"}
 
 
 def test_the_store_is_private_and_holds_no_values(tmp_path: Path) -> None:
@@ -255,7 +268,7 @@ def test_the_store_is_private_and_holds_no_values(tmp_path: Path) -> None:
     TrustStore(file).trust(tmp_path / "a.toml", needs_of(COMMAND))
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    assert list(file.parent.iterdir()) == [file]
+    assert {path.name for path in file.parent.iterdir()} == {"trust.json", "trust.json.lock"}
     assert json.loads(file.read_text())["trusted"] == {str(tmp_path / "a.toml"): needs_of(COMMAND).fingerprint}
 
 
@@ -293,3 +306,65 @@ def test_a_suite_without_models_keeps_the_fingerprint_that_it_always_had() -> No
         "environment": ["TOKEN"],
     }
     assert needs_of(COMMAND).fingerprint == hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from workbench.suite.trust import Command, Needs, TrustStore
+store, number = TrustStore(Path(sys.argv[1])), sys.argv[2]
+input()
+for suite in range(5):
+    needs = Needs(Path("/suites"), commands=(Command(("srv", number, str(suite))),))
+    store.trust(Path(f"/suites/{number}-{suite}.toml"), needs)
+"""
+
+
+def test_programs_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "trust.json"
+    command = [sys.executable, "-c", WRITER, str(file)]
+    writers = [subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, text=True) for number in range(8)]
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        assert writer.wait(timeout=60) == 0
+        assert writer.stdin is not None
+        writer.stdin.close()
+    store = TrustStore(file)
+    for number in range(8):
+        for suite in range(5):
+            needs = Needs(Path("/suites"), commands=(Command(("srv", str(number), str(suite))),))
+            assert store.is_trusted(Path(f"/suites/{number}-{suite}.toml"), needs)
+
+
+def test_a_store_that_another_program_keeps_locked_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.suite.trust.LOCK_TIMEOUT_S", 0.05)
+    store = TrustStore(tmp_path / "trust.json")
+    with locked(tmp_path / "trust.json.lock", 1), pytest.raises(TrustError, match="another program has kept it locked"):
+        store.trust(tmp_path / "a.toml", needs_of(COMMAND))
+    store.trust(tmp_path / "a.toml", needs_of(COMMAND))
+    assert store.is_trusted(tmp_path / "a.toml", needs_of(COMMAND))
+
+
+def test_the_content_of_code_counts_and_entries_of_before_are_completed_with_it(tmp_path: Path) -> None:
+    file, suite = tmp_path / "trust.json", tmp_path / "a.toml"
+    then, now = (replace(needs_of(COMMAND), files=(CodeFile("checks.py", hash_),)) for hash_ in ("1" * 64, "2" * 64))
+    store = TrustStore(file)
+    store.trust(suite, then)
+    assert store.is_trusted(suite, then)
+    assert not store.is_trusted(suite, now)
+    assert store.changed_files(suite, now) == ("checks.py",)
+    # As an earlier version wrote it, which knew of no files: whatever they hold is covered, until they are known.
+    file.write_text(json.dumps({"format": 1, "trusted": {str(suite): then.fingerprint}}))
+    assert store.is_trusted(suite, then)
+    assert store.is_trusted(suite, now)
+    store.add_files(suite, then)
+    assert store.is_trusted(suite, then)
+    assert not store.is_trusted(suite, now)
+    # And what is written now is read by such a version.
+    document = json.loads(file.read_text())
+    assert (document["format"], document["trusted"]) == (1, {str(suite): then.fingerprint})

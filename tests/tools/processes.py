@@ -18,6 +18,11 @@ def is_running(pid: int) -> bool:
     return pid in {process.pid for process in _running()}
 
 
+def members_of(group: int) -> dict[int, str]:
+    """The processes of a group that run, with their command lines."""
+    return {process.pid: _command_line(process.pid) for process in _running() if process.group == group}
+
+
 def servers_of(pid: int, script: str) -> list[int]:
     """The processes that run a script and were started by a process, or by one that it started."""
     parents = {process.pid: process.parent for process in _running()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.programs import grant_of
 from tests.tools.conftest import PLANTED, QUICK, SERVERS
 from workbench.config.program import Program
 from workbench.suite.model import Case, Server, Suite
@@ -98,8 +99,9 @@ class Shop:
         """The toolbox of a run of a program that has just begun."""
         pool = ServerPool(self.program, QUICK, lambda: NOW)
         try:
+            grant = grant_of(self.suite, self.file, self.program.environment) if trusted else None
             case = Case(id="c", name="c", user="u")
-            return await pool.open_toolbox(self.suite, case, self.file, execute=execute, trusted=trusted)
+            return await pool.open_toolbox(self.suite, case, self.file, execute=execute, grant=grant)
         finally:
             await pool.close()
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.programs import functions_in
 from workbench.checks.evaluate import CheckVerdict
 from workbench.suite.checks import Judged
 from workbench.suite.model import Mock
@@ -29,7 +30,8 @@ def mock(**keys: object) -> Mock:
 
 
 def mocks(*of_case: Mock, of_suite: tuple[Mock, ...] = (), folder: Path = Path(), trusted: bool = True) -> Mocks:
-    return Mocks(of_case, of_suite, PythonFunctions(folder, trusted=trusted))
+    functions = functions_in(folder, "mocks", "rules", "rude") if trusted else PythonFunctions(None)
+    return Mocks(of_case, of_suite, functions)
 
 
 async def said(mocks_of_run: Mocks, call: ToolCall) -> ToolAnswer | None:
@@ -121,7 +123,7 @@ async def test_a_delay_is_waited_for_before_the_answer() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    run = Mocks((mock(error="busy", delay_ms=250), mock(result="x")), (), PythonFunctions(Path(), trusted=True), sleep)
+    run = Mocks((mock(error="busy", delay_ms=250), mock(result="x")), (), functions_in(Path()), sleep)
     planned = await run.plan(a_call())
     assert planned is not None
     assert waits == []
@@ -246,7 +248,7 @@ async def test_a_condition_that_asks_python_does_not_hold_up_the_others(tmp_path
         "def waits(value):\n    return opened.wait(20)\n"
         "def opens():\n    opened.set()\n"
     )
-    functions = PythonFunctions(tmp_path, trusted=True)
+    functions = functions_in(tmp_path, "slow")
     run = Mocks((mock(when={"city": {"python": "slow:waits"}}, result="snow"),), (), functions)
     planning = asyncio.create_task(run.plan(a_call(city="Oslo")))
     await asyncio.sleep(0)  # the condition is being evaluated now, and the loop goes on

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import started
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from workbench.config.program import Program
 from workbench.suite.model import Server
@@ -89,7 +90,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def start(pool: ServerPool, folder: Path, module: str, **keys: str) -> McpServer:
-    return await pool.started(folder / "suite.toml", Server.model_validate({"name": "mine", "module": module, **keys}))
+    return await started(pool, folder / "suite.toml", Server.model_validate({"name": "mine", "module": module, **keys}))
 
 
 async def start_error(pool: ServerPool, folder: Path, source: str, **keys: str) -> str:
@@ -101,7 +102,7 @@ async def start_error(pool: ServerPool, folder: Path, source: str, **keys: str) 
 
 
 async def test_an_mcpserver_is_listed_and_called(pool: ServerPool) -> None:
-    server = await pool.started(SUITE_FILE, WORKSHOP)
+    server = await started(pool, SUITE_FILE, WORKSHOP)
     add = {tool.name: tool for tool in server.tools}["shop_add"]
     assert (add.annotations, add.server) == ({"readOnlyHint": True}, "shop")
     assert await server.call("shop_add", ADD) == ToolAnswer("3")
@@ -113,7 +114,7 @@ async def test_an_mcpserver_is_listed_and_called(pool: ServerPool) -> None:
 
 
 async def test_a_low_level_server_is_listed_to_its_last_page_and_its_results_are_checked(pool: ServerPool) -> None:
-    server = await pool.started(SUITE_FILE, Server(name="catalogue", module="catalogue", object="server"))
+    server = await started(pool, SUITE_FILE, Server(name="catalogue", module="catalogue", object="server"))
     assert [tool.name for tool in server.tools] == [f"tool_{number}" for number in range(60)]
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
     assert (await server.call("tool_1", {})).content.startswith("Invalid structured content")
@@ -175,7 +176,7 @@ async def test_a_module_that_never_loads_is_given_up(program: Program, folder: P
 async def test_a_tool_that_blocks_holds_up_nobody_but_its_own_server(program: Program, folder: Path) -> None:
     pool = ServerPool(program, replace(QUICK, call_s=0.5))
     blocked = await start(pool, folder, "awkward")
-    shop = await pool.started(SUITE_FILE, WORKSHOP)
+    shop = await started(pool, SUITE_FILE, WORKSHOP)
     call = asyncio.create_task(blocked.call("block", {}))
     for _ in range(20):
         assert await shop.call("shop_add", ADD) == ToolAnswer("3")
@@ -190,8 +191,8 @@ async def test_a_tool_that_blocks_holds_up_nobody_but_its_own_server(program: Pr
 async def test_each_start_loads_the_module_anew(pool: ServerPool, folder: Path) -> None:
     definition = Server(name="mine", module="awkward")
     for _ in range(2):
-        server = await pool.started(folder / "suite.toml", definition)
-        other = await pool.started(folder / "other.toml", definition)
+        server = await started(pool, folder / "suite.toml", definition)
+        other = await started(pool, folder / "other.toml", definition)
         assert await server.call("calls_so_far", {}) == ToolAnswer("1")
         assert await server.call("calls_so_far", {}) == ToolAnswer("2")
         assert await other.call("calls_so_far", {}) == ToolAnswer("1")
@@ -211,16 +212,24 @@ import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
-from workbench.suite.model import Server
+from workbench.suite.model import Server, Suite
+from workbench.suite.trust import needs_trust
+from workbench.tools.code_files import find_code
+from workbench.tools.grant import Grant
 from workbench.tools.limits import TimeLimits
 from workbench.tools.pool import ServerPool
 
 async def main():
     own, here, servers = map(Path, sys.argv[1:])
+    async def started(file, server):
+        suite = Suite(format=1, name="s", cases=(), servers=(server,))
+        needs = needs_trust(suite, file)
+        return await pool.started(file, server, Grant(needs, os.environ, find_code(file.parent, needs.code)))
+
     pool = ServerPool(program_in(Folders(own, own, own, own), os.environ), TimeLimits(polite_s=0.2, terminate_s=0.2))
-    shop = await pool.started(servers / "suite.toml", Server(name="shop", module="workshop", object="server"))
-    fast = await pool.started(here / "suite.toml", Server(name="fast", module="with_fastmcp"))
-    awkward = await pool.started(here / "suite.toml", Server(name="awkward", module="awkward"))
+    shop = await started(servers / "suite.toml", Server(name="shop", module="workshop", object="server"))
+    fast = await started(here / "suite.toml", Server(name="fast", module="with_fastmcp"))
+    awkward = await started(here / "suite.toml", Server(name="awkward", module="awkward"))
     for server, tool in ((shop, "refuse"), (fast, "add"), (fast, "fail")):
         await server.call(tool, {"a": 1, "b": 2})
     blocked = asyncio.create_task(awkward.call("block", {}))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.programs import started
 from tests.tools.conftest import PLANTED
 from workbench.config.program import Program
 from workbench.suite.model import Server
@@ -55,7 +56,8 @@ async def test_a_planted_value_is_found_nowhere(pool: ServerPool, program: Progr
     source.parent.mkdir()
     source.write_text(textwrap.dedent(PARROT))
     told: list[Any] = []
-    server = await pool.started(
+    server = await started(
+        pool,
         source.with_name("suite.toml"),
         Server(name="parrot", command=("python", "parrot.py"), env={"TOKEN": "$SHOP_TOKEN"}),
     )
@@ -64,12 +66,13 @@ async def test_a_planted_value_is_found_nowhere(pool: ServerPool, program: Progr
         arguments = {"text": PLANTED} if tool.name == "tool_$SHOP_TOKEN" else {}
         told.append(await server.call(tool.name, arguments, lambda *now: told.append(now)))
     with pytest.raises(ServerError) as complaint:
-        await pool.started(
+        await started(
+            pool,
             source.with_name("suite.toml"),
             Server(name="sad", command=("python", "parrot.py", "complain"), env={"TOKEN": "${SHOP_TOKEN}"}),
         )
     with pytest.raises(ServerError) as missing:
-        await pool.started(source.with_name("suite.toml"), Server(name="no", command=(PLANTED,)))
+        await started(pool, source.with_name("suite.toml"), Server(name="no", command=(PLANTED,)))
     told += [str(complaint.value), str(missing.value)]
     await pool.close()
     written = everything_in(program.folders.state) + everything_in(program.folders.log)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import py_compile
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.programs import functions_in
 from workbench.tools.errors import PythonReferenceError, UntrustedError
 from workbench.tools.python_reference import PythonFunctions, in_thread
 
+MODULES = ("mocks", "parts.mocks", "rules", "os.path", "absent_module", "broken", "leaves", "fine")
 
-def functions_of(folder: Path, trusted: bool = True) -> PythonFunctions:
-    return PythonFunctions(folder, trusted=trusted)
+
+def functions_of(folder: Path) -> PythonFunctions:
+    """The functions of all modules that these tests name, approved as they are now."""
+    return functions_in(folder, *MODULES)
 
 
 def suite_folder(parent: Path, name: str, **files: str) -> Path:
@@ -33,13 +40,73 @@ def test_two_suites_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
     assert "mocks" not in sys.modules
 
 
-def test_a_module_keeps_its_state_until_its_file_changes(tmp_path: Path) -> None:
+def test_a_module_keeps_its_state_and_is_what_was_approved_whatever_becomes_of_its_file(tmp_path: Path) -> None:
     counting = "seen = []\ndef count():\n    seen.append(1)\n    return len(seen)\n"
     folder = suite_folder(tmp_path, "suite", mocks=counting)
     functions = functions_of(folder)
-    assert [functions.function("mocks:count")() for _ in range(2)] == [1, 2]
+    assert functions.function("mocks:count")() == 1
     (folder / "mocks.py").write_text(counting.replace("len(seen)", "len(seen) * 100"))
-    assert functions.function("mocks:count")() == 100
+    assert functions.function("mocks:count")() == 2
+    assert functions_of(folder).function("mocks:count")() == 100
+
+
+ANSWER = "def answer(): return 'approved'"
+OTHER = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nNAME = 'other'\ndef answer(): return NAME"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "mocks.py").write_text(OTHER),
+        lambda folder: (folder / "helper.py").write_text(OTHER),
+        lambda folder: (folder / "parts" / "__init__.py").write_text(OTHER),
+        lambda folder: (folder / "parts" / "deep.py").write_text(OTHER),
+        lambda folder: (folder / "parts" / "deep.py").unlink(),
+        lambda folder: suite_folder(folder, "helper", __init__=OTHER),  # a package goes before a module
+        lambda folder: suite_folder(folder, "mocks", __init__=OTHER),
+        lambda folder: (folder / "maybe.py").write_text(OTHER),
+    ],
+)
+def test_code_that_changed_after_it_was_approved_is_not_imported(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    source = (
+        "from .helper import NAME\nfrom .parts.deep import NAME as DEEP\n"
+        "try:\n    from . import maybe\nexcept ImportError:\n    pass\n"
+        "def answer(): return NAME + DEEP\n"
+    )
+    folder = suite_folder(tmp_path, "suite", mocks=source, helper="NAME = 'a'")
+    suite_folder(folder, "parts", __init__="", deep="NAME = 'b'")
+    functions = functions_of(folder)
+    change(folder)
+    with pytest.raises(PythonReferenceError, match=r"^mocks:answer cannot be loaded: the module .* has changed since"):
+        functions.function("mocks:answer")
+    assert not [*folder.rglob("ran")]
+
+
+def test_neither_a_compiled_file_nor_a_file_of_that_name_stands_in_for_what_was_approved(tmp_path: Path) -> None:
+    folder = suite_folder(tmp_path, "suite", mocks=ANSWER)
+    functions = functions_of(folder)
+    cached = Path(importlib.util.cache_from_source(str(folder / "mocks.py")))
+    (tmp_path / "other.py").write_text(OTHER)
+    cached.parent.mkdir()
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(tmp_path / "other.py"), str(cached), invalidation_mode=unchecked)
+    (folder / "os").mkdir()
+    (folder / "os" / "path.py").write_text(OTHER)
+    assert functions.function("mocks:answer")() == "approved"
+    assert functions.function("os.path:basename")("a/b") == "b"
+
+
+def test_an_installed_module_is_the_one_that_was_approved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = suite_folder(tmp_path, "suite")
+    installed = suite_folder(tmp_path, "installed", approved_elsewhere=ANSWER)
+    monkeypatch.syspath_prepend(installed)
+    functions = functions_in(folder, "approved_elsewhere")
+    (installed / "approved_elsewhere.py").write_text(OTHER)
+    with pytest.raises(PythonReferenceError, match="has changed since it was approved"):
+        functions.function("approved_elsewhere:answer")
+    assert functions_in(folder, "approved_elsewhere").function("approved_elsewhere:answer")() == "other"
 
 
 def test_a_module_may_lie_in_a_package_and_import_its_neighbours(tmp_path: Path) -> None:
@@ -89,7 +156,7 @@ def test_what_cannot_be_loaded_is_named_with_its_reason(tmp_path: Path, referenc
 def test_nothing_is_imported_without_trust(tmp_path: Path) -> None:
     folder = suite_folder(tmp_path, "suite", mocks="import pathlib\npathlib.Path(__file__).with_name('ran').touch()")
     with pytest.raises(UntrustedError, match="mocks:run is not run: it is Python code of a suite that is not trusted"):
-        functions_of(folder, trusted=False).function("mocks:run")
+        PythonFunctions(None).function("mocks:run")
     assert not (folder / "ran").exists()
 
 

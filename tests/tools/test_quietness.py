@@ -15,6 +15,9 @@ from workbench.config.folders import Folders
 from workbench.config.program import program_in
 from workbench.suite.model import Case, Suite
 from workbench.tools.errors import ToolsError
+from workbench.suite.trust import needs_trust
+from workbench.tools.code_files import find_code
+from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.messages import ToolCall
 
@@ -27,7 +30,12 @@ async def main():
     suite = Suite.model_validate({"format": 1, "name": "s", "servers": servers})
     case = Case(id="c", name="c", user="u")
     pool = ServerPool(program_in(Folders(logs, logs, logs, logs), os.environ))
-    tools = await pool.open_toolbox(suite, case, folder / "suite.toml", execute=True, trusted=True)
+
+    def grant(suite):
+        needs = needs_trust(suite, folder / "suite.toml")
+        return Grant(needs, os.environ, find_code(folder, needs.code))
+
+    tools = await pool.open_toolbox(suite, case, folder / "suite.toml", execute=True, grant=grant(suite))
     for tool in ("tool_1", "tool_2", "refuse", "crash"):
         try:
             await (await tools.plan(ToolCall("c1", tool))).run()
@@ -35,7 +43,7 @@ async def main():
             pass
     absent = Suite.model_validate({"format": 1, "name": "s", "servers": [{"name": "x", "command": ["absent"]}]})
     try:
-        await pool.open_toolbox(absent, case, folder / "suite.toml", execute=True, trusted=True)
+        await pool.open_toolbox(absent, case, folder / "suite.toml", execute=True, grant=grant(absent))
     except ToolsError:
         pass
     await pool.close()

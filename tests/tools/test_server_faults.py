@@ -221,7 +221,10 @@ import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
-from workbench.suite.model import Server
+from workbench.suite.model import Server, Suite
+from workbench.suite.trust import needs_trust
+from workbench.tools.code_files import find_code
+from workbench.tools.grant import Grant
 from workbench.tools.limits import TimeLimits
 from workbench.tools.pool import ServerPool
 
@@ -230,7 +233,9 @@ async def main():
     limits = TimeLimits(polite_s=0.3, terminate_s=0.3)
     folder, own = Path(sys.argv[1]), Path(sys.argv[2])
     pool = ServerPool(program_in(Folders(own, own, own, own), os.environ), limits)
-    server = await pool.started(folder / "suite.toml", definition)
+    suite = Suite(format=1, name="s", cases=(), servers=(definition,))
+    grant = Grant(needs_trust(suite, folder / "suite.toml"), os.environ, find_code(folder, ()))
+    server = await pool.started(folder / "suite.toml", definition, grant)
     call = asyncio.create_task(server.call("hang", {}))
     await server.call("add", {"a": 1, "b": 2})
     print(server.pid)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.programs import grant_of
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from tests.tools.processes import becomes_true, group_is_gone, is_running
 from workbench.checks.errors import CheckError
+from workbench.config.environment import Environment
+from workbench.config.secrets import Secrets
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.errors import ServerError, ToolsError, UntrustedError
@@ -19,6 +23,7 @@ from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.messages import JsonValue, ToolCall
 
+ENVIRONMENT = Environment(os.environ, Secrets())
 WORKSHOP = {"name": "shop", "command": ["python", "workshop.py"]}
 STUBBORN = {"name": "shop", "command": ["python", "workshop.py", "stubborn"]}
 ECHO = {"name": "echo", "description": "Written out", "annotations": {"readOnlyHint": True}}
@@ -42,7 +47,8 @@ async def open_(
     execute: bool = True,
     trusted: bool = True,
 ) -> Toolbox:
-    return await pool.open_toolbox(suite, case or a_case(), file, execute=execute, trusted=trusted)
+    grant = grant_of(suite, file, ENVIRONMENT) if trusted else None
+    return await pool.open_toolbox(suite, case or a_case(), file, execute=execute, grant=grant)
 
 
 def a_call(tool: str, **arguments: JsonValue) -> ToolCall:
@@ -163,7 +169,8 @@ async def test_each_run_counts_its_own_results(pool: ServerPool) -> None:
 
 async def test_python_checks_of_the_suite_can_be_called(pool: ServerPool, tmp_path: Path) -> None:
     (tmp_path / "rules.py").write_text("def is_even(value): return value % 2 == 0")
-    toolbox = await open_(pool, a_suite(), file=tmp_path / "suite.toml")
+    case = {"name": "c", "user": "u", "ordered": [{"tool": "t", "args": {"n": {"python": "rules:is_even"}}}]}
+    toolbox = await open_(pool, a_suite(cases=[case]), file=tmp_path / "suite.toml")
     assert toolbox.call_python("rules:is_even", 4)
     untrusted = await open_(pool, a_suite(), file=tmp_path / "suite.toml", trusted=False)
     with pytest.raises(CheckError, match="not trusted"):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import trustme
 
-from tests.programs import program_of
+from tests.programs import program_of, started
 from tests.providers.server.script import HANG, Answer, Request, document, page
 from tests.providers.server.server import Server as RawServer
 from tests.tools.conftest import PLANTED, QUICK, SUITE_FILE
@@ -37,7 +37,7 @@ def shared() -> Iterator[Shared]:
 
 
 async def start(pool: ServerPool, definition: Server) -> McpServer:
-    return await pool.started(SUITE_FILE, definition)
+    return await started(pool, SUITE_FILE, definition)
 
 
 async def start_error(pool: ServerPool, url: str, **keys: object) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from workbench.batches.approval import Approval
 from workbench.batches.begin import Begin
 from workbench.batches.cost import FREE, cost_of
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
@@ -135,6 +136,7 @@ class ScriptedSession:
         self.runs: list[PlannedRun] = []
         self.stopped: list[str] = []
         self.trusted: list[bool] = []
+        self.approvals: list[Approval] = []
         self.exempt: list[bool] = []
         self.allowed: list[tuple[str, str, bool]] = []
         self.until: list[Until] = []
@@ -157,7 +159,7 @@ class ScriptedSession:
         runs: Sequence[PlannedRun],
         *,
         execution: Execution,
-        trusted: Callable[[Path], bool],
+        approval: Approval,
         concurrency: int = DEFAULT_CONCURRENCY,
         record: Recordings | None = None,
         until: Until = "end",
@@ -167,7 +169,8 @@ class ScriptedSession:
         self.runs += runs
         self.until += [until for _ in runs]
         self.exempt += [execution.exempt(run.file) for run in runs]
-        self.trusted += [trusted(run.file.path) for run in runs]
+        self.approvals.append(approval)
+        self.trusted += [approval.grant(run.file.path) is not None for run in runs]
         self.listener(BatchStarted(f"batch-{self._batches}", tuple(runs)))
         return f"batch-{self._batches}"
 

@@ -6,7 +6,9 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from tests.programs import grant_of
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
+from workbench.batches.serving import ServerOf
 from workbench.suite.loading import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
@@ -128,7 +130,8 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         serving = app.app.runner.serving
         assert serving is not None
         (shelf,) = [shelf for shelf in app.app.screen.state.shelves if shelf.server]  # type: ignore[attr-defined]
-        serving.call((shelf.file.path, shelf.server), "crash", {})  # type: ignore[arg-type]
+        grant = grant_of(shelf.file.suite, shelf.file.path, app.app.program.environment)
+        serving.call(ServerOf(shelf.file.path, shelf.server), grant, "crash", {})
         await app.until(lambda: "shop  down" in app.screen)
         assert "shop runs" not in app.screen
         await app.pilot.press("s")

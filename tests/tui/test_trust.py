@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.tui.apps import NEEDY, SMART_HOME, opened, suites_in
+from tests.tui.apps import NEEDY, SMART_HOME, conversation, opened, suites_in
 from workbench.suite.loading import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.messages import ToolDefinition
@@ -90,3 +90,36 @@ async def test_a_suite_that_only_names_models_is_asked_about_only_when_they_are_
         assert "ask the model gpt at http://localhost:1/v1" in app.screen
         assert len(await app.run("o")) == 1
         assert app.session.trusted == [True]
+
+
+async def test_what_is_rewritten_while_the_question_is_shown_is_not_what_runs(tmp_path: Path) -> None:
+    text = ASKING.replace('"openai:gpt@http://localhost:1/v1"', '"local"')
+    server = '[[servers]]\nname = "s"\ncommand = ["srv"]\n'
+    suites = suites_in(tmp_path, asking=text.replace("[[cases]]", f"{server}[[cases]]", 1))
+
+    def settle(port: int) -> None:
+        model = f'[models.local]\nprovider = "openai"\nbase_url = "http://localhost:{port}/v1"\napi_key_env = "KEY"\n'
+        (suites / "workbench.toml").write_text(model)
+        (suites / ".env").write_text(f"KEY=key-{port}\n")
+
+    settle(1)
+    async with opened(suites) as app:
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        assert "ask the model local at http://localhost:1/v1 with the key in KEY" in app.screen
+        settle(2)
+        await app.run("o")
+        (approval,) = app.session.approvals
+        (planned,) = app.session.runs
+        spec, grant = approval.specs.of(planned), approval.grant(planned.file.path)
+        assert spec is not None
+        assert grant is not None
+        assert spec.base_url == "http://localhost:1/v1"
+        assert approval.specs.environment_at(planned.file.path)["KEY"] == "key-1"
+        assert grant.variables(planned.suite.servers[0])["KEY"] == "key-1"
+        # Approved until the program ends is what was shown, and not what stands there now.
+        app.session.finish(planned, conversation(planned, (), "Done."))
+        app.session.end_batch()
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        assert "ask the model local at http://localhost:2/v1" in app.screen

@@ -119,7 +119,7 @@ def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
     for run in runs:
         for check in judged_checks(run.suite, run.case):
             try:
-                spec = specs.judge_of(run, check)
+                spec = specs.judge_of(run.file.path, check)
             except ConfigError as error:
                 judges.setdefault(check.model or "", {"problem": str(error)})
             else:

@@ -130,11 +130,10 @@ def grade_again(
     history: History,
     runs: Sequence[KeptRun],
     judges: Callable[[], RegradingJudges],
-    trusted: Callable[[Path], bool],
     damaged: Say,
 ) -> Iterator[GradedAgain]:
-    """Grade kept runs, in their order, on event loops of this thread. `judges` are made anew for some runs at a time;
-    `trusted` says of which suites functions may be called. Runs that are damaged are left out, which `damaged` is told.
+    """Grade kept runs, in their order, on event loops of this thread. `judges` are made anew for some runs at a time.
+    Runs that are damaged are left out, which `damaged` is told.
 
     Raises HistoryError, and RecordingError for a result that cannot be read.
     """
@@ -142,7 +141,7 @@ def grade_again(
         by_id = {run.row.id: run for run in runs[first : first + _AT_A_TIME]}
         rows = (run.row for run in by_id.values())
         some = [(by_id[row.id], recording) for row, recording in history.recordings(rows, None, damaged)]
-        wanted = [ToRegrade(recording, run.file, run.case, trusted(run.file.path)) for run, recording in some]
+        wanted = [ToRegrade(recording, run.file, run.case) for run, recording in some]
         results = asyncio.run(regrade(wanted, judges()))
         for (run, recording), after in zip(some, results, strict=True):
             figures = figures_of(after, suite=run.row.suite.key)

@@ -45,12 +45,12 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
     for run in {(run.file.path, run.case.id): run for run in runs}.values():
         for check in judged_checks(run.suite, run.case):
             with suppress(ConfigError):
-                _learn(program, specs.judge_of(run, check).api_key_env, _environment(program, run, specs))
+                _learn(program, specs.judge_of(run.file.path, check).api_key_env, _environment(program, run, specs))
 
 
 def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str, str]:
     try:
-        return specs.environment_of(run)
+        return specs.environment_at(run.file.path)
     except ConfigError:
         return program.environment.own  # a `.env` overrides nothing of it
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import result_of_recording
@@ -19,8 +20,7 @@ from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case, Suite
-from workbench.suite.trust import ModelNeed, Needs, needs_trust
+from workbench.suite.model import Case
 from workbench.tools.python_reference import PythonFunctions
 from workbench.trajectory.recording import Recording, RecordingError
 
@@ -48,32 +48,25 @@ def case_in(file: SuiteFile, recording: Recording) -> Case:
     )
 
 
-def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> Needs:
-    """What of the needs of a sound suite is used when runs of some of its cases are graded: the Python functions that
-    their checks call, and the `judges` that are asked. Nothing else of it is started."""
-    assert file.suite is not None
-    needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
-    return Needs(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
-
-
 @dataclass(frozen=True)
 class ToRegrade:
-    """A recorded run, the sound suite and the case to grade it by, and whether that suite is trusted."""
+    """A recorded run, and the sound suite and the case to grade it by."""
 
     recording: Recording
     file: SuiteFile
     case: Case
-    trusted: bool
 
 
 async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[RunResult]:
-    """Grade recorded runs, in their order. A run that ended in an error keeps it. Closes the judges in the end."""
+    """Grade recorded runs, in their order, with what was approved for the judges. A run that ended in an error keeps
+    it. Closes the judges in the end."""
     results: dict[int, RunResult] = {}
+    functions: dict[Path, PythonFunctions] = {}
     waiting = enumerate(runs)
 
     async def work() -> None:
         for place, each in waiting:
-            results[place] = await _regrade(each, judges)
+            results[place] = await _regrade(each, judges, functions)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError  # grading makes a stopped run of it, and the others are not to begin
@@ -86,13 +79,14 @@ async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[Ru
     return [results[place] for place in sorted(results)]
 
 
-async def _regrade(run: ToRegrade, judges: RegradingJudges) -> RunResult:
+async def _regrade(run: ToRegrade, judges: RegradingJudges, functions: dict[Path, PythonFunctions]) -> RunResult:
     header, trajectory = run.recording.header, run.recording.trajectory
     planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
-    functions = PythonFunctions(run.file.path.parent, trusted=run.trusted)
+    grant = judges.approval.grant(run.file.path)
+    python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
     recorded = result_of_recording(run.recording)
-    judge = judges.of(planned, recorded.judgements, trusted=run.trusted)
-    return replace(await graded(planned, trajectory, functions.answer, judge), cost_usd=recorded.cost_usd)
+    judge = judges.of(planned, recorded.judgements)
+    return replace(await graded(planned, trajectory, python.answer, judge), cost_usd=recorded.cost_usd)
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> RunResult:
@@ -115,9 +109,3 @@ def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> Run
 
 def _not_graded(result: RunResult, error: str) -> RunResult:
     return replace(result, status="error", grades=(), steps=(), error=error)
-
-
-def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
-    """What of a suite takes part in grading cases: not the others, nor what starts and answers tools."""
-    alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
-    return suite.model_copy(update={"servers": (), "mocks": (), "cases": alone})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from workbench.batches.approval import Approval
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.plan import PlannedRun
-from workbench.batches.trusting import judge_for, needs_asking
 from workbench.config.models import ModelSpec
 from workbench.config.program import Program
 from workbench.grading.judgements import Judgement
@@ -17,10 +17,11 @@ from workbench.providers.registry import Endpoints
 
 
 class RegradingJudges:
-    """Who judges recorded runs. The model called `chosen` is asked about what is not known, and so is any other that a
-    check names; without it, none is. To be used on one event loop, and closed there."""
+    """Who judges recorded runs, with what was approved. The model called `chosen` is asked about what is not known, and
+    so is any other that a check names; without it, none is. To be used on one event loop, and closed there."""
 
-    def __init__(self, program: Program, chosen: str | None = None) -> None:
+    def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
+        self.approval = approval
         self._program = program
         self._chosen = chosen
         self._cache = JudgementCache(program.folders.judgements, program.secrets)
@@ -32,23 +33,18 @@ class RegradingJudges:
         """Whether a model may be asked."""
         return self._chosen is not None
 
-    def of(self, planned: PlannedRun, recorded: Iterable[Judgement], *, trusted: bool) -> RunJudge:
+    def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
         """The judge of one run, with the judgements of its recording."""
-        program, folder = self._program, planned.file.path.parent
+        path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
-            if needs_asking(spec) and not trusted:
-                raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
-            return self._endpoints.open(spec, program.environment.of(folder))
+            why_not = self.approval.why_not_asked(path, spec)
+            if why_not is not None:
+                raise ModelError(why_not)
+            return self._endpoints.open(spec, specs.environment_at(path))
 
-        asking = Asking(open_model, program.secrets, under_way=self._under_way) if self.asks else None
-        return RunJudge(
-            partial(judge_for, folder=folder, models=program.models),
-            self._cache,
-            asking,
-            recorded=recorded,
-            chosen=self._chosen,
-        )
+        asking = Asking(open_model, self._program.secrets, under_way=self._under_way) if self.asks else None
+        return RunJudge(partial(specs.judge_of, path), self._cache, asking, recorded=recorded, chosen=self._chosen)
 
     async def close(self) -> None:
         """Close all connections."""

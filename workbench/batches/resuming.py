@@ -41,6 +41,8 @@ class Resumption:
     files: tuple[SuiteFile, ...]
     ticket: Ticket = field(repr=False)
     """What `Session.start` takes as `going_on`: where each run stands in the plan of the batch, by its id."""
+    specs: Specs = field(repr=False)
+    """How the models are reached, as `differences` says."""
     as_then: tuple[str, ...]
     differences: tuple[str, ...]
     execute: bool | None
@@ -122,6 +124,7 @@ def resumable(
         runs=tuple(runs),
         files=tuple(files.values()),
         ticket=Ticket(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
+        specs=specs,
         as_then=tuple(as_then),
         differences=tuple(_differences(batch, rows, runs, program, specs)),
         execute=execute if isinstance(execute, bool) else None,
@@ -191,8 +194,8 @@ def _differences(
     models: dict[str, JsonValue] = {}
     for row in rows:
         if row.model in asked_now and row.model not in models:
-            folder, by_suite = row.suite.file.parent, row.model_of_suite
-            models[row.model] = model_settings(partial(specs.of_model, row.model, folder, by_suite=by_suite))
+            suite, by_suite = row.suite.file, row.model_of_suite
+            models[row.model] = model_settings(partial(specs.of_model, row.model, suite, by_suite=by_suite))
     for kind, today in (("model", models), ("judge", judges_of(runs, specs))):
         then = batch.settings.get(f"{kind}s")
         for name, now in program.secrets.redacted(today).items():

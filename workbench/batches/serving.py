@@ -11,7 +11,8 @@ from workbench.config.program import Program
 from workbench.engine.thread import EngineThread
 from workbench.suite.model import Server
 from workbench.tools.by_hand import Executed, execute_by_hand
-from workbench.tools.errors import ServerError
+from workbench.tools.errors import ServerError, UntrustedError
+from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.tools.server_status import ServerStatus
 from workbench.trajectory.messages import JsonValue
@@ -25,8 +26,8 @@ class ServerOf(NamedTuple):
 
 
 class Serving:
-    """The servers of a session, shared with its runs. Only servers of trusted suites may be started or called; whoever
-    asks has seen to that. The futures may be waited for from any thread; cancelling one ends what it stands for."""
+    """The servers of a session, shared with its runs. They are started and called as the grants of their suites allow.
+    The futures may be waited for from any thread; cancelling one ends what it stands for."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool
@@ -41,9 +42,9 @@ class Serving:
 
         return self._engine.submit(look())
 
-    def start(self, server: ServerOf) -> Future[ServerStatus]:
+    def start(self, server: ServerOf, grant: Grant) -> Future[ServerStatus]:
         """Start a server that is not running, one that was down too, and say how it then is."""
-        return self._engine.submit(self._start(server))
+        return self._engine.submit(self._start(server, grant))
 
     def stop(self, server: ServerOf) -> Future[ServerStatus]:
         """Close a server; runs that need it start it again."""
@@ -63,21 +64,21 @@ class Serving:
 
         return self._engine.submit(wait())
 
-    def call(self, server: ServerOf, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
+    def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
         """Execute a tool once, written into the audit log; a server that does not run is started. The future raises
-        ServerError and AuditError."""
+        what `execute_by_hand` does."""
 
         async def call() -> Executed:
             await self._stop_if_down(server)
-            return await execute_by_hand(self._pool, *server, tool, arguments, self._program)
+            return await execute_by_hand(self._pool, *server, grant, tool, arguments, self._program)
 
         return self._engine.submit(call())
 
-    async def _start(self, server: ServerOf) -> ServerStatus:
+    async def _start(self, server: ServerOf, grant: Grant) -> ServerStatus:
         await self._stop_if_down(server)
         try:
-            await self._pool.started(*server)
-        except ServerError as error:
+            await self._pool.started(*server, grant)
+        except (ServerError, UntrustedError) as error:
             return ServerStatus("down", reason=str(error))
         return self._pool.status(*server)
 

@@ -10,11 +10,12 @@ import concurrent.futures
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
+from workbench.batches.approval import Approval
 from workbench.batches.batch import Batch
 from workbench.batches.events import (
     BatchListener,
@@ -29,7 +30,6 @@ from workbench.batches.events import (
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.keeping import Keeper, settings_of_batch
-from workbench.batches.known_secrets import learn_secrets_of_runs
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
@@ -37,7 +37,6 @@ from workbench.batches.serving import Serving
 from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
 from workbench.batches.specs import Specs
 from workbench.batches.stepping import Steppers
-from workbench.batches.trusting import needs_asking
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
@@ -50,7 +49,6 @@ from workbench.engine.thread import EngineThread
 from workbench.history.writing import HistoryWriter, Ticket
 from workbench.providers.model import Model, ModelError, Noted
 from workbench.providers.registry import BuiltInModels, Endpoints
-from workbench.suite.judged import judged_checks
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.pool import ServerPool
@@ -112,13 +110,14 @@ class Session:
         *,
         execution: Execution = AS_CASES_SAY,
         concurrency: int = DEFAULT_CONCURRENCY,
-        trusted: Callable[[Path], bool],
+        approval: Approval,
         record: Recordings | None = None,
         until: Until = "end",
         going_on: Ticket | None = None,
     ) -> str:
         """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
 
+        Runs use what the approval holds, and nothing that is read of suites and settings after it.
         `until` is how far its runs go before they are held, where somebody can answer (`asks`).
 
         `concurrency` is how many runs may be under way on each endpoint whose model does not say.
@@ -126,11 +125,9 @@ class Session:
         HistoryError when that is going on already, here or elsewhere, and when it cannot be written. Blocks for that.
         """
         name = f"batch-{next(self._batch_numbers)}"
-        specs = Specs(self._program.models, self._program.environment)
-        # Before anything of the batch is written: a run learns the key of its model only when it opens that.
-        learn_secrets_of_runs(self._program, runs, specs)
+        specs = approval.specs
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
-        judge_of = self._judges(runs, specs, trusted, concurrency)
+        judge_of = self._judges(approval, concurrency)
         listener = self._listener if record is None else record.before(self._listener, runs)
         keeper = None
         if self._history is not None:
@@ -148,8 +145,8 @@ class Session:
         surroundings = Surroundings(
             timed(without_secrets(listener, self._program.secrets)),
             self._servers,
-            lambda planned: self._open_model(planned, specs, built_in, trusted, concurrency),
-            trusted,
+            lambda planned: self._open_model(planned, approval, built_in, concurrency),
+            approval.grant,
             execution,
             self._ask,
             AuditLog(self._program.folders.audit_log, self._program.secrets),
@@ -281,16 +278,16 @@ class Session:
     def _open_model(
         self,
         planned: PlannedRun,
-        specs: Specs,
+        approval: Approval,
         built_in: BuiltInModels,
-        trusted: Callable[[Path], bool],
         concurrency: int,
     ) -> Model:
+        specs = approval.specs
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
             # For every model: what is secret in a `.env` must be known before anything is said.
-            environment = specs.environment_of(planned)
+            environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
         try:
@@ -307,40 +304,38 @@ class Session:
         def put_off(wait_s: float) -> None:
             self._listener(RequestPutOff(planned.run_id, wait_s))
 
-        return self._open_endpoint(planned, spec, environment, trusted, concurrency, put_off)
+        return self._open_endpoint(planned, spec, environment, approval, concurrency, put_off)
 
     def _open_endpoint(
         self,
         planned: PlannedRun,
         spec: ModelSpec,
         environment: Mapping[str, str],
-        trusted: Callable[[Path], bool],
+        approval: Approval,
         concurrency: int,
         put_off: Callable[[float], object] | None = None,
     ) -> Model:
-        if needs_asking(spec) and not trusted(planned.file.path):
-            raise ModelError(f"{planned.file.path.name} is not trusted: it would have {spec.base_url} asked")
+        why_not = approval.why_not_asked(planned.file.path, spec)
+        if why_not is not None:
+            raise ModelError(why_not)
         return self._endpoints.open(replace(spec, concurrency=spec.concurrency or concurrency), environment, put_off)
 
-    def _judges(
-        self, runs: Sequence[PlannedRun], specs: Specs, trusted: Callable[[Path], bool], concurrency: int
-    ) -> Callable[[PlannedRun], RunJudge]:
-        """Who judges for each run of a batch: known from now on, as its models are."""
-        for run in runs:
-            for check in judged_checks(run.suite, run.case):
-                with suppress(ConfigError):  # the run will say what is wrong
-                    specs.judge_of(run, check)
+    def _judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
+        """Who judges for each run of a batch."""
+        specs = approval.specs
         under_way: Questions = {}
 
         def judge_of(planned: PlannedRun) -> RunJudge:
             def open_model(spec: ModelSpec) -> Model:
-                return self._open_endpoint(planned, spec, specs.environment_of(planned), trusted, concurrency)
+                return self._open_endpoint(
+                    planned, spec, specs.environment_at(planned.file.path), approval, concurrency
+                )
 
             def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
                 self._listener(JudgeAsked(planned.run_id, judge, values, again))
 
             asking = Asking(open_model, self._program.secrets, self._retries, under_way=under_way, tell=tell)
-            return RunJudge(lambda check: specs.judge_of(planned, check), self._judgements, asking)
+            return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
 
         return judge_of
 

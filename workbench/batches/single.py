@@ -37,6 +37,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.tools.audit import AuditLog, Caller
 from workbench.tools.errors import ToolsError
+from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.tools.python_reference import in_thread
 from workbench.tools.toolbox import Toolbox
@@ -73,18 +74,19 @@ async def _at_once(*_about: str) -> None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all runs of a batch share: models, servers, trust, and who listens.
+    """What all runs of a batch share: models, servers, what was approved, and who listens.
 
-    `open_model` raises ModelError, `ask` asks a person about a real execution, `audit` is where executions are written
-    down: without it there are none. `price_of` is what the model of a run costs, if that is known; `judge_of` is who
-    judges for it, `checkpoint_of` what may hold it. `ready` is waited for before the first run begins, and `kept`, with
-    the id of a run that is over, before another one takes its place.
+    `grant_of` is what a suite may use, `None` for one that is not trusted. `open_model` raises ModelError, `ask` asks a
+    person about a real execution, `audit` is where executions are written down: without it there are none. `price_of`
+    is what the model of a run costs, if that is known; `judge_of` is who judges for it, `checkpoint_of` what may hold
+    it. `ready` is waited for before the first run begins, and `kept`, with the id of a run that is over, before another
+    one takes its place.
     """
 
     listener: BatchListener
     servers: ServerPool
     open_model: Callable[[PlannedRun], Model]
-    trusted: Callable[[Path], bool]
+    grant_of: Callable[[Path], Grant | None]
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
     audit: AuditLog | None = None
@@ -163,11 +165,11 @@ def _audit(planned: PlannedRun, surroundings: Surroundings) -> Audit | None:
 
 async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbox:
     path = planned.file.path
-    trusted = surroundings.trusted(path)
+    grant = surroundings.grant_of(path)
     wanted = surroundings.execution.wanted
     # Who lets a suite run without trusting it means it to run on mocks.
-    execute = trusted and (planned.settings.execute if wanted is None else wanted)
-    return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, trusted=trusted)
+    execute = grant is not None and (planned.settings.execute if wanted is None else wanted)
+    return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, grant=grant)
 
 
 async def graded(

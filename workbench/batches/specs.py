@@ -1,10 +1,13 @@
-"""How the models of one batch are reached, and in which environment. It is found out once, so that what a run changes
-on disk sends no other run elsewhere than where the user was told."""
+"""How the models of suites are reached, and in which environment. Each thing is found out once, and nothing more after
+sealing: what changes on disk then sends no run elsewhere than where the user was told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from workbench.batches.cost import FREE
 from workbench.batches.plan import PlannedRun
@@ -13,60 +16,107 @@ from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
 from workbench.providers.built_in import is_built_in
 from workbench.suite.checks import Judged
+from workbench.suite.judged import judged_checks
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class _Found(Generic[_Key, _Value]):
+    """What was found out, by what was asked for; a ConfigError is an answer, too."""
+
+    def __init__(self) -> None:
+        self.answers: dict[_Key, _Value | ConfigError] = {}
+
+    def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
+        """The answer, found out where it is not known yet; raises ConfigError, also where `find` is `None`."""
+        if key not in self.answers:
+            if find is None:
+                raise ConfigError("this was not among what was approved: start again")
+            try:
+                self.answers[key] = find()
+            except ConfigError as error:
+                self.answers[key] = error
+        answer = self.answers[key]
+        if isinstance(answer, ConfigError):
+            raise answer
+        return answer
 
 
 class Specs:
-    """The models of one batch."""
+    """The models, judges and environment variables of suites, which are known by their paths."""
 
     def __init__(self, models: ModelBook, environment: Environment) -> None:
         self._models = models
         self._environment = environment
-        self._environments: dict[Path, Mapping[str, str]] = {}
-        self._found: dict[tuple[str, Path, bool, bool], ModelSpec | ConfigError] = {}
-        self._judges: dict[Path, JudgeChoice | None] = {}
+        self._environments = _Found[Path, Mapping[str, str]]()
+        self._specs = _Found[tuple[str, Path, bool, bool], ModelSpec]()
+        self._judges = _Found[Path, JudgeChoice | None]()
+        self._sealed = False
 
-    def environment_of(self, run: PlannedRun) -> Mapping[str, str]:
-        """The variables for the suite of a run; raises ConfigError when they cannot be read."""
-        folder = run.file.path.parent
-        if folder not in self._environments:
-            self._environments[folder] = self._environment.of(folder)
-        return self._environments[folder]
+    def take(self, other: Specs) -> None:
+        """Take over what others have found out."""
+        self._environments.answers |= other._environments.answers
+        self._specs.answers |= other._specs.answers
+        self._judges.answers |= other._judges.answers
+
+    def seal(self) -> None:
+        """Read nothing from now on. What was not found out before raises ConfigError."""
+        self._sealed = True
+
+    def find(self, runs: Iterable[PlannedRun]) -> None:
+        """Find out all that the runs need. What is wrong with it, the runs will say."""
+        runs = tuple(runs)
+        for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
+            with suppress(ConfigError):
+                self.of(run)
+        for run in {(run.file.path, run.case.id): run for run in runs}.values():
+            self.find_judges(run.file.path, judged_checks(run.suite, run.case))
+
+    def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
+        """Find out all that is needed to have checks of a suite judged, and its environment."""
+        with suppress(ConfigError):
+            self.environment_at(suite)
+        with suppress(ConfigError):
+            self._judge_at(suite)
+        for check in checks:
+            with suppress(ConfigError):
+                self.judge_of(suite, check)
+
+    def environment_at(self, suite: Path) -> Mapping[str, str]:
+        """The variables for a suite; raises ConfigError when they cannot be read."""
+        # A copy: a module that is imported into this process may change its environment.
+        return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
         """How the model of a run is reached, `None` for one that is built in; raises ConfigError when that is not
         known."""
-        return self.of_model(run.model, run.file.path.parent, by_suite=run.model_of_suite)
+        return self.of_model(run.model, run.file.path, by_suite=run.model_of_suite)
 
-    def of_model(self, name: str, folder: Path, *, by_suite: bool) -> ModelSpec | None:
-        """As `of`: a model that is named for the suites of a folder, by one of them or by the person who runs it."""
-        return None if is_built_in(name) else self._resolved(name, folder, by_suite)
+    def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
+        """As `of`: a model that is named for a suite, by itself or by the person who runs it."""
+        return None if is_built_in(name) else self._resolved(suite, name, by_suite)
 
-    def judge_of(self, run: PlannedRun, check: Judged) -> ModelSpec:
+    def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
+        """The models of the `workbench.toml` beside a suite; raises ConfigError when that cannot be used."""
+        return self._models.of_project(suite.parent)
+
+    def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
         """How the model that judges is reached: the one that the check names, else the one that is chosen. Raises
         ConfigError when there is none, when it cannot judge, or when it is not known how to reach it."""
-        folder = run.file.path.parent
-        return judge_of(
-            check,
-            lambda: self._judge_in(folder),
-            lambda name, by_suite: self._resolved(name, folder, by_suite, judges=True),
-        )
+        return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
-    def _judge_in(self, folder: Path) -> JudgeChoice | None:
-        if folder not in self._judges:
-            self._judges[folder] = self._models.judge(folder)
-        return self._judges[folder]
+    def _judge_at(self, suite: Path) -> JudgeChoice | None:
+        return self._judges.get(suite, self._unless_sealed(lambda: self._models.judge(suite.parent)))
 
-    def _resolved(self, name: str, folder: Path, by_suite: bool, *, judges: bool = False) -> ModelSpec:
-        asked = (name, folder, by_suite, judges)
-        if asked not in self._found:
-            try:
-                self._found[asked] = self._models.resolve(name, folder, by_suite=by_suite, judges=judges)
-            except ConfigError as error:
-                self._found[asked] = error
-        found = self._found[asked]
-        if isinstance(found, ConfigError):
-            raise found
-        return found
+    def _resolved(self, suite: Path, name: str, by_suite: bool, *, judges: bool = False) -> ModelSpec:
+        def resolve() -> ModelSpec:
+            return self._models.resolve(name, suite.parent, by_suite=by_suite, judges=judges)
+
+        return self._specs.get((name, suite, by_suite, judges), self._unless_sealed(resolve))
+
+    def _unless_sealed(self, find: Callable[[], _Value]) -> Callable[[], _Value] | None:
+        return None if self._sealed else find
 
     def price_of(self, run: PlannedRun) -> Price | None:
         """What the model of a run costs, `None` when that is not known."""

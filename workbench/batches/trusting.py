@@ -1,4 +1,4 @@
-"""What of a suite and its models needs trust, and whether a batch would use any of it."""
+"""What of a suite and its models needs trust, and whether runs would use any of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.batches.plan import PlannedRun
-from workbench.batches.specs import judge_of
+from workbench.batches.specs import Specs, judge_of
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.providers.built_in import is_built_in
 from workbench.suite.checks import Judged
 from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile
@@ -19,22 +18,21 @@ from workbench.suite.trust import ModelNeed, Needs, needs_trust
 from workbench.tools.listings import Listings
 
 
-def needs_of(file: SuiteFile, models: ModelBook) -> Needs:
+def needs_of(file: SuiteFile, specs: Specs) -> Needs:
     """What a suite that has no errors would start, import, open, call and read, and which models it and the
-    `workbench.toml` beside it would have asked. The user's own models need no trust.
+    `workbench.toml` beside it would have asked. The user's own models need no trust. Without the files of its code.
 
     Raises ValueError for a suite with errors. Models that cannot be resolved count for nothing: they cannot be asked.
     """
     if file.suite is None:
         raise ValueError(f"{file.path} has problems and cannot be run")
-    folder = file.path.parent
     try:
-        of_project = models.of_project(folder)
+        of_project = specs.of_project(file.path)
     except ConfigError:
         of_project = ()
-    named = (spec_of(name, folder, models, by_suite=True) for name in models_named_by(file.suite))
-    asked = {_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
-    asked |= judges_asked(file, file.suite.cases, models)
+    named = (spec_of(name, file.path, specs, by_suite=True) for name in models_named_by(file.suite))
+    asked = {model_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
+    asked |= judges_asked(file, file.suite.cases, specs)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 
 
@@ -48,32 +46,29 @@ def with_asked(needs: Needs, asked: Collection[ModelNeed]) -> Needs:
     )
 
 
-def models_asked(runs: Iterable[PlannedRun], models: ModelBook) -> frozenset[ModelNeed]:
+def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
     """The models among a suite's needs that runs of it would ask, those that judge too."""
     runs = tuple(runs)
-    specs = (spec_of(run.model, run.file.path.parent, models, by_suite=run.model_of_suite) for run in runs)
+    found = (spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite) for run in runs)
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:
         cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
-    judges = (judges_asked(file, by_id.values(), models) for file, by_id in cases.values())
-    return frozenset(_need(spec) for spec in specs if spec is not None and needs_asking(spec)).union(*judges)
+    judges = (judges_asked(file, by_id.values(), specs) for file, by_id in cases.values())
+    return frozenset(model_need(spec) for spec in found if spec is not None and needs_asking(spec)).union(*judges)
 
 
-def judges_asked(
-    file: SuiteFile, cases: Iterable[Case], models: ModelBook, *, mocks: bool = True
-) -> frozenset[ModelNeed]:
+def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
     """The models among the needs of a sound suite that checks of some of its cases, and of mocks, would have judge."""
     assert file.suite is not None
-    folder = file.path.parent
     checks = (check for case in cases for check in judged_checks(file.suite, case, mocks=mocks))
     found = set()
     for check in {check.model: check for check in checks}.values():
         try:
-            spec = judge_for(check, folder, models)
+            spec = specs.judge_of(file.path, check)
         except ConfigError:
             continue  # it cannot be asked
         if needs_asking(spec):
-            found.add(_need(spec))
+            found.add(model_need(spec))
     return frozenset(found)
 
 
@@ -86,18 +81,27 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
     )
 
 
-def must_ask(needs: Needs, runs: Iterable[PlannedRun], models: ModelBook) -> bool:
-    """Whether runs of a suite that is not trusted would use something of its needs. A suite that needs nothing but
-    models may run on others."""
-    return needs.beside_models or bool(models_asked(runs, models))
-
-
-def can_do_with_mocks(file: SuiteFile, runs: Iterable[PlannedRun], models: ModelBook, listings: Listings) -> bool:
-    """Whether runs of a suite that is not trusted can be made without its servers, since their tools are remembered."""
+def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
+    """Whether runs of a suite that is not trusted can be made without its servers, since their tools are remembered.
+    `asked` are the models among its needs that they would ask."""
     suite = file.suite
-    if suite is None or not suite.servers or models_asked(runs, models):
+    if suite is None or not suite.servers or asked:
         return False
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
+
+
+def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> Needs:
+    """What of the needs of a sound suite is used when runs of some of its cases are graded: the Python functions that
+    their checks call, and the `judges` that are asked. Nothing else of it is started."""
+    assert file.suite is not None
+    needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
+    return Needs(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
+
+
+def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
+    """What of a suite takes part in grading cases: not the others, nor what starts and answers tools."""
+    alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
+    return suite.model_copy(update={"servers": (), "mocks": (), "cases": alone})
 
 
 def models_named_by(suite: Suite) -> tuple[str, ...]:
@@ -111,15 +115,14 @@ def needs_asking(spec: ModelSpec) -> bool:
     return spec.origin in ("suite", "project")
 
 
-def spec_of(name: str, folder: Path, models: ModelBook, *, by_suite: bool) -> ModelSpec | None:
+def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpec | None:
     """How a model is reached; `None` when it needs no endpoint, or when that is not known."""
-    if is_built_in(name):
-        return None
     try:
-        return models.resolve(name, folder, by_suite=by_suite)
+        return specs.of_model(name, suite, by_suite=by_suite)
     except ConfigError:
         return None
 
 
-def _need(spec: ModelSpec) -> ModelNeed:
+def model_need(spec: ModelSpec) -> ModelNeed:
+    """What asking a model needs."""
     return ModelNeed(spec.model, spec.base_url, spec.api_key_env)

@@ -14,7 +14,7 @@ from workbench.batches.rejudging import RegradingJudges
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.cli.judges import judge_is_known
-from workbench.cli.regrading import trusted_to_grade
+from workbench.cli.regrading import approved_to_grade
 from workbench.cli.suites import say_problems
 from workbench.history.errors import HistoryError
 from workbench.history.history import History
@@ -44,15 +44,15 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
             return USAGE
         if not judge_is_known(options.judge, (file for file, _ in wanted), desk.program):
             return USAGE
-        trusted = trusted_to_grade(wanted, desk.program, options)
-        if trusted is None:
+        approval = approved_to_grade(wanted, desk.program, options)
+        if approval is None:
             return USAGE
-        judges = partial(RegradingJudges, desk.program, options.judge)
+        judges = partial(RegradingJudges, desk.program, approval, options.judge)
         graded: list[tuple[BatchRow, int, list[GradedAgain]]] = []
         damaged: list[str] = []
         for plan in plans:
             with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
-                again = list(grade_again(history, plan.runs, judges, trusted.__contains__, damaged.append))
+                again = list(grade_again(history, plan.runs, judges, damaged.append))
             if again:
                 graded.append((plan.batch, _keep(history, plan.batch, again, desk), again))
         desk.complain_of_damage(damaged)

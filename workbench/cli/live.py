@@ -17,6 +17,7 @@ from typing import TextIO
 
 from rich.cells import cell_len
 
+from workbench.batches.approval import Approval
 from workbench.batches.events import (
     BatchDone,
     BatchEvent,
@@ -146,7 +147,7 @@ def run_live(
     program: Program,
     execution: Execution,
     concurrency: int,
-    trusted: frozenset[Path],
+    approval: Approval,
     show: Show,
     lines: RecordingLines | None = None,
     record: Recordings | None = None,
@@ -184,7 +185,7 @@ def run_live(
                 runs,
                 execution=execution,
                 concurrency=concurrency,
-                trusted=trusted.__contains__,
+                approval=approval,
                 record=record,
                 going_on=going_on,
             )

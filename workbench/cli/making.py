@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from workbench.batches.approval import Proposal
 from workbench.batches.recordings import recording_lines
 from workbench.cli.judges import judge_problems
 from workbench.cli.live import Live, Show, run_live
@@ -15,7 +16,7 @@ from workbench.cli.recordings import can_record, recordings_of
 from workbench.cli.report_output import can_write, stream_of
 from workbench.cli.resuming import to_go_on, way_to_go_on
 from workbench.cli.suites import complain
-from workbench.cli.trust import trusted_for
+from workbench.cli.trust import approved
 from workbench.config.program import Program
 from workbench.history.errors import HistoryError
 
@@ -42,8 +43,9 @@ def make_runs(
         cases = {(run.file.path, run.case.id): (run.file, run.case) for run in asked.runs}.values()
         for problem in judge_problems(cases, program.models):
             complain(problem, program.secrets)
-    trusted = trusted_for(asked.runs, program, all_of_them=options.trust)
-    if trusted is None or not can_write(options.output) or not can_record(options):
+    proposal = Proposal.of_runs(asked.runs, program, asked.known)
+    approval = approved(proposal, program, all_of_them=options.trust)
+    if approval is None or not can_write(options.output) or not can_record(options):
         return None
     lines = recording_lines(program.secrets)
     record = recordings_of(options, lines)
@@ -55,7 +57,7 @@ def make_runs(
                 program=program,
                 execution=asked.execution,
                 concurrency=asked.concurrency,
-                trusted=trusted,
+                approval=approval,
                 show=replace(show, stream=stream),
                 lines=lines if options.format == "jsonl" else None,
                 record=record,

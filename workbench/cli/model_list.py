@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.batches.trusting import models_named_by, needs_asking, needs_of
+from workbench.batches.approval import Proposal, Trust
+from workbench.batches.trusting import models_named_by, needs_asking
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.cli.model_options import program_for
 from workbench.cli.suites import complain
@@ -149,11 +150,9 @@ def _listed(spec: ModelSpec, folder: Path, found: _Found, program: Program) -> _
 def _may_ask(found: _Found, program: Program) -> bool:
     """Whether every model may be asked: those that somebody else described only where the user trusts them, or says so
     now."""
-    store = trust_store(program.folders)
-    trusted: set[ModelNeed] = set()
-    for file in found.files:
-        if file.suite is not None and store.is_trusted(file.path, needs := needs_of(file, program.models)):
-            trusted |= set(needs.models)
+    trust = Trust(trust_store(program.folders))
+    requests = Proposal.of_servers((file for file in found.files if file.suite is not None), program).requests
+    trusted = {model for request in requests if trust.covers_whole(request) for model in request.whole.models}
     asking = [listed.need for listed in found.models if needs_asking(listed.spec) and listed.need not in trusted]
     if not asking:
         return True

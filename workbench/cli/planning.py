@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import Execution
+from workbench.batches.specs import Specs
 from workbench.cli.judges import judge_is_known
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
 from workbench.cli.trust import trust_store
@@ -42,7 +43,8 @@ class Made:
 class ToRun:
     """What is to be run. `batch` is the one that it belongs to where one is resumed, and `going_on` that for the
     session; `over` is then what the runs of it came to that are over already, by their places, and `kept` what happened
-    in those that a report tells of. `left_out` says that some of these are damaged, and in no report."""
+    in those that a report tells of. `left_out` says that some of these are damaged, and in no report. `known` is
+    what was found out about the models of a resumed batch."""
 
     files: tuple[SuiteFile, ...]
     runs: tuple[PlannedRun, ...]
@@ -53,6 +55,7 @@ class ToRun:
     over: Mapping[int, RunFigures] = field(default_factory=dict)
     kept: tuple[Made, ...] = ()
     left_out: bool = False
+    known: Specs | None = None
 
     @property
     def places(self) -> Mapping[str, int]:

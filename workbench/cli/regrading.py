@@ -17,16 +17,16 @@ from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
 from workbench.analysis.totals import that_count
+from workbench.batches.approval import Approval, Proposal
 from workbench.batches.plan import decided_by
 from workbench.batches.recorded import result_of_recording, suite_of_recording
-from workbench.batches.regrading import ToRegrade, case_in, grading_needs, regrade
+from workbench.batches.regrading import ToRegrade, case_in, regrade
 from workbench.batches.rejudging import RegradingJudges
-from workbench.batches.trusting import judges_asked
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.judges import judge_is_known
 from workbench.cli.report_output import PLAIN_WIDTH, report_amount, report_width, write_report
 from workbench.cli.suites import complain, say_problems
-from workbench.cli.trust import trusted_suites
+from workbench.cli.trust import approved
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
 from workbench.config.model_book import ModelOptions
@@ -40,7 +40,6 @@ from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, GraderName, Suite
-from workbench.suite.trust import Needs
 from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
@@ -75,12 +74,12 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         return USAGE
     if not judge_is_known(options.judge, (each.file for each in opened), program):
         return USAGE
-    trusted = trusted_to_grade(((each.file, each.case) for each in opened), program, options)
-    if trusted is None:
+    approval = approved_to_grade(((each.file, each.case) for each in opened), program, options)
+    if approval is None:
         return USAGE
-    judges = RegradingJudges(program, options.judge)
+    judges = RegradingJudges(program, approval, options.judge)
     with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
-        runs = [ToRegrade(each.recording, each.file, each.case, each.file.path in trusted) for each in opened]
+        runs = [ToRegrade(each.recording, each.file, each.case) for each in opened]
         results = asyncio.run(regrade(runs, judges))
     results, suites = _by_suite(opened, results)
     regraded = [
@@ -112,26 +111,12 @@ def regrade_and_report(options: argparse.Namespace) -> int:
     return code if write_report(program.secrets.redact(f"{text}\n"), options.output) else USAGE
 
 
-def trusted_to_grade(
+def approved_to_grade(
     wanted: Iterable[tuple[SuiteFile, Case]], program: Program, options: argparse.Namespace
-) -> frozenset[Path] | None:
-    """The suites whose functions may be called and whose judges may be asked to grade these cases; `None` as
-    `trusted_suites` has it."""
-    cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
-    for file, case in wanted:
-        cases.setdefault(file.path, (file, {}))[1][case.id] = case
-    needs: dict[Path, Needs] = {}
-    for path, (file, by_id) in cases.items():
-        asks = options.judge is not None
-        judges = judges_asked(file, by_id.values(), program.models, mocks=False) if asks else ()
-        needs[path] = grading_needs(file, by_id.values(), judges)
-    return trusted_suites(
-        [cases[path][0] for path, needed in needs.items() if not needed.nothing],
-        program,
-        all_of_them=options.trust,
-        asked=lambda file: needs[file.path].models,
-        used=lambda file: needs[file.path],
-    )
+) -> Approval | None:
+    """What may be called and which judges may be asked to grade these cases; `None` as `approved` has it."""
+    proposal = Proposal.of_grading(wanted, program, judges=options.judge is not None)
+    return approved(proposal, program, all_of_them=options.trust, together=True)
 
 
 def _files(path: Path) -> list[Path]:

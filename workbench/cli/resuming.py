@@ -92,6 +92,7 @@ def to_resume(options: argparse.Namespace, program: Program, *, in_full: bool) -
         {row.place: _figures(row, cases.get(row.suite, {})) for row in over},
         kept,
         bool(left_out),
+        resumption.specs,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
+from workbench.batches.approval import Approval
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import complain
 from workbench.config.program import Program
@@ -62,6 +63,7 @@ async def call_by_hand(
     listed: Sequence[tuple[SuiteFile, SuiteTools]],
     pool: ServerPool,
     program: Program,
+    approval: Approval,
     output: TextIO,
 ) -> int:
     """Call the tool and print what it answers; returns an exit code. It is written into the audit log."""
@@ -73,7 +75,16 @@ async def call_by_hand(
     server = next(s for s in (found.file.suite.servers if found.file.suite else ()) if s.name == found.tool.server)
     told = _told(by_hand.tool, program)
     try:
-        executed = await execute_by_hand(pool, found.file.path, server, by_hand.tool, by_hand.arguments, program, told)
+        executed = await execute_by_hand(
+            pool,
+            found.file.path,
+            server,
+            approval.grants[found.file.path],
+            by_hand.tool,
+            by_hand.arguments,
+            program,
+            told,
+        )
     except ToolsError as error:
         complain(str(error), program.secrets)
         return INFRASTRUCTURE

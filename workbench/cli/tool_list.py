@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import TextIO
 
 from workbench.analysis.tool_lint import lint_tools, offered_at_once
+from workbench.batches.approval import Approval, Proposal
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
-from workbench.cli.trust import trusted_suites
+from workbench.cli.trust import approved
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
 from workbench.config.program import Program, program_in
@@ -52,24 +53,24 @@ def list_or_call(options: argparse.Namespace) -> int:
         complain(str(error), program.secrets)
         return USAGE
     started = [file for file in files if file.suite is not None and file.suite.servers]
-    trusted = trusted_suites(
-        started,
-        program,
-        all_of_them=options.trust,
-        asks=lambda _file, needs: bool(needs.commands or needs.urls or needs.modules),
-    )
-    if trusted is None:
+    approval = approved(Proposal.of_servers(started, program), program, all_of_them=options.trust)
+    if approval is None:
         return USAGE
     with redirect_stdout(sys.stderr):  # what a server in this process prints must not spoil the output
-        return asyncio.run(_until_signalled(options, files, program, by_hand, output))
+        return asyncio.run(_until_signalled(options, files, program, approval, by_hand, output))
 
 
 async def _until_signalled(
-    options: argparse.Namespace, files: Sequence[SuiteFile], program: Program, by_hand: ByHand | None, output: TextIO
+    options: argparse.Namespace,
+    files: Sequence[SuiteFile],
+    program: Program,
+    approval: Approval,
+    by_hand: ByHand | None,
+    output: TextIO,
 ) -> int:
     """Do it; the first signal ends it and closes the servers, further ones wait for that too."""
     pool = ServerPool(program)
-    working = asyncio.create_task(_work(options, files, program, pool, by_hand, output))
+    working = asyncio.create_task(_work(options, files, program, approval, pool, by_hand, output))
     loop = asyncio.get_running_loop()
     signalled = asyncio.Event()
 
@@ -93,13 +94,14 @@ async def _work(
     options: argparse.Namespace,
     files: Sequence[SuiteFile],
     program: Program,
+    approval: Approval,
     pool: ServerPool,
     by_hand: ByHand | None,
     output: TextIO,
 ) -> int:
-    suites = await asyncio.gather(*(_tools_of(file, options.server, pool) for file in files))
+    suites = await asyncio.gather(*(_tools_of(file, options.server, pool, approval) for file in files))
     if by_hand is not None:
-        return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, output)
+        return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, approval, output)
     if options.lint:
         suites = [_linted(file, suite) for file, suite in zip(files, suites, strict=True)]
     if options.format == "json":
@@ -161,17 +163,17 @@ def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
         raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
 
 
-async def _tools_of(file: SuiteFile, only: str | None, pool: ServerPool) -> SuiteTools:
+async def _tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
     suite = _suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
-    sources = await asyncio.gather(*(_listed(file, suite, server, pool) for server in servers))
+    sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
     written = tuple(map(definition_of, suite.tools)) if only is None else ()
     return SuiteTools(str(file.path), suite.name, (*([ToolSource(None, written)] if written else []), *sources))
 
 
-async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool) -> ToolSource:
+async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
-        return ToolSource(server.name, (await pool.started(file.path, server)).tools)
+        return ToolSource(server.name, (await pool.started(file.path, server, approval.grants[file.path])).tools)
     except ServerError as error:
         remembered = pool.remembered(suite, file.path).get(server.name)
         if remembered is None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -50,6 +55,49 @@ def flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class LockedError(Exception):
+    """Another program has not let go of a lock in time."""
+
+
+_LOCK_AGAIN_S = 0.005
+
+
+@contextmanager
+def locked(file: Path, timeout_s: float) -> Iterator[None]:
+    """Hold a lock that one program, and one thread of it, holds at a time: of a file that is for this alone and stays
+    there. The system lets go of it when the program ends, however it ends. Blocks. Raises LockedError when somebody
+    else holds it for too long, and OSError."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        never = threading.Event()  # nothing tells when a lock is free: it is tried again, a moment apart
+        deadline = time.monotonic() + timeout_s
+        while not _lock(descriptor):
+            if time.monotonic() >= deadline:
+                raise LockedError(f"another program holds the lock {file}")
+            never.wait(_LOCK_AGAIN_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file, `False` where somebody else has locked it. Closing it lets go."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+            return False
+        raise
+    return True
 
 
 def why_not_written(error: OSError, folder: Path, way_out: str) -> str:

@@ -7,18 +7,22 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from workbench.suite.checks import Checks, PythonCheck, with_parts
-from workbench.suite.disk import absolute, resolved
+from workbench.suite.disk import LockedError, absolute, locked, resolved
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Mock, Suite
+from workbench.suite.model import Mock, Server, Suite
 from workbench.suite.references import environment_names
 
 _STORE_FORMAT = 1
+
+LOCK_TIMEOUT_S = 5.0
+"""How long another program may take to write trust down."""
 
 _Need = TypeVar("_Need")
 
@@ -65,6 +69,14 @@ class Module:
         return f"{self.module}:{self.object}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class CodeFile:
+    """A file of Python code that a suite has imported: its path from the suite's folder, and its SHA-256 in hex."""
+
+    path: str
+    sha256: str
+
+
 @dataclass(frozen=True, slots=True)
 class ModelNeed:
     """A model that is asked: its name there, its endpoint's address, and the variable that holds its key, if any."""
@@ -87,7 +99,8 @@ def _quoted(settings: Settings) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class Needs:
     """Everything in a suite that needs trust, sorted and exactly as written. `folder` is where commands run and modules
-    are looked for. `models` are those that the suite and the settings beside it name (`workbench.batches.trusting`)."""
+    are looked for. `models` are those that the suite and the settings beside it name (`workbench.batches.trusting`),
+    `files` the code behind `modules` and `python` (`workbench.tools.code_files`)."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -96,6 +109,7 @@ class Needs:
     python: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     models: tuple[ModelNeed, ...] = ()
+    files: tuple[CodeFile, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -106,6 +120,13 @@ class Needs:
     def beside_models(self) -> bool:
         """Whether anything is needed beside models."""
         return bool(self.commands or self.modules or self.urls or self.python or self.environment)
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """The names of the modules that would be imported, for servers and for functions."""
+        return tuple(
+            dict.fromkeys((*(each.module for each in self.modules), *(name.partition(":")[0] for name in self.python)))
+        )
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
         """What trust allows, one line each, for a person. The models that are about to be `asked` have a line each, the
@@ -123,9 +144,9 @@ class Needs:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of everything but the folder: it changes when any of the needs does."""
+        """SHA-256 in hex of everything but the folder and the files: it changes when any of the needs does."""
         parts = asdict(self)
-        del parts["folder"]
+        del parts["folder"], parts["files"]
         if not self.models:
             del parts["models"]  # as it was before models needed trust
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -146,18 +167,26 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
 def needs_trust(suite: Suite, path: Path) -> Needs:
     """What a suite that stands at `path` would start, import, open, call and read."""
     values = [value for server in suite.servers for value in (*server.env.values(), *server.headers.values())]
+    servers = [server_need(server) for server in suite.servers]
     return Needs(
         folder=path.absolute().parent,
-        commands=_sorted(Command(server.command, _settings(server.env)) for server in suite.servers if server.command),
-        modules=_sorted(Module(server.module, server.object or "mcp") for server in suite.servers if server.module),
-        urls=_sorted(
-            Address(server.url, server.transport or "", _settings(server.headers))
-            for server in suite.servers
-            if server.url
-        ),
+        commands=_sorted(need for need in servers if isinstance(need, Command)),
+        modules=_sorted(need for need in servers if isinstance(need, Module)),
+        urls=_sorted(need for need in servers if isinstance(need, Address)),
         python=_sorted(_python_references(suite)),
         environment=_sorted(name for value in values for name in environment_names(value)),
     )
+
+
+def server_need(server: Server) -> Command | Module | Address | None:
+    """What starting or reaching a server needs; `None` for one that says neither how it is started nor where it is."""
+    if server.command:
+        return Command(server.command, _settings(server.env))
+    if server.module:
+        return Module(server.module, server.object or "mcp")
+    if server.url:
+        return Address(server.url, server.transport or "", _settings(server.headers))
+    return None
 
 
 def _sorted(needs: Iterator[_Need]) -> tuple[_Need, ...]:
@@ -191,11 +220,21 @@ class TrustError(Exception):
     """Trust could not be remembered; the message says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What is trusted of one suite: the fingerprint of its needs, and its code files. `files` is `None` in entries that
+    were written before the content of files counted."""
+
+    fingerprint: str
+    files: tuple[CodeFile, ...] | None = None
+
+
 class TrustStore:
     """The suites that the user trusts, in one JSON file of the user's state folder.
 
-    Suites below `bundled_folder` are trusted without asking. A suite is known by its path and the fingerprint of its
-    needs. The path's folder is resolved but the file's own link is not, since the folder decides what is started.
+    Suites below `bundled_folder` are trusted without asking. A suite is known by its path, the fingerprint of its needs
+    and the content of its code files. The path's folder is resolved but the file's own link is not, since the folder
+    decides what is started. Programs that write at the same time take turns.
     """
 
     def __init__(self, file: Path, bundled_folder: Path | None = None) -> None:
@@ -209,11 +248,33 @@ class TrustStore:
         file at the path says, and a history may come from anywhere."""
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
-        return self._read().get(str(_known_as(suite_path))) == needs.fingerprint
+        entry = self._read().get(str(_known_as(suite_path)))
+        if entry is None or entry.fingerprint != needs.fingerprint:
+            return False
+        return entry.files is None or entry.files == needs.files
+
+    def changed_files(self, suite_path: Path, needs: Needs) -> tuple[str, ...]:
+        """The code files whose content is all that has changed since the suite was trusted; empty when there are none,
+        or something else has changed too."""
+        entry = self._read().get(str(_known_as(suite_path)))
+        if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
+            return ()
+        return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
     def trust(self, suite_path: Path, needs: Needs) -> None:
         """Remember that the suite may do exactly this; raises TrustError when the file cannot be written."""
-        self._write({**self._read(), str(_known_as(suite_path)): needs.fingerprint})
+        self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
+
+    def add_files(self, suite_path: Path, needs: Needs) -> None:
+        """Complete an entry that was written before the content of code files counted: from now on it covers the files
+        as they are. Raises TrustError as `trust` does."""
+        known_as = str(_known_as(suite_path))
+
+        def lacks_files(entry: _Entry | None) -> bool:
+            return entry is not None and entry.files is None and entry.fingerprint == needs.fingerprint
+
+        if needs.files and lacks_files(self._read().get(known_as)):
+            self._update(known_as, needs, lacks_files)
 
     def is_bundled(self, suite_path: Path) -> bool:
         """Whether the suite lies below the bundled folder, by its path and by what that leads to."""
@@ -226,7 +287,20 @@ class TrustStore:
         """Whether real executions of the suite are not asked about: it came with the program as it is."""
         return not file.as_then and self.is_bundled(file.path)
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[str, _Entry]:
+        try:
+            return self._load()
+        except ValueError:
+            pass
+        try:
+            with self._alone():
+                return self._load_or_set_aside()
+        except (LockedError, OSError) as error:
+            self.notice = f"{self._file} is damaged and cannot be moved ({error}): no suite counts as trusted"
+            return {}
+
+    def _load(self) -> dict[str, _Entry]:
+        """Raises ValueError for a file that is no trust store."""
         try:
             content = self._file.read_bytes()
         except FileNotFoundError:
@@ -236,23 +310,40 @@ class TrustStore:
             return {}
         try:
             return _trusted_in(json.loads(content.decode("utf-8")))
-        except (ValueError, RecursionError):
-            self._set_aside()
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+    def _load_or_set_aside(self) -> dict[str, _Entry]:
+        """To be called under the lock: what is set aside must not be what another program has just written."""
+        try:
+            return self._load()
+        except ValueError:
+            aside = self._file.with_name(f"{self._file.name}.damaged")
+            try:
+                self._file.replace(aside)
+                self.notice = f"{self._file} was damaged and is now {aside.name}: suites are asked about again"
+            except OSError as error:
+                why = error.strerror
+                self.notice = f"{self._file} is damaged and cannot be moved ({why}): no suite counts as trusted"
             return {}
 
-    def _set_aside(self) -> None:
-        aside = self._file.with_name(f"{self._file.name}.damaged")
-        try:
-            self._file.replace(aside)
-            self.notice = f"{self._file} was damaged and is now {aside.name}: suites are asked about again"
-        except OSError as error:
-            self.notice = f"{self._file} is damaged and cannot be moved ({error.strerror}): no suite counts as trusted"
+    def _alone(self) -> AbstractContextManager[None]:
+        return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
-    def _write(self, trusted: Mapping[str, str]) -> None:
-        content = json.dumps({"format": _STORE_FORMAT, "trusted": dict(sorted(trusted.items()))}, indent=1)
+    def _update(self, known_as: str, needs: Needs, wanted: Callable[[_Entry | None], bool]) -> None:
+        """Write an entry, if it is wanted in place of the one that stands there. Nobody else writes meanwhile."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomically(self._file, content.encode("utf-8"))
+            with self._alone():
+                entries = self._load_or_set_aside()
+                if wanted(entries.get(known_as)):
+                    entries[known_as] = _Entry(needs.fingerprint, needs.files)
+                    write_atomically(self._file, _document(entries).encode("utf-8"))
+        except LockedError:
+            raise TrustError(
+                f"trust cannot be remembered in {self._file}: another program has kept it locked for "
+                f"{LOCK_TIMEOUT_S:g} s"
+            ) from None
         except OSError as error:
             raise TrustError(f"trust cannot be remembered in {self._file}: {error.strerror}") from error
 
@@ -261,13 +352,35 @@ def _known_as(suite_path: Path) -> Path:
     return resolved(absolute(suite_path).parent) / suite_path.name
 
 
-def _trusted_in(document: object) -> dict[str, str]:
-    """The paths and fingerprints of a store; raises ValueError when it is not one."""
+def _document(entries: Mapping[str, _Entry]) -> str:
+    """A store as JSON. The files stand apart from the fingerprints, where earlier versions do not look for them."""
+    document = {
+        "format": _STORE_FORMAT,
+        "trusted": {path: entry.fingerprint for path, entry in sorted(entries.items())},
+        "files": {
+            path: {file.path: file.sha256 for file in entry.files}
+            for path, entry in sorted(entries.items())
+            if entry.files is not None
+        },
+    }
+    return json.dumps(document, indent=1)
+
+
+def _trusted_in(document: object) -> dict[str, _Entry]:
+    """The entries of a store by path; raises ValueError when it is not one."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
-        trusted = document.get("trusted")
-        if isinstance(trusted, dict) and all(isinstance(fingerprint, str) for fingerprint in trusted.values()):
-            return trusted
+        trusted, files = document.get("trusted"), document.get("files", {})
+        if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):
+            return {path: _Entry(fingerprint, _files_in(files.get(path))) for path, fingerprint in trusted.items()}
     raise ValueError("this is not a trust store")
+
+
+def _is_texts(value: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _files_in(files: Mapping[str, str] | None) -> tuple[CodeFile, ...] | None:
+    return None if files is None else tuple(sorted(CodeFile(path, sha256) for path, sha256 in files.items()))
 
 
 def write_atomically(file: Path, content: bytes) -> None:

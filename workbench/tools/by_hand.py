@@ -12,6 +12,7 @@ from workbench.suite.model import Server
 from workbench.tools.answer import OnProgress, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller, Outcome
 from workbench.tools.errors import ServerError
+from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.messages import JsonValue, ToolCall
 
@@ -30,22 +31,24 @@ async def execute_by_hand(
     pool: ServerPool,
     suite_file: Path,
     server: Server,
+    grant: Grant,
     tool: str,
     arguments: Mapping[str, JsonValue],
     program: Program,
     on_progress: OnProgress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Executed:
-    """Call a tool of a trusted suite's server once, starting the server if need be.
+    """Call a tool of a suite's server once, starting the server as the grant allows if need be.
 
-    Raises ServerError when the server cannot be started, dies or does not answer, and AuditError, without calling, when
+    Raises UntrustedError when the grant does not cover the server, ServerError when it cannot be started, dies or does
+    not answer, and AuditError, without calling, when
     the execution cannot be written down first.
     """
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
     outcome: Outcome = "stopped"
-    started = await pool.started(suite_file, server)
+    started = await pool.started(suite_file, server, grant)
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
     duration_ms = 0.0

@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from workbench.tools.code_files import FoundCode
 from workbench.tools.connection import first_line, innermost
 from workbench.tools.errors import PythonReferenceError, ToolsError
 from workbench.tools.limits import TimeLimits
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to the object that a module in the suite's folder holds under a name. The module is loaded anew
+    """A `Connection` to the object that a module of the approved code holds under a name. The module is loaded anew
     for each connection, as a command would be started."""
 
-    def __init__(self, module: str, name: str, folder: Path, limits: TimeLimits) -> None:
+    def __init__(self, module: str, name: str, code: FoundCode, limits: TimeLimits) -> None:
         self._module = module
         self._name = name
-        self._folder = folder
+        self._code = code
         self._limits = limits
         self._closing = False
         self._error: BaseException | None = None
@@ -44,7 +44,7 @@ class ModuleConnection:
 
     @property
     def where(self) -> str:
-        return f"module: {self._module}:{self._name} in {self._folder}"
+        return f"module: {self._module}:{self._name} in {self._code.folder}"
 
     @property
     def pid(self) -> int | None:
@@ -118,7 +118,7 @@ class ModuleConnection:
     def _run(self, ready: asyncio.Future[None]) -> None:
         """The life of the server's thread."""
         try:
-            server = _server_in(self._module, self._name, self._folder)
+            server = _server_in(self._module, self._name, self._code)
             asyncio.run(self._serve(server, ready))
         except BaseException as error:  # noqa: BLE001 (a stranger's code; kept, and put into words by whoever waits)
             self._error = error
@@ -189,13 +189,13 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _server_in(module: str, name: str, folder: Path) -> Server[Any]:
+def _server_in(module: str, name: str, code: FoundCode) -> Server[Any]:
     """Load the module and find the server in it; raises PythonReferenceError."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
     with _console_handlers_removed():
-        value = PythonFunctions(folder, trusted=True).value(module, name)
+        value = PythonFunctions(code).value(module, name)
     if isinstance(value, MCPServer):
         return value._lowlevel_server
     if isinstance(value, Server):

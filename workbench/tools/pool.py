@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.suite.model import Case, Server, Suite
+from workbench.tools.code_files import FoundCode
 from workbench.tools.command import CommandConnection
 from workbench.tools.connection import Connection
 from workbench.tools.definitions import definition_of
 from workbench.tools.errors import ServerError, UntrustedError
+from workbench.tools.grant import Grant
 from workbench.tools.in_memory import ModuleConnection
 from workbench.tools.limits import TimeLimits
 from workbench.tools.listings import DamagedListingError, Listing, Listings, digest, readable_name
@@ -46,9 +47,10 @@ class _Listed:
 class ServerPool:
     """The servers of suites, kept until the pool is closed.
 
-    A server is known by its suite file and its definition, and is shared by all runs. The program gives the folders for
-    logs and listings, and what `$NAME` refers to. `now` is the time of day. `starting` surrounds the start of each
-    server, with what is started. To be used on one event loop.
+    A server is known by its suite file and its definition, and is shared by all runs. It is started as the grant of the
+    suite says; a grant of later does not change one that runs. The program gives the folders for logs and listings.
+    `now` is the time of day. `starting` surrounds the start of each server, with what is started. To be used on one
+    event loop.
     """
 
     def __init__(
@@ -63,26 +65,27 @@ class ServerPool:
         self._limits = limits or TimeLimits()
         self._listings = Listings(program.folders.listings, now)
         self._servers: dict[tuple[Path, str], _Started] = {}
-        self._functions: dict[tuple[Path, bool], PythonFunctions] = {}
+        self._functions: dict[FoundCode | None, PythonFunctions] = {}
         self._closed = False
 
     async def open_toolbox(
-        self, suite: Suite, case: Case, suite_file: Path, *, execute: bool, trusted: bool
+        self, suite: Suite, case: Case, suite_file: Path, *, execute: bool, grant: Grant | None
     ) -> Toolbox:
-        """The tools of one run of a case. Servers are started when the suite is trusted; where one is not or does not
-        start, and nothing is to be executed, the tools that it last listed are used and the toolbox says so.
+        """The tools of one run of a case. Servers are started as the grant allows, without one none; where one is not
+        started or does not start, and nothing is to be executed, the tools that it last listed are used and the toolbox
+        says so.
 
         Raises UntrustedError and ServerError when a server's tools cannot be had, and ToolsError when two tools have
         one name or the case offers a tool that does not exist.
         """
         listed = await asyncio.gather(
-            *(self._listed(suite_file, server, execute=execute, trusted=trusted) for server in suite.servers)
+            *(self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers)
         )
         definitions = [definition_of(tool) for tool in suite.tools]
         for each in listed:
             definitions.extend(each.tools)
-        folder = suite_file.parent
-        functions = self._functions.setdefault((folder, trusted), PythonFunctions(folder, trusted=trusted))
+        code = grant.code if grant is not None else None
+        functions = self._functions.setdefault(code, PythonFunctions(code))
         return Toolbox(
             offered(definitions, case),
             Mocks(case.mocks, suite.mocks, functions),
@@ -91,16 +94,22 @@ class ServerPool:
             tuple(each.notice for each in listed if each.notice is not None),
         )
 
-    async def started(self, suite_file: Path, server: Server) -> McpServer:
-        """A server of a suite that the caller knows to be trusted, started if it is not.
+    async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
+        """A server of a suite, started if it is not.
 
-        Raises ServerError when it does not start, or died since; `stop` or `renew` lets it be started again.
+        Raises UntrustedError when the grant does not cover it, ServerError when it does not start, or died since;
+        `stop` or `renew` lets it be started again.
         """
+        if not grant.covers(server):
+            raise UntrustedError(
+                f"server {server.name!r} of {suite_file} is not started: it is defined otherwise than when it was "
+                "approved; start again to approve it as it is now"
+            )
         if self._closed:
             raise ServerError(f"server {server.name!r} is not started: the program is ending")
         key = _key(suite_file, server)
         if key not in self._servers:
-            self._servers[key] = self._begin(suite_file, server)
+            self._servers[key] = self._begin(suite_file, server, grant)
         started = self._servers[key]
         # A run that is stopped while it waits must not take the server from the others.
         await asyncio.shield(started.start)
@@ -153,18 +162,18 @@ class ServerPool:
         mocks without starting any."""
         return self._listings.of(suite, suite_file)
 
-    async def _listed(self, suite_file: Path, server: Server, *, execute: bool, trusted: bool) -> _Listed:
+    async def _listed(self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None) -> _Listed:
         try:
-            if not trusted:
+            if grant is None:
                 raise UntrustedError(
                     f"{suite_file} is not trusted, so its server {server.name!r} is not started, and no earlier run "
                     "has listed its tools: trust the suite, with --trust for one"
                 )
-            started = await self.started(suite_file, server)
+            started = await self.started(suite_file, server, grant)
         except (ServerError, UntrustedError) as error:
             if execute or self._closed:
                 raise
-            why = str(error) if trusted else "the suite is not trusted"
+            why = str(error) if grant is not None else "the suite is not trusted"
             return self._recalled(suite_file, server, why, error)
         return _Listed(started.tools, started)
 
@@ -178,8 +187,10 @@ class ServerPool:
         moment = f"{listing.listed_at:%Y-%m-%d %H:%M}"
         return _Listed(listing.tools, notice=f"tools of server {server.name!r} as listed on {moment}: {why}")
 
-    def _begin(self, suite_file: Path, definition: Server) -> _Started:
-        server = McpServer(definition, self._connection(suite_file, definition), self._program.secrets, self._limits)
+    def _begin(self, suite_file: Path, definition: Server, grant: Grant) -> _Started:
+        server = McpServer(
+            definition, self._connection(suite_file, definition, grant), self._program.secrets, self._limits
+        )
         start = asyncio.create_task(self._start(suite_file, definition, server))
         start.add_done_callback(_look_at)
         return _Started(server, start)
@@ -189,14 +200,11 @@ class ServerPool:
             await server.start()
         await asyncio.to_thread(self._listings.remember, suite_file, definition, server.tools)
 
-    def _connection(self, suite_file: Path, server: Server) -> Connection:
+    def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
         folder, secrets = suite_file.parent, self._program.secrets
         if server.module is not None:
-            return ModuleConnection(server.module, server.object or "mcp", folder, self._limits)
-        try:
-            environment = self._program.environment.of(folder)
-        except ConfigError as error:
-            raise ServerError(f"server {server.name!r} is not started: {error}") from error
+            return ModuleConnection(server.module, server.object or "mcp", grant.code, self._limits)
+        environment = grant.variables(server)
         if server.url is not None:
             return UrlConnection(server, server.url, environment, secrets, self._limits)
         if server.command is not None:

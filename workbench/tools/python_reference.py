@@ -10,34 +10,29 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import copy
-import importlib
 import inspect
-import sys
 import threading
 from collections.abc import Callable
-from itertools import count
-from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
 from workbench.checks.errors import CheckError
+from workbench.tools.code_files import FoundCode, import_module
 from workbench.tools.errors import PythonReferenceError, ToolsError, UntrustedError
 from workbench.trajectory.messages import JsonValue
 
 _Result = TypeVar("_Result")
-_package_numbers = count(1)
 
 
 class PythonFunctions:
-    """The functions of one suite's folder. A named module whose file has changed is loaded anew.
+    """The functions of one suite, in the code that was approved; without `code` none may be called.
 
-    Safe to use from threads.
+    Each named module is loaded once. Safe to use from threads.
     """
 
-    def __init__(self, folder: Path, *, trusted: bool) -> None:
-        self._folder = folder
-        self._trusted = trusted
-        self._loaded: dict[str, tuple[tuple[int, int], ModuleType]] = {}
+    def __init__(self, code: FoundCode | None) -> None:
+        self._code = code
+        self._loaded: dict[str, ModuleType] = {}
         self._loading = threading.Lock()
 
     def function(self, reference: str) -> Callable[..., object]:
@@ -57,17 +52,23 @@ class PythonFunctions:
     def value(self, module_name: str, name: str) -> object:
         """Load a module and give what it holds under a name, `None` when that is nothing.
 
-        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded.
+        Raises UntrustedError when the suite is not trusted, PythonReferenceError when the module cannot be loaded, as
+        when its file has changed since it was approved.
         """
         reference = f"{module_name}:{name}"
-        if not self._trusted:
+        code = self._code
+        if code is None:
             raise UntrustedError(f"{reference} is not run: it is Python code of a suite that is not trusted")
         try:
             with self._loading:
-                module = self._module(module_name)
+                if module_name not in self._loaded:
+                    self._loaded[module_name] = import_module(code, module_name)
+                module = self._loaded[module_name]
+        except PythonReferenceError as error:
+            raise PythonReferenceError(f"{reference} cannot be loaded: {error}") from error
         except (Exception, SystemExit) as error:
             raise PythonReferenceError(
-                f"{reference} cannot be loaded from {self._folder}: {type(error).__name__}: {error}"
+                f"{reference} cannot be loaded from {code.folder}: {type(error).__name__}: {error}"
             ) from error
         value: object = getattr(module, name, None)
         return value
@@ -82,27 +83,6 @@ class PythonFunctions:
             return function(copy.deepcopy(value))
         except SystemExit as error:
             raise PythonReferenceError(f"{reference} tried to end the program") from error
-
-    def _module(self, name: str) -> ModuleType:
-        file = self._file_of(name)
-        if file is None:
-            return importlib.import_module(name)
-        status = file.stat()
-        state = (status.st_mtime_ns, status.st_size)
-        if name not in self._loaded or self._loaded[name][0] != state:
-            self._loaded[name] = (state, self._load(name))
-        return self._loaded[name][1]
-
-    def _file_of(self, name: str) -> Path | None:
-        base = self._folder.joinpath(*name.split("."))
-        return next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
-
-    def _load(self, name: str) -> ModuleType:
-        package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
-        package.__path__ = [str(self._folder)]
-        sys.modules[package.__name__] = package
-        importlib.invalidate_caches()
-        return importlib.import_module(f"{package.__name__}.{name}")
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:

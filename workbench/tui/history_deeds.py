@@ -22,10 +22,10 @@ from workbench.tui.state.words import many
 from workbench.tui.workspace import RECORDINGS_FOLDER
 
 if TYPE_CHECKING:
+    from workbench.batches.approval import Approval
     from workbench.batches.kept_regrading import GradedAgain, RegradingPlan
     from workbench.batches.resuming import Resumption
     from workbench.suite.loading import SuiteFile
-    from workbench.suite.model import Case
     from workbench.tui.screens.history import HistoryScreen
     from workbench.tui.workbench import Workbench
 
@@ -246,12 +246,13 @@ class HistoryDeeds:
                     why = "; ".join(plan.problems) or "no case of it is in its suites any more"
                     self._say(screen, f"Nothing was graded: {why}", "warned", GLYPHS.warned)
                     return
-                trusted = await self._trusted(plan)
-                if trusted is None:
-                    self._say(screen, "Nothing was graded: the suite is not trusted", "warned", GLYPHS.warned)
+                wanted = [(run.file, run.case) for run in plan.runs]
+                approval = await self._app.starter.approval_to_grade(wanted)
+                if isinstance(approval, str):
+                    self._say(screen, f"Nothing was graded: {approval}", "warned", GLYPHS.warned)
                     return
                 self._say(screen, f"Grading {many(len(plan.runs), 'run')} of {called(batch)} again …")
-                graded = await self._on_thread(lambda: self._graded(plan, trusted, damaged))
+                graded = await self._on_thread(lambda: self._graded(plan, approval, damaged))
             except (HistoryError, RecordingError) as error:
                 self._fail(screen, f"Nothing was graded: {error}")
                 return
@@ -278,27 +279,14 @@ class HistoryDeeds:
         with opened(self._file) as history:
             return plan_regrading(history, history.batch(f"#{number}"), self._app.program, load=load)
 
-    async def _trusted(self, plan: RegradingPlan) -> frozenset[Path] | None:
-        """The suites whose functions may be called; `None` when somebody said no to one."""
-        cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
-        for run in plan.runs:
-            cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
-        trusted = set()
-        for path, (file, by_id) in cases.items():
-            if not await self._app.starter.may_grade(file, by_id.values()):
-                return None
-            trusted.add(path)
-        return frozenset(trusted)
-
-    def _graded(self, plan: RegradingPlan, trusted: frozenset[Path], damaged: list[str]) -> Sequence[GradedAgain]:
+    def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
         from workbench.batches.kept_regrading import grade_again, keep_grades
         from workbench.batches.rejudging import RegradingJudges
 
         program = self._app.program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
-            judges, is_trusted = lambda: RegradingJudges(program), trusted.__contains__
-            again = grade_again(history, plan.runs, judges, is_trusted, damaged.append)
+            again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:
             keep_grades(self._file, plan.batch, graded, now, program.secrets, lambda _: None)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.checks.evaluate import CheckVerdict, Judge
     from workbench.grading.grade import RunResult
     from workbench.suite.checks import Judged
+    from workbench.tools.code_files import FoundCode
     from workbench.tools.python_reference import PythonFunctions
     from workbench.trajectory.messages import JsonValue
     from workbench.tui.workbench import Workbench
@@ -43,7 +44,7 @@ class Rescorer:
         self._app = app
         self._clock = clock
         self._state = Rescoring(app.main.book)
-        self._functions: dict[Path, PythonFunctions] = {}
+        self._functions: dict[FoundCode, PythonFunctions] = {}
         self._remembered: JudgementCache | None = None
         self._worker: Worker[object] | None = None
 
@@ -110,29 +111,33 @@ class Rescorer:
         """What runs come to, off the loop, by the identity of their records. Those that are missing are counted in
         `kept` by why; `refused` says why the Python of a suite, by its path, is not called any more."""
         results: dict[int, RunResult] = {}
+        codes: dict[Path, FoundCode] = {}
         quick = [each for each in due if each.pace in ("at once", "beside")]
         if quick:
-            found = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
-            results = {id(each.run): result for each, result in zip(quick, found, strict=True)}
+            graded = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
+            results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}
         for each in due:
             path = each.now.file.path
             if each.pace == "with Python":
-                if path not in refused and not self._app.starter.is_trusted(each.now.file):
-                    refused[path] = "Python code of a suite that is not trusted"
-                result = await self._graded_with_python(each) if path not in refused else None
+                if path not in refused and path not in codes:
+                    found = await asyncio.to_thread(self._app.starter.code_to_grade, each.now.file)
+                    if found is None:
+                        refused[path] = "Python code of a suite that is not trusted"
+                    else:
+                        codes[path] = found
+                result = await self._graded_with_python(each, codes[path]) if path not in refused else None
                 if result is not None:
                     results[id(each.run)] = result
                 else:
                     kept[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
-    async def _graded_with_python(self, due: Due) -> RunResult | None:
+    async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
         """What a run comes to; `None` when that does not come to an end."""
         from workbench.batches.single import GRADING_TIMEOUT_S
         from workbench.tools.python_reference import PythonFunctions, in_thread
 
-        folder = due.now.file.path.parent
-        functions = self._functions.setdefault(folder, PythonFunctions(folder, trusted=True))
+        functions = self._functions.setdefault(code, PythonFunctions(code))
         try:
             async with asyncio.timeout(GRADING_TIMEOUT_S):
                 return await in_thread(lambda: self._graded(due, functions))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from textual.app import App
@@ -18,6 +17,7 @@ from workbench.tui.state.run_record import CaseKey
 from workbench.tui.state.runs import RunBook
 
 if TYPE_CHECKING:
+    from workbench.batches.approval import Approval
     from workbench.batches.begin import Begin
     from workbench.batches.recordings import Recordings
     from workbench.batches.resuming import Resumption
@@ -39,7 +39,7 @@ class RunSession(Protocol):
         *,
         execution: Execution,
         concurrency: int = DEFAULT_CONCURRENCY,
-        trusted: Callable[[Path], bool],
+        approval: Approval,
         record: Recordings | None = None,
         until: Until = "end",
         going_on: Ticket | None = None,
@@ -97,7 +97,7 @@ class Runner:
     async def start(
         self,
         runs: Sequence[PlannedRun],
-        trusted: frozenset[Path],
+        approval: Approval,
         exempt: Callable[[SuiteFile], bool],
         until: Until = "end",
         begin: Begin | None = None,
@@ -120,7 +120,7 @@ class Runner:
             runs,
             execution=Execution(wanted, all_tools, exempt),
             concurrency=how.concurrency if how is not None else DEFAULT_CONCURRENCY,
-            trusted=trusted.__contains__,
+            approval=approval,
             record=record,
             until=until,
             going_on=going_on.ticket if going_on is not None else None,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.batches.approval import Approval, Proposal, Request, Trust, joined
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.trusting import can_do_with_mocks, models_asked, must_ask, needs_of, with_asked
 from workbench.config.resources import bundled
 from workbench.history.errors import HistoryError
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
-from workbench.suite.trust import Needs, TrustError, TrustStore
-from workbench.tools.listings import Listings
+from workbench.suite.trust import TrustError, TrustStore, needs_trust
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.run_record import CaseKey
@@ -25,9 +24,10 @@ from workbench.tui.workspace import is_stale, trouble
 if TYPE_CHECKING:
     from workbench.batches.begin import Begin
     from workbench.batches.resuming import Resumption
+    from workbench.batches.specs import Specs
     from workbench.engine.stepping import Until
     from workbench.suite.model import Case
-    from workbench.tui.screens.trust import TrustAnswer, TrustScreen
+    from workbench.tools.code_files import FoundCode
     from workbench.tui.state.fork_draft import ForkDraft
     from workbench.tui.workbench import Workbench
 
@@ -43,16 +43,15 @@ class Starter:
 
     def __init__(self, app: Workbench, *, trust_all: bool) -> None:
         self._app = app
-        self._trust_all = trust_all
-        self._trusted_once: set[tuple[Path, str]] = set()
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
         """Cases that are on their way: their suites are being read, or somebody is asked about them."""
-        self._store = TrustStore(app.program.folders.trust_file, bundled_folder=bundled("sample_suites"))
+        store = TrustStore(app.program.folders.trust_file, bundled_folder=bundled("sample_suites"))
+        self._trust = Trust(store, all_of_them=trust_all)
 
     def is_bundled(self, suite: Path) -> bool:
         """Whether a suite came with the program."""
-        return self._store.is_bundled(suite)
+        return self._trust.store.is_bundled(suite)
 
     async def begin(self, begin: Begin) -> None:
         """Run what the app begins with."""
@@ -91,7 +90,7 @@ class Starter:
         wanted = [suite.path for suite, _ in cases]
         await self._catch_up([suite for suite, _ in cases])
         runs: list[PlannedRun] = []
-        trusted: set[Path] = set()
+        approvals: list[Approval] = []
         lost: Path | None = None
         refused: str | None = None
         for suite, case_ids in cases:
@@ -106,18 +105,18 @@ class Starter:
             if file.suite is not None and not planned:
                 lost = lost or file.path
             elif planned:
-                trust = await self._trust(file, planned)
-                if trust is None:
+                approval = await self._approval_of(planned)
+                if isinstance(approval, str):
                     continue
-                if trust:
-                    trusted.add(file.path)
+                approvals.append(approval)
             runs += planned
         if runs:
             models = len({run.model for run in runs})
             if until != "end":
                 runs = runs[:1]
             (main.bring if until == "end" else main.go_to)("run")
-            await self._app.runner.start(runs, frozenset(trusted), self._store.is_exempt, until, begin)
+            approval = joined(approvals, self._app.program)
+            await self._app.runner.start(runs, approval, self._trust.store.is_exempt, until, begin)
             if (notice := refused or self._other_model(runs)) is not None:
                 main.announce(notice, "warned", GLYPHS.warned)
             elif len(runs) < models:
@@ -143,7 +142,7 @@ class Starter:
                 return "that runs already"
             await self._catch_up([suite for suite in main.desk.suites if suite.path in of_suites])
             runs: list[PlannedRun] = []
-            trusted: set[Path] = set()
+            approvals: list[Approval] = []
             why: str | None = None
             for path, fresh in of_suites.items():
                 suite = main.desk.at(path)
@@ -158,14 +157,15 @@ class Starter:
                 if (refusal := self._refusal(file)) is not None:
                     why = why or refusal
                     continue
-                trust = await self._trust(file, planned)
-                if trust is None:
-                    why = why or f"{path.name} is not trusted"
+                approval = await self._approval_of(planned)
+                if isinstance(approval, str):
+                    why = why or approval
                     continue
-                trusted |= {path} if trust else set()
+                approvals.append(approval)
                 runs += planned
             if runs:
-                await self._app.runner.start(runs, frozenset(trusted), self._store.is_exempt)
+                approval = joined(approvals, self._app.program)
+                await self._app.runner.start(runs, approval, self._trust.store.is_exempt)
             return why
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
@@ -192,65 +192,86 @@ class Starter:
             if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
                 return why
             planned = draft.planned(now, main.models)
-            trust = await self._trust(now.file, [planned])
-            if trust is None:
-                return f"{path.name} is not trusted"
+            approval = await self._approval_of([planned])
+            if isinstance(approval, str):
+                return approval
             main.book.branch(planned.run_id, draft.run)
-            await self._app.runner.start([planned], frozenset({path} if trust else ()), self._store.is_exempt)
+            await self._app.runner.start([planned], approval, self._trust.store.is_exempt)
             return None
 
     async def resume(self, resumption: Resumption) -> str | None:
         """Make the missing runs of a batch of the history that is claimed; says why not, if they are not made."""
         async with self._busy:
-            trusted: set[Path] = set()
-            for file in resumption.files:
-                trust = await self._trust(file, [run for run in resumption.runs if run.file.path == file.path])
-                if trust is None:
-                    return f"{file.path.name} is not trusted"
-                if trust:
-                    trusted.add(file.path)
-            exempt = self._store.is_exempt
+            approval = await self._approval_of(resumption.runs, resumption.specs)
+            if isinstance(approval, str):
+                return approval
+            exempt = self._trust.store.is_exempt
             try:
-                await self._app.runner.start(resumption.runs, frozenset(trusted), exempt, going_on=resumption)
+                await self._app.runner.start(resumption.runs, approval, exempt, going_on=resumption)
             except HistoryError as error:
                 return str(error)
             return None
 
-    async def may_grade(self, file: SuiteFile, cases: Iterable[Case]) -> bool:
-        """Whether runs of some cases may be graded, calling the functions of their suite, after asking for trust."""
-        from workbench.batches.regrading import grading_needs
-        from workbench.tui.screens.trust import TrustScreen
+    async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
+        """What grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
+        proposal = await asyncio.to_thread(Proposal.of_grading, cases, self._app.program)
+        return await self._approval(proposal, refusing="grade nothing")
 
-        needs = grading_needs(file, cases, ())
-        if needs.nothing or self.is_trusted(file):
-            return True
-        return await self._answer(file, TrustScreen(file.path, self._needs(file), refusing="grade nothing")) != "no"
+    def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
+        """The code that grading runs of a suite may call without asking; `None` where it would have to be asked."""
+        assert file.suite is not None
+        proposal = Proposal.of_grading([(file, case) for case in file.suite.cases], self._app.program)
+        grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
+        return grants[0].code if grants else None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
         """Read everything again if one of these suites is another one on the disk."""
         if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
             await self._app.saver.settle(await self._app.reader.read())
 
-    async def _trust(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> bool | None:
-        """Whether a suite is trusted for runs of it, after asking where that is needed; `None`: there may be none."""
-        models = self._app.program.models
-        needs = with_asked(self._needs(file), models_asked(planned, models))
-        if self._allows(file, needs):
-            return True
-        if not must_ask(needs, planned, models):
-            return False
-        answer = await self._asked(file, planned)
-        return None if answer == "no" else answer != "mocks"
+    async def _approval_of(self, runs: Sequence[PlannedRun], known: Specs | None = None) -> Approval | str:
+        """What runs may use, as `_approval` says. What they need is found off the loop: there may be thousands."""
+        return await self._approval(await asyncio.to_thread(Proposal.of_runs, runs, self._app.program, known))
 
-    async def may_start_servers(self, file: SuiteFile) -> str | None:
-        """Why the servers of a suite without errors may not be started, after asking for trust; `None` if they may."""
+    async def _approval(self, proposal: Proposal, refusing: str = "do not run this suite") -> Approval | str:
+        """What may be used of a proposal, after asking where that is needed, or which suite is not trusted."""
         from workbench.tui.screens.trust import TrustScreen
 
+        granted: set[Path] = set()
+        for request in proposal.requests:
+            if self._trust.covers(request):
+                granted.add(request.file.path)
+            elif request.must_ask:
+                answer = await self._app.push_screen_wait(
+                    TrustScreen(
+                        request.file.path,
+                        request.needs,
+                        self._trust.lines(request),
+                        mocks=request.mocks,
+                        refusing=refusing,
+                    )
+                )
+                if answer in ("once", "always"):
+                    await self._grant(request, always=answer == "always")
+                    granted.add(request.file.path)
+                elif answer != "mocks":
+                    return f"{request.file.path.name} is not trusted"
+        return proposal.approved(granted)
+
+    async def _grant(self, request: Request, *, always: bool) -> None:
+        try:
+            await asyncio.to_thread(self._trust.grant, request, always=always)
+        except TrustError as error:
+            self._app.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
+
+    async def approval_of_servers(self, file: SuiteFile) -> Approval | str:
+        """What the servers of a sound suite may use, after asking for trust, or why they may not be started."""
         refusal = self._refusal(file)
-        if refusal is None and not self.is_trusted(file):
-            answer = await self._answer(file, TrustScreen(file.path, self._needs(file), refusing="start nothing"))
-            refusal = f"Nothing was started: {file.path.name} is not trusted" if answer == "no" else None
-        return refusal
+        if refusal is not None:
+            return refusal
+        proposal = await asyncio.to_thread(Proposal.of_servers, [file], self._app.program)
+        approval = await self._approval(proposal, refusing="start nothing")
+        return f"Nothing was started: {approval}" if isinstance(approval, str) else approval
 
     def _planned(
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, by: GraderName | None
@@ -267,8 +288,8 @@ class Starter:
     def _refusal(self, file: SuiteFile) -> str | None:
         """Why a recording cannot be run anew, if it cannot: what stands beside its suite does not stand beside it."""
         recorded = self._app.main.workspace.recording_at(file.path)
-        needs = needs_of(file, self._app.program.models)
-        if recorded is None or not (needs.commands or needs.modules or needs.python):
+        needs = needs_trust(file.suite, file.path) if file.suite is not None else None
+        if recorded is None or needs is None or not (needs.commands or needs.modules or needs.python):
             return None
         what = "servers" if needs.commands or needs.modules else "Python code"
         suite = recorded.recording.header.suite.path
@@ -286,36 +307,3 @@ class Starter:
 
     def _why_none(self, paths: Sequence[Path]) -> str | None:
         return next(filter(None, (trouble(self._app.main.workspace, path) for path in paths)), None)
-
-    def is_trusted(self, file: SuiteFile) -> bool:
-        """Whether a suite may start, import and call what it names, without asking."""
-        return self._allows(file, self._needs(file))
-
-    def _allows(self, file: SuiteFile, needs: Needs) -> bool:
-        known = (file.path, needs.fingerprint) in self._trusted_once
-        of_history = file.as_then or needs != self._needs(file)
-        return self._trust_all or known or self._store.is_trusted(file.path, needs, of_history=of_history)
-
-    async def _asked(self, file: SuiteFile, planned: Sequence[PlannedRun]) -> TrustAnswer:
-        from workbench.tui.screens.trust import TrustScreen
-
-        program = self._app.program
-        mocks = can_do_with_mocks(file, planned, program.models, Listings(program.folders.listings))
-        asked = models_asked(planned, program.models)
-        needs = with_asked(self._needs(file), asked)
-        return await self._answer(file, TrustScreen(file.path, needs, asked=asked, mocks=mocks), needs)
-
-    async def _answer(self, file: SuiteFile, screen: TrustScreen, needs: Needs | None = None) -> TrustAnswer:
-        needs = needs or self._needs(file)
-        answer = await self._app.push_screen_wait(screen) or "no"
-        if answer == "always":
-            try:
-                self._store.trust(file.path, needs)
-            except TrustError as error:
-                self._app.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
-        if answer in ("once", "always"):
-            self._trusted_once.add((file.path, needs.fingerprint))
-        return answer
-
-    def _needs(self, file: SuiteFile) -> Needs:
-        return needs_of(file, self._app.program.models)

@@ -13,6 +13,7 @@ from workbench.tools.server_status import ServerStatus
 from workbench.tui.state.tool_shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:
+    from workbench.tools.grant import Grant
     from workbench.tui.workbench import Workbench
 
 
@@ -35,12 +36,12 @@ class ToolServers:
         for (key, server), status in zip(servers, found, strict=True):
             self._told(serving, key, server, status)
 
-    async def start(self, key: ShelfKey, server: ServerOf) -> ServerStatus:
+    async def start(self, key: ShelfKey, server: ServerOf, grant: Grant) -> ServerStatus:
         """Start a server, one that is down anew, and say how it then is."""
         self._forget(key)
         serving = await self._app.runner.open_serving()
         self._tell(key, ServerStatus("starting"))
-        status = await asyncio.wrap_future(serving.start(server))
+        status = await asyncio.wrap_future(serving.start(server, grant))
         self._told(serving, key, server, status)
         return status
 

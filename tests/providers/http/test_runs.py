@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.suites import WEATHER
 from tests.engine.making import Clock, finish_of, make
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from tests.providers.http.runs import TWICE, failures, retries_of, run_on, spec_of
 from tests.providers.server import (
     APIS,
@@ -165,7 +165,7 @@ def test_a_slow_model_holds_up_no_other_model_of_a_batch_at_the_same_address(tmp
 
     with Server(answer) as server:
         models = [f"openai:{name}@{server.url}/v1" for name in ("slow", "quick")]
-        session.start(plan_runs([suite], models=models, repeats=4), concurrency=1, trusted=lambda _path: True)
+        begin(session, plan_runs([suite], models=models, repeats=4), concurrency=1)
         assert next_models(4) == ["openai:quick"] * 4
         go_on.set()
         assert next_models(4) == ["openai:slow"] * 4
@@ -186,7 +186,7 @@ def test_a_batch_on_several_endpoints_ends_each_run_by_what_its_own_endpoint_doe
             f"anthropic:test-model@{second.url}",
             f"openai-responses:test-model@{third.url}/v1",
         )
-        session.start(plan_runs([suite], models=models), trusted=lambda _path: False)
+        begin(session, plan_runs([suite], models=models), trusted=False)
         results = {}
         while not isinstance(event := events.get(timeout=30), BatchDone):
             if isinstance(event, RunDone):
@@ -204,12 +204,12 @@ def test_a_run_whose_endpoint_told_another_one_to_wait_says_for_how_long(tmp_pat
     with serve(busy("openai", "30")) as server:
         (first,) = plan_runs([suite], models=[f"openai:test-model@{server.url}/v1"])
         (second,) = plan_runs([suite], models=[f"openai:test-model@{server.url}/v1"])
-        session.start([first], trusted=lambda _path: False)
+        begin(session, [first], trusted=False)
         while True:
             event = events.get(timeout=30)
             if isinstance(event, RunEvent) and isinstance(event.event.what, RetryScheduled):
                 break
-        session.start([second], trusted=lambda _path: False)
+        begin(session, [second], trusted=False)
         said: list[BatchEvent] = []
         while not said or not isinstance(said[-1], RequestPutOff):
             said.append(events.get(timeout=30))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import program_of
+from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.session import Session
@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
     runs = plan_runs([load_suite(SAMPLES / "weather.toml"), load_suite(SAMPLES / "office_chains.toml")])
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with closing(Session(said.put, program_of(tmp_path_factory.mktemp("home")))) as session:
-        session.start(runs, trusted=lambda _: True)
+        begin(session, runs)
         events = [said.get(timeout=20)]
         while not isinstance(events[-1], BatchDone):
             events.append(said.get(timeout=20))

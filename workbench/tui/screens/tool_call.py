@@ -34,11 +34,12 @@ from workbench.tui.widgets.call_view import CallView
 from workbench.tui.widgets.dialogs import keys_line
 
 if TYPE_CHECKING:
+    from workbench.tools.grant import Grant
     from workbench.tui.workbench import Workbench
 
 
 class CallScreen(ClosesOnce[None], Screen[None]):
-    """The form of one tool. `may_start` asks for trust and says whether the server may be started."""
+    """The form of one tool. `grant` asks for trust; it is `None` when the server may not be started."""
 
     DEFAULT_CSS = """
     CallScreen { layout: vertical; background: $background; }
@@ -54,13 +55,13 @@ class CallScreen(ClosesOnce[None], Screen[None]):
     AUTO_FOCUS = "#call-view"
 
     def __init__(
-        self, app: Workbench, form: CallForm, server: ServerOf, *, may_start: Callable[[], Awaitable[bool]]
+        self, app: Workbench, form: CallForm, server: ServerOf, *, grant: Callable[[], Awaitable[Grant | None]]
     ) -> None:
         super().__init__()
         self._workbench = app
         self._form = form
         self._server = server
-        self._may_start = may_start
+        self._grant = grant
         self._outcome = CallOutcome()
         self._sent: dict[str, JsonValue] = {}
         self._calling: Future[Executed] | None = None
@@ -128,7 +129,8 @@ class CallScreen(ClosesOnce[None], Screen[None]):
 
     async def _call(self) -> None:
         tool, arguments = self._form.tool, dict(self._form.arguments)
-        if not await self._may_start():
+        grant = await self._grant()
+        if grant is None:
             self._announce("Not called: the suite is not trusted", "warned", GLYPHS.warned)
             return
         if not is_read_only(tool.annotations):
@@ -137,7 +139,7 @@ class CallScreen(ClosesOnce[None], Screen[None]):
                 self._announce("Not called", "text", GLYPHS.stopped)
                 return
         serving = await self._workbench.runner.open_serving()
-        calling = self._calling = serving.call(self._server, tool.name, arguments)
+        calling = self._calling = serving.call(self._server, grant, tool.name, arguments)
         self._sent = dict(arguments)
         self._show(CallOutcome(running=True))
         try:

@@ -39,6 +39,7 @@ from workbench.tui.widgets.safe_input import FilterField
 from workbench.tui.widgets.tool_views import ToolDetail, ToolList
 
 if TYPE_CHECKING:
+    from workbench.tools.grant import Grant
     from workbench.tui.workbench import Workbench
 
 
@@ -213,23 +214,26 @@ class ToolsScreen(ListScreen[None]):
             self.run_worker(self._serve(what, row.shelf, server), group="start")
 
     async def _serve(self, what: Literal["start", "stop", "renew"], shelf: Shelf, server: ServerOf) -> None:
-        if what != "stop" and not await self._may_start(shelf.file):
+        grant = await self._grant(shelf.file) if what != "stop" else None
+        if what != "stop" and grant is None:
             return
         if what != "start":
             await self._servers.stop(shelf.key, server)
-        if what != "stop":
-            status = await self._servers.start(shelf.key, server)
+        if grant is not None:
+            status = await self._servers.start(shelf.key, server, grant)
             if status.state == "running":
                 listed = f"{server.server.name} runs: {many(len(status.tools), 'tool')}"
                 self.announce(listed, "passed", GLYPHS.passed)
             else:
                 self.announce(status.reason, "error", GLYPHS.error)
 
-    async def _may_start(self, file: SuiteFile) -> bool:
-        why_not = await self._workbench.starter.may_start_servers(file)
-        if why_not is not None:
-            self.announce(why_not, "warned", GLYPHS.warned)
-        return why_not is None
+    async def _grant(self, file: SuiteFile) -> Grant | None:
+        """What the servers of a suite may use, after asking for trust; `None` when they may not be started."""
+        approval = await self._workbench.starter.approval_of_servers(file)
+        if isinstance(approval, str):
+            self.announce(approval, "warned", GLYPHS.warned)
+            return None
+        return approval.grant(file.path)
 
     # Calling
 
@@ -242,7 +246,7 @@ class ToolsScreen(ListScreen[None]):
         form = self._forms.get(key)
         if form is None or form.tool != row.tool:
             form = self._forms[key] = CallForm(row.tool)
-        screen = CallScreen(self._workbench, form, server, may_start=partial(self._may_start, row.shelf.file))
+        screen = CallScreen(self._workbench, form, server, grant=partial(self._grant, row.shelf.file))
         self.app.push_screen(screen, lambda _: self._called(row.shelf))
 
     def _called(self, shelf: Shelf) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 
 from workbench.reports.visible import one_line
-from workbench.suite.trust import ModelNeed, Needs
+from workbench.suite.trust import Needs
 from workbench.tui.screens.asking import AskScreen
 from workbench.tui.state.spans import EMPTY, Line, Span, wrap
 from workbench.tui.widgets.dialogs import Option
@@ -24,7 +24,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Once, always or no; with `mocks` also whether mocks will do. `asked` are the models that would be asked now."""
+    """Once, always or no; with `mocks` also whether mocks will do. `allowed` is what trust allows, one line each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "answer('once')", show=False),
@@ -37,14 +37,14 @@ class TrustScreen(AskScreen[TrustAnswer]):
         self,
         path: Path,
         needs: Needs,
+        allowed: Sequence[str],
         *,
-        asked: Collection[ModelNeed] = (),
         mocks: bool = False,
         refusing: str = "do not run this suite",
     ) -> None:
         self.TITLE_LINE = _title(needs)  # type: ignore[misc]
         super().__init__(
-            lambda width: trust_lines(path, needs.lines(asked), width),
+            lambda width: trust_lines(path, allowed, width),
             [
                 *(answer for answer in _ANSWERS if mocks or answer[0] != "mocks"),
                 ("no", Option("no", refusing, key="n")),
