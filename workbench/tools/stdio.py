@@ -11,6 +11,7 @@ import json
 import math
 import os
 import signal
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.tools.clean import clean_json
 from workbench.tools.limits import MAX_MESSAGE_BYTES
 from workbench.tools.server_log import ServerLog
+from workbench.tools.watched_start import packed
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -35,10 +37,15 @@ MAX_LOGGED_LINE_CHARACTERS = 2000
 _FLUSH_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.01
+_GROUP_S = 0.2
+"""Longer than it takes until killed processes are gone, where somebody reaps them; in some containers nobody does."""
+
+_STARTER = str(Path(__file__).with_name("watched_start.py"))
 
 
 class StdioTransport:
-    """Starts a command on entry and ends it, with its whole process group, on exit.
+    """Starts a command on entry and ends it, with its whole process group, on exit. A watcher in the group ends it when
+    this program is killed.
 
     On exit standard input is closed; a process that does not end within `polite_s` is sent SIGTERM, and after another
     `terminate_s` SIGKILL. Entering raises OSError when the command cannot be started.
@@ -61,6 +68,8 @@ class StdioTransport:
         self._polite_s = polite_s
         self._terminate_s = terminate_s
         self._process: asyncio.subprocess.Process | None = None
+        self._watcher: socket.socket | None = None
+        """A socket to the watcher, which ends the process group when this end is closed."""
         self._ended = False
         self.closed = False
         """Whether messages no longer pass: the server ended or closed its pipes, or the transport is being left."""
@@ -85,16 +94,7 @@ class StdioTransport:
         import anyio
         from mcp.shared.message import SessionMessage
 
-        process = await asyncio.create_subprocess_exec(
-            *self._command,
-            cwd=self._folder,
-            env=dict(self._environment),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            limit=MAX_MESSAGE_BYTES,
-        )
+        process = await (self._started() if sys.platform == "win32" else self._started_with_watcher())
         self._process = process
         assert process.stderr is not None
         to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -123,8 +123,60 @@ class StdioTransport:
             self.kill()
             for task in (self._reader, self._writer, self._follower):
                 task.cancel()
+            if self._watcher is not None:
+                self._watcher.close()
             # A process that left the group may still hold the pipes; asyncio has no public way to let go of them.
             self._process._transport.close()  # type: ignore[attr-defined]
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._command,
+            cwd=self._folder,
+            env=dict(self._environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=MAX_MESSAGE_BYTES,
+        )
+
+    async def _started_with_watcher(self) -> asyncio.subprocess.Process:
+        """Start the command through `watched_start`, which sees to it that its group does not outlive this program."""
+        command = packed([os.fsencode(word) for word in self._command])
+        environment = packed([os.fsencode(f"{name}={value}") for name, value in self._environment.items()])
+        ours, theirs = socket.socketpair()
+        failed, told = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", _STARTER, str(theirs.fileno()), str(told)),
+                cwd=self._folder,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(theirs.fileno(), told),
+                limit=MAX_MESSAGE_BYTES,
+            )
+        except BaseException:
+            os.close(failed)
+            ours.close()
+            raise
+        finally:
+            os.close(told)
+            theirs.close()
+        ours.setblocking(False)
+        try:
+            assert process.stdin is not None
+            process.stdin.write(command + environment)
+            if number := await _read_to_end(failed):
+                raise OSError(int(number), os.strerror(int(number)), self._command[0])
+        except BaseException:
+            self._signal(process, hard=True)
+            await _ends_within(process, _REAP_S)  # closing its transport before that would confuse asyncio
+            process._transport.close()  # type: ignore[attr-defined]
+            ours.close()
+            raise
+        self._watcher = ours
+        return process
 
     def kill(self) -> None:
         """Kill the process and everything in its group, at once; harmless when it has ended or was never started."""
@@ -139,8 +191,9 @@ class StdioTransport:
             self._signal(process, hard=False)
             await _ends_within(process, self._terminate_s)
         self._signal(process, hard=True)
-        await _ends_within(process, _REAP_S)
         self._ended = True
+        await _ends_within(process, _REAP_S)
+        await _group_ends_within(process.pid, _GROUP_S)
 
     def _signal(self, process: asyncio.subprocess.Process, *, hard: bool) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -220,6 +273,30 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
             mended = clean_json(json.loads(line.decode("utf-8", "replace")), NO_SECRETS)
             return jsonrpc_message_adapter.validate_python(mended, by_name=False)
     return None
+
+
+async def _read_to_end(descriptor: int) -> bytes:
+    """Everything that comes through a pipe, which is closed then."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    try:
+        return await reader.read()
+    finally:
+        transport.close()
+
+
+async def _group_ends_within(group: int, seconds: float) -> None:
+    """Wait for the end of a process group that was killed. The number may be another group's afterwards."""
+    if sys.platform == "win32":
+        return
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + seconds
+    with suppress(ProcessLookupError, PermissionError):
+        while clock() < deadline:
+            os.killpg(group, 0)
+            await asyncio.sleep(_POLL_S)
 
 
 async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:

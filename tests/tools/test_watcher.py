@@ -1,0 +1,121 @@
+"""When Workbench is killed, its servers end with all that they started, and the watchers that see to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools.processes import becomes_true, group_is_gone, is_running, members_of
+from workbench.tools import watched_start
+
+WORKBENCH = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.programs import program_of, started
+from workbench.suite.model import Server
+from workbench.tools.pool import ServerPool
+
+async def main():
+    folder, servers = Path(sys.argv[1]), int(sys.argv[2])
+    pool = ServerPool(program_of(folder, os.environ))
+    definitions = [Server(name=f"s{number}", command=("python", "stubborn.py")) for number in range(servers)]
+    begun = await asyncio.gather(*(started(pool, folder / "suite.toml", definition) for definition in definitions))
+    if "fork" in sys.argv and os.fork() == 0:  # as a server in this process might: it holds all that is open here
+        os.setsid()
+        print("child", os.getpid(), flush=True)
+        while True:
+            os.read(0, 1)
+    print(*(server.pid for server in begun), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+STUBBORN = """
+import json, os, signal, sys, threading
+
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:  # a child that ignores everything, and so does its own
+    os.fork()
+    while True:
+        signal.pause()
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = {"tools": []} if asked["method"] == "tools/list" else {
+        "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}
+    }
+    if "id" in asked:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}) + "\\n")
+        sys.stdout.flush()
+while True:
+    signal.pause()
+"""
+
+
+def workbench_with(folder: Path, servers: int, *words: str) -> subprocess.Popen[str]:
+    (folder / "stubborn.py").write_text(STUBBORN)
+    command = [sys.executable, "-c", WORKBENCH, str(folder), str(servers), *words]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd())
+
+
+async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path) -> None:
+    running = workbench_with(tmp_path, 6)
+    assert running.stdout is not None
+    groups = list(map(int, (await asyncio.to_thread(running.stdout.readline)).split()))
+    assert len(groups) == 6
+    for group in groups:
+        members = members_of(group)
+        # The server, its child and grandchild, and the watcher, which is nobody's child.
+        assert len(members) == 4
+        [watcher] = [pid for pid in members if "watched_start" in members[pid]]
+        assert "stubborn.py" not in members[watcher]
+        assert Path(f"/proc/{watcher}/cwd").readlink() == Path("/")
+    running.kill()
+    running.wait()
+    await becomes_true(lambda: all(map(group_is_gone, groups)))
+
+
+async def test_a_process_that_inherited_everything_from_workbench_keeps_no_server_alive(tmp_path: Path) -> None:
+    running = workbench_with(tmp_path, 1, "fork")
+    assert running.stdout is not None
+    said = [await asyncio.to_thread(running.stdout.readline) for _ in range(2)]
+    [child] = [int(line.split()[1]) for line in said if line.startswith("child")]
+    [group] = [int(line) for line in said if not line.startswith("child")]
+    running.kill()
+    running.wait()
+    await becomes_true(lambda: group_is_gone(group))
+    assert is_running(child)
+    os.kill(child, signal.SIGKILL)
+
+
+CUT_OFF = """
+import os, socket, subprocess, sys
+from workbench.tools.watched_start import packed
+
+ours, theirs = socket.socketpair()
+failed, told = os.pipe()
+command = [sys.executable, "-I", "-S", sys.argv[1], str(theirs.fileno()), str(told)]
+started = subprocess.Popen(
+    command, stdin=subprocess.PIPE, pass_fds=(theirs.fileno(), told), start_new_session=True
+)
+if sys.argv[2] == "before the command":
+    started.stdin.write(packed([b"sleep", b"1000"]) + packed([b"PATH=" + os.environb[b"PATH"]]))
+    started.stdin.flush()
+print(started.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("moment", ["before the watcher", "before the command"])
+async def test_a_start_that_is_cut_off_leaves_nothing(moment: str) -> None:
+    """Workbench is gone before it has said which command to start, or while that is being started."""
+    program = [sys.executable, "-c", CUT_OFF, watched_start.__file__, moment]
+    done = await asyncio.to_thread(subprocess.run, program, stdout=subprocess.PIPE, text=True, timeout=30)
+    await becomes_true(lambda: group_is_gone(int(done.stdout)))
