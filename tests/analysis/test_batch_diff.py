@@ -296,10 +296,10 @@ def test_a_run_that_fails_beside_its_score_counts_0_in_both_batches() -> None:
     forbidden = replace(ran(status="failed", score=1.0, reason="forbidden call: remove"), is_broken=True)
     diff = batch_diff([ran()], [forbidden])
     assert [(change.kind, change.sentence) for change in diff.changes] == [
-        ("broke", "passed 1.00 → failed 1.00, counts 0.00: forbidden call: remove")
+        ("broke", "passed 1.00 → failed 1.00: forbidden call: remove")
     ]
     [test] = batch_tests.tests_of([ran()], [forbidden], across=None).values()
     assert test.mean_difference == -1
     [moved] = batch_diff([forbidden], [ran(status="failed", score=1.0)]).changes
-    assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00")
+    assert (moved.kind, moved.sentence) == ("moved", "failed 1.00, counts 0.00 → failed 1.00, counts 1.00")
     assert batch_diff([forbidden], [replace(forbidden, score=0.999)]).changes == ()

@@ -34,7 +34,7 @@ name = "Wrong"
 user = "What is the weather in Oslo?"
 [[cases.ordered]]
 tool = "get_weather"
-args = { city = "Nowhere" }
+args = { city = { equals = "Nowhere", weight = 1 } }
 """
 
 SLOW = """

@@ -192,17 +192,24 @@ def _sentence(kind: ChangeKind, before: Cell | None, after: Cell | None) -> str:
         times = f", {after.latency_ms / before.latency_ms:.1f} times as long" if before.latency_ms else ""
         return f"{before.latency_ms:,.0f} ms → {after.latency_ms:,.0f} ms{times}"
     why = f", before{_because(before)}" if kind == "fixed" and before.reason else _because(after)
-    return f"{came_to(before)} → {came_to(after)}{why}"
+    then, now = came_to(before), came_to(after)
+    if kind == "moved" and then == now:
+        # What is shown is alike, but not whether something beside the score failed the case.
+        then, now = (
+            f"{said}, counts {_score_text(each.counted_score)}" for said, each in ((then, before), (now, after))
+        )
+    return f"{then} → {now}{why}"
 
 
 def came_to(cell: Cell) -> str:
-    """Status and score, of several graded runs how many were good, and with which score the case counts if it is
-    another one: `failed 0.50`, `passed 0.83 (2 of 3)`, `failed 1.00, counts 0.00`."""
+    """Status and score, and of several graded runs how many were good: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     score = f" {decimals(cell.score)}" if cell.score is not None else ""
     share = f" ({cell.good} of {cell.graded})" if cell.graded > 1 else ""
-    counted = cell.counted_score
-    counts = f", counts {decimals(counted)}" if counted is not None and counted != cell.score else ""
-    return f"{cell.status}{score}{share}{counts}"
+    return f"{cell.status}{score}{share}"
+
+
+def _score_text(score: float | None) -> str:
+    return "nothing" if score is None else decimals(score)
 
 
 def _because(cell: Cell) -> str:
