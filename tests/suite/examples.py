@@ -176,6 +176,11 @@ forbidden_args = ["speed"]
 [[cases.disallowed]]
 tool = "unlock_door"
 
+[[cases.disallowed]]
+tool = "*"
+args = { force = true }
+only_args = true
+
 [[cases]]
 name = "Every check"
 user = "Check."
@@ -199,6 +204,9 @@ l = { suffix = "x", optional = true, weight = 1 }
 m = { pattern = '^\d+$', weight = 1 }
 n = { judged = "polite", model = "offline", weight = 1 }
 o = { python = "checks:is_fine", weight = 1 }
+p = { type = "integer", weight = 1 }
+q = { equals_text = "New York, NY", weight = 1 }
+r = { all_of = [{ type = "string" }, { any_of = ["x", { range = [1, inf] }] }], weight = 1 }
 args = { equals = [1], weight = 1 }
 
 [[cases.ordered]]

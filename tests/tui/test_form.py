@@ -98,7 +98,7 @@ async def test_input_that_says_nothing_stays_in_the_field_and_out_of_the_documen
     async with form_of(HOME) as typist:
         await go(typist, "repeats")
         await typist.press("enter", "x")
-        assert "write a number from 1 on" in typist.screen
+        assert "write a number from 1 to 1000" in typist.screen
         assert "repeats" not in typist.app.table
         await typist.press("enter")
         assert typist.app.form.typing and typist.app.refused

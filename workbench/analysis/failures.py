@@ -13,7 +13,7 @@ from workbench.checks.describe import describe_value
 from workbench.grading.explaining import reason_of
 from workbench.grading.grade import GRADED, Issue, IssueKind, RunResult, StepGrade
 from workbench.grading.tool_names import same_tool
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, tool_text
 from workbench.trajectory.trajectory import Trajectory
 
 
@@ -109,7 +109,7 @@ def failures_of(runs: Iterable[tuple[RunResult, Case]]) -> Failures:
             failed.append(FailedRun(index, replace(result, trajectory=trajectory), _symptoms(result, case)))
         if case.expects_calls_or_none:
             called = [call.tool for call in result.trajectory.calls]
-            asked_and_called.append((_tools_asked_for(result, case), called))
+            asked_and_called.append((_named(_tools_asked_for(result, case), called), called))
     by_cause: dict[Cause, list[FailedRun]] = {}
     for run in failed:
         for cause in run.causes:
@@ -150,6 +150,14 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
         return tools
     pairs = zip(case.steps, result.steps, strict=True)
     return [step.tool for step, grade in pairs if step.tool is not None and grade.status is not None]
+
+
+def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
+    """The expected tools, each `*` as a tool that was called and that no other expected call names."""
+    named = [tool for tool in expected if tool != ANY_TOOL]
+    left = list((Counter(called) - Counter(named)).elements())
+    wildcards = len(expected) - len(named)
+    return [*named, *left[:wildcards], *[tool_text(ANY_TOOL)] * (wildcards - len(left))]
 
 
 def _stopped_at_a_step(result: RunResult) -> bool:

@@ -18,7 +18,7 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.thresholds import verdict_of
 from workbench.suite.checks import Checks, Equals
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -79,7 +79,7 @@ class _Reading:
         """Exact mode: the actual calls against the expected ones in the same places."""
         lines = []
         for index, (wanted, record) in enumerate(zip(self._expected, self._calls, strict=False)):
-            if wanted.tool != record.tool:
+            if not (wanted.is_any or wanted.tool == record.tool):
                 lines.append(CallPairing(index, index, False, 0.0, 0.0, (), -self._options.wrong_penalty, WRONG))
             else:
                 verdicts = self._judged(index, index)
@@ -93,24 +93,29 @@ class _Reading:
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first."""
-        exact = paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._equal)
-        taken = set(exact.values())
-        still_open: dict[str, list[int]] = {}
-        for index, wanted in enumerate(self._expected):
-            if index not in exact:
-                still_open.setdefault(wanted.tool, []).append(index)
-        by_name: dict[int, int] = {}
-        extra = []
-        for index, record in enumerate(self._calls):
-            if index in taken:
-                continue
-            waiting = still_open.get(record.tool)
-            if waiting:
-                by_name[waiting.pop(0)] = index
-            else:
-                extra.append(index)
-        partner = exact | by_name
+        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first.
+
+        Expected calls of any tool get what is left.
+        """
+        exact: dict[int, int] = {}
+        partner: dict[int, int] = {}
+        extra = list(range(len(self._calls)))
+        for is_any in (False, True):
+            rows = [index for index, wanted in enumerate(self._expected) if wanted.is_any is is_any]
+            found = paired_in_turn(rows, extra, self._equal)
+            exact |= found
+            partner |= found
+            still_open: dict[str, list[int]] = {}
+            for index in rows:
+                if index not in found:
+                    still_open.setdefault(self._expected[index].tool, []).append(index)
+            taken = set(found.values())
+            for call in extra:
+                waiting = still_open.get(ANY_TOOL if is_any else self._calls[call].tool)
+                if call not in taken and waiting:
+                    partner[waiting.pop(0)] = call
+                    taken.add(call)
+            extra = [call for call in extra if call not in taken]
         return (
             *(
                 self._together(index, partner[index], index in exact, self._shown(index, partner[index]))
@@ -130,10 +135,10 @@ class _Reading:
     def _equal(self, row: int, column: int) -> bool:
         """Whether tool and input are equal. Expected without input, only a call without arguments is."""
         wanted, record = self._expected[row], self._calls[column]
-        if wanted.tool != record.tool:
+        if not (wanted.is_any or wanted.tool == record.tool):
             return False
         if wanted.args is None:
-            return not record.arguments
+            return wanted.is_any or not record.arguments
         if not _lists_all(wanted.args, record):
             return False
         arguments = record.arguments

@@ -95,7 +95,7 @@ class CriticPairing:
 
     def _is_perfect(self, index: int) -> bool:
         own, arguments = self._critics[index], self._filled[index]
-        if self._expected_names[index] != self._called_names[index] or not own.always_all:
+        if not self._same_tool(index, index) or not own.always_all:
             return False
         for critic in own.critics:
             if critic.judged and (
@@ -135,7 +135,7 @@ class CriticPairing:
 
     def _gain(self, row: int, column: int) -> float:
         """What the pairing goes by: what the pair earns, arguments that are or should be null left out."""
-        gain = self._tool_weight if self._expected_names[row] == self._called_names[column] else 0.0
+        gain = self._tool_weight if self._same_tool(row, column) else 0.0
         own, arguments = self._critics[row], self._filled[column]
         if own.speaking.isdisjoint(arguments):
             return gain
@@ -143,6 +143,9 @@ class CriticPairing:
             if critic.argument in own.speaking and arguments.get(critic.argument) is not None:
                 gain += self._verdict(row, column, critic).score * critic.weight
         return gain
+
+    def _same_tool(self, row: int, column: int) -> bool:
+        return self._expected[row].is_any or self._expected_names[row] == self._called_names[column]
 
     def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
         # An argument that is not there is the same in every call.
@@ -154,7 +157,7 @@ class CriticPairing:
 
     def _judged(self, row: int, column: int, critic: Critic) -> CheckVerdict:
         name, arguments = critic.argument, self._filled[column]
-        if self._expected_names[row] != self._called_names[column] and asks(critic.check, Judged):
+        if not self._same_tool(row, column) and asks(critic.check, Judged):
             return _OF_ANOTHER_TOOL
         try:
             return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._outside)
@@ -181,9 +184,7 @@ class CriticPairing:
         base = 1 + 2 * size * max(largest, 2 * size**3)
         return [
             [
-                ((gain * base + score) * base - cost) * base
-                + (self._expected_names[i] == self._called_names[j]) * size**3
-                - (i - j) ** 2
+                ((gain * base + score) * base - cost) * base + self._same_tool(i, j) * size**3 - (i - j) ** 2
                 for j, (gain, score, cost) in zip(columns, amounts, strict=True)
             ]
             for i, amounts in zip(rows, in_units, strict=True)
@@ -191,7 +192,7 @@ class CriticPairing:
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
         """What the pair earns, and what it weighs beyond what the expected call would weigh without a partner."""
-        score = self._tool_weight if self._expected_names[row] == self._called_names[column] else 0.0
+        score = self._tool_weight if self._same_tool(row, column) else 0.0
         weight = self._tool_weight
         for critic in self._critics[row].judging(self._calls[column].arguments).critics:
             if critic.judged:
@@ -203,7 +204,7 @@ class CriticPairing:
         return score, weight - alone
 
     def _together(self, row: int, column: int) -> CallPairing:
-        same_tool = self._expected_names[row] == self._called_names[column]
+        same_tool = self._same_tool(row, column)
         tool_score = self._tool_weight if same_tool else 0.0
         given, filled = self._calls[column].arguments, self._filled[column]
         credit = tool_score

@@ -18,7 +18,7 @@ from workbench.grading.findings import findings
 from workbench.grading.grade import CallPairing, Grade, Verdict
 from workbench.grading.thresholds import ROUNDING_SLACK, verdict_of
 from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -86,10 +86,25 @@ def _selection_difference(
     order = None if options.arcade_compatible else normalised_name
     wanted = sorted((call.tool for call in expected), key=order)
     made = sorted((record.tool for record in calls), key=order)
+    if ANY_TOOL in wanted:
+        return _beyond_wildcards(wanted, made)
     for name, other in zip(wanted, made, strict=False):
         if not same_tool(name, other):
             return f"{other!r} called where {name!r} was expected"
     return None
+
+
+def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
+    """The first of the named tools that was not called while more calls are left than those of any tool may take."""
+    left = list(made)
+    missing: list[str] = []
+    for name in wanted:
+        if name != ANY_TOOL:
+            found = next((other for other in left if same_tool(name, other)), None)
+            missing.append(name) if found is None else left.remove(found)
+    if not missing or len(left) <= wanted.count(ANY_TOOL):
+        return None
+    return f"{left[0]!r} called where {missing[0]!r} was expected"
 
 
 def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from workbench.grading.step_rounds import rounds_of_steps
 from workbench.grading.thresholds import verdict_of
 from workbench.suite.checks import Checks
 from workbench.suite.decimals import decimals
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
@@ -77,7 +77,7 @@ def judge_decision(
     if expected is None:
         # A refusal that is right has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
-    same = expected.tool == tool
+    same = expected.is_any or expected.tool == tool
     judged = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, outside=outside)
     return Decision(float(called), float(same), *judged)
 
@@ -146,7 +146,7 @@ def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
             yield _pairing(wanted, None, (), 0.0, "never reached", {"tool_name": 0.0, "arguments": 0.0})
             continue
         first = reached.round.calls[0] if reached.round.calls else None
-        right_tool = (first.tool if first else None) == step.tool
+        right_tool = (first is not None) if step.tool == ANY_TOOL else (first.tool if first else None) == step.tool
         score, verdicts = judge_expected_arguments(
             step.tool or "",
             step.args if step.tool is not None else {},

@@ -20,7 +20,7 @@ from workbench.grading.requirements import missing_keywords
 from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
 from workbench.suite.checks import Check
 from workbench.suite.decimals import decimals
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -65,6 +65,8 @@ def grade_dimensions(
         return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
     pairings, missing = _paired(expected, calls, outside)
     wanted = {call.tool for call in expected}
+    if ANY_TOOL in wanted:
+        wanted = {record.tool for record in calls}
     amounts = {
         "precision": sum([record.tool in wanted for record in calls]) / len(calls) if calls else 1.0,
         "recall": (len(expected) - len(missing)) / len(expected),
@@ -119,8 +121,10 @@ def _paired(
             judged = known[row, column] = _judged(expected[row], calls[column], outside)
         return judged
 
-    for tool, rows in rows_of.items():
+    for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]
+        if tool == ANY_TOOL:
+            columns = sorted({*range(len(calls))}.difference(partner.values()))[: len(rows)]
         in_turn = list(zip(rows, columns, strict=False))
         if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
             partner.update(in_turn)
@@ -138,11 +142,11 @@ def _paired(
     if len(partner) < len(calls):
         left = sorted({*range(len(calls))}.difference(partner.values()))
         lines += [_alone(call=index, outcome=_of_left(calls[index].tool, rows_of)) for index in left]
-    return tuple(lines), [call.tool for row, call in enumerate(expected) if row not in partner]
+    return tuple(lines), [call.tool_text for row, call in enumerate(expected) if row not in partner]
 
 
 def _of_left(tool: str, expected: Mapping[str, object]) -> str:
-    return "a further call, not looked at" if tool in expected else "unexpected"
+    return "a further call, not looked at" if tool in expected or ANY_TOOL in expected else "unexpected"
 
 
 def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:
@@ -204,10 +208,9 @@ def _judged(expected: ExpectedCall, record: CallRecord, outside: Outside) -> _Ju
         if earned is not None:
             halves += earned
             entries += 1
-    for name in expected.forbidden_args:
-        if name in arguments:
-            found.append((name, None, _FORBIDDEN, _NOTHING))
-            entries += 1
+    for name in expected.unwanted(arguments):
+        found.append((name, None, _FORBIDDEN, _NOTHING))
+        entries += 1
     return _Judged(halves, entries, halves / (2 * entries) if entries else 1.0, found)
 
 
@@ -258,6 +261,6 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairi
     """Forbidden arguments are not among them: they are an issue under every grader."""
     checks = expected.args or {}
     for verdict in line.arguments:
-        if verdict.holds is False and not (verdict.given and verdict.argument in expected.forbidden_args):
+        if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):
             issue = argument_issue(expected, record, line, verdict)
             yield issue._replace(kind="invalid argument") if checks[verdict.argument].optional else issue

@@ -61,7 +61,7 @@ def _findings(
                 if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
                     continue
                 # A forbidden one that was given is an issue under every grader, so one of the requirements.
-                if not verdict.given or verdict.argument not in wanted.forbidden_args:
+                if not verdict.given or not wanted.unwanted([verdict.argument]):
                     yield argument_issue(wanted, record, pairing, verdict)
             if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
                 yield from _without_verdict(wanted, record, pairing)
@@ -103,7 +103,11 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
 
 
 def _without_verdict(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:
-    named = {*(expected.args or {}), *expected.forbidden_args, *(verdict.argument for verdict in pairing.arguments)}
+    named = {
+        *(expected.args or {}),
+        *expected.unwanted(record.arguments),
+        *(verdict.argument for verdict in pairing.arguments),
+    }
     for name in record.arguments:
         if name not in named:
             yield _unexpected(expected, record, pairing, name)
@@ -126,7 +130,7 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
     return Issue(
         "missing call",
         "no call was made for it",
-        tool=expected.tool,
+        tool=expected.tool_text,
         expected_call=index,
         expected=describe_expected(expected),
     )
@@ -140,8 +144,9 @@ def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bo
 
 def _expected_text(expected: ExpectedCall) -> str:
     if expected.args is None:
-        return f"{expected.tool}(…)"
-    return cut(f"{expected.tool}({', '.join(f'{name}={describe(check)}' for name, check in expected.args.items())})")
+        return f"{expected.tool_text}(…)"
+    arguments = ", ".join(f"{name}={describe(check)}" for name, check in expected.args.items())
+    return cut(f"{expected.tool_text}({arguments})")
 
 
 describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)

@@ -13,10 +13,10 @@ from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside, all_hold, evalua
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.step_rounds import calls_of_silent_steps
-from workbench.grading.tool_names import same_tool
+from workbench.grading.tool_names import is_meant
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import Limits
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -54,7 +54,7 @@ def requirement_issues(
         issues += _forbidden_calls(case.disallowed, trajectory.calls, equal, outside)
         forbidden = {issue.call for issue in issues}
     expected = case.expected_calls()
-    if any(call.forbidden_args for call in expected):
+    if any(call.limits_args for call in expected):
         decides = "forbidden_args" not in scored
         issues += _forbidden_arguments(expected, trajectory.calls, pairings, decides=decides)
     why = why_unexpected(case)
@@ -73,7 +73,7 @@ _makes_demands: ByIdentity[Case, bool] = ByIdentity(
         or case.response_contains
         or why_unexpected(case) is not None
         or any(step.tool is None for step in case.steps)
-        or any(call.forbidden_args for call in case.expected_calls())
+        or any(call.limits_args for call in case.expected_calls())
     )
 )
 """Whether the case demands anything beside the score that depends on the grader."""
@@ -114,9 +114,9 @@ def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) ->
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outside: Outside) -> bool:
     """Whether a call is one that a prohibition means: the tool, and all its checks on what the model really wrote."""
-    if not same_tool(prohibition.tool, record.tool):
+    if not is_meant(prohibition, record.tool):
         return False
-    if any(name in record.arguments for name in prohibition.forbidden_args):
+    if prohibition.unwanted(record.arguments):
         return False
     if prohibition.args is None:
         return True
@@ -146,18 +146,17 @@ def _forbidden_arguments(
         if pairing.expected_call is None or pairing.call is None or not pairing.same_tool:
             continue
         record = calls[pairing.call]
-        for name in expected[pairing.expected_call].forbidden_args:
-            if name in record.arguments:
-                yield Issue(
-                    "forbidden argument",
-                    "this argument must not be given",
-                    tool=record.tool,
-                    call=pairing.call,
-                    expected_call=pairing.expected_call,
-                    argument=name,
-                    got=describe_value(record.arguments[name]),
-                    decides=decides,
-                )
+        for name in expected[pairing.expected_call].unwanted(record.arguments):
+            yield Issue(
+                "forbidden argument",
+                "this argument must not be given",
+                tool=record.tool,
+                call=pairing.call,
+                expected_call=pairing.expected_call,
+                argument=name,
+                got=describe_value(record.arguments[name]),
+                decides=decides,
+            )
 
 
 def _extra_calls(
@@ -177,8 +176,9 @@ def _extra_calls(
     for index, record in enumerate(calls):
         if index in accounted or index in forbidden:
             continue
-        if elsewhere[record.tool]:
-            elsewhere[record.tool] -= 1
+        named = record.tool if elsewhere[record.tool] else ANY_TOOL
+        if elsewhere[named]:
+            elsewhere[named] -= 1
         else:
             yield extra_call(calls, index, why, decides=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from workbench.suite.model import ExpectedCall
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 
@@ -17,6 +18,11 @@ def normalised_name(name: str) -> str:
 def same_tool(left: str, right: str) -> bool:
     """Whether two names mean the same tool (Arcade evals' rule)."""
     return left == right or normalised_name(left) == normalised_name(right)
+
+
+def is_meant(expected: ExpectedCall, tool: str) -> bool:
+    """Whether a tool is one that an expected call means."""
+    return expected.is_any or same_tool(expected.tool, tool)
 
 
 class ToolRegistry:

@@ -23,7 +23,7 @@ from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call, why_
 from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Judged, PythonCheck, asks
-from workbench.suite.model import AnyOrder, Case, ExpectedCall
+from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -150,7 +150,7 @@ class _Reading:
         return known[call] == _FITS
 
     def _same_tool(self, expected: int, call: int) -> bool:
-        return self._wanted[expected].tool == self._called_tools[call]
+        return self._expected[expected].is_any or self._wanted[expected].tool == self._called_tools[call]
 
     def _lines_of_expected(self) -> Iterator[CallPairing]:
         all_met = len(self._call_of) == len(self._expected)
@@ -185,8 +185,10 @@ class _Reading:
             if call not in met:
                 left.setdefault(tool, []).append(call)
         nearest: dict[int, int] = {}
-        for tool in dict.fromkeys(self._wanted[index].tool for index in unmet):
+        for tool in sorted({self._wanted[index].tool for index in unmet}, key=ANY_TOOL.__eq__):
             rows, columns = [index for index in unmet if self._wanted[index].tool == tool], left.get(tool, [])
+            if tool == ANY_TOOL:
+                columns = sorted(set(range(len(self._calls))) - met - set(nearest.values()))
             if len(rows) * len(columns) > MOST_PAIRS:
                 nearest |= pairs_in_turn(rows, columns, self._nearness)
             elif columns:
@@ -221,11 +223,10 @@ class _Reading:
             for asked in self._wanted[expected].checks
             if asked.argument in arguments or not asked.check.optional
         ]
-        for name in self._expected[expected].forbidden_args:
-            if name in arguments:
-                shown.append(_shown(name, _FORBIDDEN, "not to be given", arguments))
+        unwanted = self._expected[expected].unwanted(arguments)
+        shown += [_shown(name, _FORBIDDEN, "not to be given", arguments) for name in unwanted]
         if self._expected[expected].args == {}:
-            shown += unlisted_arguments({*self._expected[expected].forbidden_args}, arguments)
+            shown += unlisted_arguments({*unwanted}, arguments)
         return tuple(shown)
 
     def _said(self, expected: int, call: int) -> _Said:
@@ -344,7 +345,8 @@ _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 def _meets(expected: ExpectedCall, record: CallRecord, outside: Outside) -> bool:
     """Whether tool and arguments are as expected."""
-    return _wanted(expected).tool == canonical_text(record.tool) and _all_hold(expected, record, {}, outside)
+    same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
+    return same and _all_hold(expected, record, {}, outside)
 
 
 def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, outside: Outside) -> bool:
@@ -353,7 +355,7 @@ def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, outside: 
     Functions and judges are asked last, when all else holds (A8).
     """
     arguments = record.arguments
-    if expected.forbidden_args and any(name in arguments for name in expected.forbidden_args):
+    if expected.unwanted(arguments):
         return False
     if not expected.args:
         return expected.args is None or not arguments

@@ -21,7 +21,7 @@ from workbench.suite.checks import (
     critic_of,
 )
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
-from workbench.suite.model import Case, ExpectedCall, Mock, Suite
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
@@ -58,7 +58,7 @@ def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] |
     for index, name in enumerate(case.offer or ()):
         yield from _unknown_tool(name, (*place, "offer", index), known)
     for at, call in case.written_calls():
-        if call.tool is not None:
+        if call.tool is not None and call.tool != ANY_TOOL:
             yield from _unknown_tool(call.tool, (*place, *at, "tool"), known)
         yield from _checks_advice(call.args, (*place, *at, "args"))
     if case.response is not None:
@@ -124,9 +124,9 @@ def _contradictions(
         yield warning((*at, "max_tool_calls"), message, "doing right would count as over-calling")
     never = {call.tool for call in case.disallowed if call.args is None}
     for at, call in calls:
-        if call.tool in never:
+        if call.tool in never or ANY_TOOL in never:
             yield warning((*at, "tool"), f"{quoted(call.tool)} is expected and disallowed in the same case")
-        if case.offer is not None and call.tool not in case.offer:
+        if case.offer is not None and call.tool not in case.offer and not (call.is_any and case.offer):
             yield warning((*at, "tool"), f"{quoted(call.tool)} is expected but not in `offer`: the model never sees it")
         for index, name in enumerate(call.forbidden_args):
             if name in (call.args or {}):

@@ -65,6 +65,9 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
     for call, at in _calls(case, place):
         yield from checks_rules(call.get("args"), (*at, "args"))
+        if call.get("only_args") is True and "args" not in call and "tool" in call:
+            hint = "name the arguments in `args`; args = {} is for a call without any"
+            yield Finding((*at, "only_args"), "`only_args` needs `args`", hint)
         if "disallowed" not in at:
             yield from weight_rules(call.get("args"), (*at, "args"))
 
@@ -92,7 +95,7 @@ def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         at = (*place, "steps", index)
         if index == 0 and "user" not in step:
             yield Finding(at, "the first step needs `user`, the request")
-        for key in ("args", "forbidden_args"):
+        for key in ("args", "forbidden_args", "only_args"):
             if key in step and "tool" not in step:
                 message = f"`{key}` needs `tool`: a step without `tool` expects no call"
                 yield Finding((*at, key), message, "name the tool, or remove the key")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Collection, Iterable, Iterator
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -217,12 +217,48 @@ class HistoryMessage(Frozen):
     is_error: bool = False
 
 
+ANY_TOOL: Final = "*"
+"""What an expected call names where a call of any tool will do."""
+
+
+def tool_text(tool: str) -> str:
+    """What an expected call names as its tool, for a person."""
+    return "any tool" if tool == ANY_TOOL else tool
+
+
 class ExpectedCall(Frozen):
-    """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected."""
+    """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected.
+
+    With `only_args` no other arguments may be given than those in `args`.
+    """
 
     tool: NonEmpty
     args: Checks | None = None
     forbidden_args: Items[str] = ()
+    only_args: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a call of any tool will do."""
+        return self.tool == ANY_TOOL
+
+    @property
+    def tool_text(self) -> str:
+        """The tool, for a person."""
+        return tool_text(self.tool)
+
+    @property
+    def limits_args(self) -> bool:
+        """Whether there are arguments that must not be given."""
+        return self.only_args or bool(self.forbidden_args)
+
+    def unwanted(self, given: Collection[str]) -> list[str]:
+        """The arguments among those given that must not be."""
+        if not self.limits_args:
+            return []
+        others = [name for name in given if self.only_args and name not in (self.args or {})]
+        forbidden = [name for name in self.forbidden_args if name in given]
+        return [*forbidden, *(name for name in others if name not in forbidden)]
 
 
 class AnyOrder(Frozen):
@@ -250,6 +286,7 @@ class Step(Frozen):
     tool: NonEmpty | None = None
     args: Checks | None = None
     forbidden_args: Items[str] = ()
+    only_args: bool = False
     mock_result: JsonValue = None
 
     @property
@@ -257,7 +294,9 @@ class Step(Frozen):
         """What it expects, `None` where that is no call; a new object each time."""
         if self.tool is None:
             return None
-        return ExpectedCall(tool=self.tool, args=self.args, forbidden_args=self.forbidden_args)
+        return ExpectedCall(
+            tool=self.tool, args=self.args, forbidden_args=self.forbidden_args, only_args=self.only_args
+        )
 
 
 def derived_id(name: str) -> str:

@@ -160,7 +160,7 @@ def _long_text(text: str) -> str:
         return f"'''\n{text}'''"
     inner = "\n".join(_escaped(line, kept='"\t') for line in lines)
     inner = inner.replace('"""', '""\\"')
-    if inner.endswith('"'):
+    if (len(text) - len(text.rstrip('"'))) % 3:
         inner = inner[:-1] + '\\"'
     return f'"""\n{inner}"""'
 

@@ -276,3 +276,15 @@ def test_a_run_that_was_accepted_passes(before: Trajectory, run: Trajectory, ran
         assume(False)
     assert edited.status(run) == "passed"
     assert edited.accept(run) == edited.accept(run), "accepting again changes nothing"
+
+
+def test_a_call_of_any_tool_stays_one_and_only_the_arguments_written_stay_the_only_ones() -> None:
+    edited = Edited("[[cases]]\nname = 'One'\nuser = 'u'\n[[cases.ordered]]\ntool = '*'\n")
+    assert edited.accept(ran([LIGHTS]))["ordered"] == [{"tool": "*"}]
+    text = "[[cases]]\nname = 'One'\nuser = 'u'\n[[cases.ordered]]\ntool = 'set_lights'\nonly_args = true\n"
+    edited = Edited(text + "args = { room = 'hall' }\n")
+    proposal = edited.propose(ran([LIGHTS]))
+    assert proposal.calls[0].lost == (("brightness", "must not be given"),)
+    taken = {"tool": "set_lights", "only_args": True, "args": {"room": "hall", "brightness": 60}}
+    assert edited.take(proposal)["ordered"] == [taken]
+    assert edited.status(ran([LIGHTS])) == "passed"

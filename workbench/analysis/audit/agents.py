@@ -13,7 +13,7 @@ from workbench.analysis.schemas import properties_of, resolved
 from workbench.checks.evaluate import CheckVerdict, Outside
 from workbench.grading.requirements import keyword_text
 from workbench.suite.checks import Check, Checks, Present
-from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
+from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -73,7 +73,7 @@ def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) ->
     """Raises NeverHoldsError when some check never holds."""
     rounds: list[list[Made]]
     if case.steps:
-        steps = [_step_with_values(step) for step in case.steps]
+        steps = [_step_with_values(step, tools) for step in case.steps]
         case = case.model_copy(update={"steps": tuple(step for step, _ in steps)})
         rounds = [made for _, made in steps]
     else:
@@ -81,11 +81,11 @@ def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) ->
         ordered: list[ExpectedCall | AnyOrder] = []
         for item in case.ordered:
             if isinstance(item, AnyOrder):
-                inner = [_with_values(call, made) for call in item.any_order]
+                inner = [_with_values(call, made, tools) for call in item.any_order]
                 ordered.append(item.model_copy(update={"any_order": tuple(inner)}))
             else:
-                ordered.append(_with_values(item, made))
-        unordered = tuple(_with_values(call, made) for call in case.unordered)
+                ordered.append(_with_values(item, made, tools))
+        unordered = tuple(_with_values(call, made, tools) for call in case.unordered)
         case = case.model_copy(update={"ordered": tuple(ordered), "unordered": unordered})
         rounds = [made]
     case, answer = _answer(case)
@@ -93,17 +93,22 @@ def exact_agent(case: Case, tools: Sequence[ToolDefinition], max_rounds: int) ->
     return ExactAgent(case, tuple(tools), tuple(map(tuple, rounds)), "" if cut_off else answer)
 
 
-def _with_values(call: ExpectedCall, made: list[Made]) -> ExpectedCall:
+def _with_values(call: ExpectedCall, made: list[Made], tools: Sequence[ToolDefinition]) -> ExpectedCall:
     checks, arguments = _values(call.args)
-    made.append((call.tool, arguments))
+    made.append((_tool_of(call.tool, tools), arguments))
     return call.model_copy(update={"args": checks})
 
 
-def _step_with_values(step: Step) -> tuple[Step, list[Made]]:
+def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
+    """The tool to call; where any will do, the last one offered, which is the least likely to be named elsewhere."""
+    return tools[-1].name if name == ANY_TOOL and tools else name
+
+
+def _step_with_values(step: Step, tools: Sequence[ToolDefinition]) -> tuple[Step, list[Made]]:
     if step.tool is None:
         return step, []
     checks, arguments = _values(step.args)
-    return step.model_copy(update={"args": checks}), [(step.tool, arguments)]
+    return step.model_copy(update={"args": checks}), [(_tool_of(step.tool, tools), arguments)]
 
 
 def _values(checks: Checks | None) -> tuple[Checks | None, dict[str, JsonValue]]:

@@ -29,7 +29,7 @@ from workbench.suite.checks import (
     asks,
 )
 from workbench.suite.findings import did_you_mean, quoted
-from workbench.suite.model import Case, ExpectedCall, Step
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step
 from workbench.suite.places import Place
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
@@ -46,7 +46,7 @@ def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFin
         where = (*place, *at)
         if tool is None:
             yield from _checks_alone(case, call, where)
-            if not table.unlisted:
+            if not table.unlisted and call.tool != ANY_TOOL:
                 yield _unknown(case, call.tool, where, table)
             continue
         if call.args == {} and at[0] != "disallowed" and (needed := required(tool)):

@@ -58,7 +58,7 @@ def _audit(
 
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
     """Whether an expected call may meet the condition of a mock, or no call of its tool is expected at all."""
-    calls = [call for case in cases for call in case.expected_calls() if call.tool == mock.tool]
+    calls = [call for case in cases for call in case.expected_calls() if call.is_any or call.tool == mock.tool]
     return not calls or any(
         call.args is None or all(_may_meet(check, call.args.get(name)) for name, check in when.items())
         for call in calls

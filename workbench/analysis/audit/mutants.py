@@ -12,6 +12,7 @@ from workbench.analysis.audit.samples import holds, is_wildcard, other_values, s
 from workbench.analysis.audit.tool_table import ToolTable, parameter_schema
 from workbench.analysis.schemas import properties_of, required_names
 from workbench.checks.errors import CheckError
+from workbench.grading.tool_names import is_meant
 from workbench.suite.checks import Check, EqualsNull
 from workbench.suite.findings import quoted
 from workbench.suite.model import AnyOrder, Case, ExpectedCall
@@ -47,13 +48,18 @@ def mutants_of(agent: ExactAgent, table: ToolTable) -> Iterator[Mutant]:
     """All mutants: of each expected call in turn, then of the order, then those that do more than is expected."""
     written = tuple(_written_calls(agent.case))
     for each in written:
-        yield from _with_other_arguments(agent, each, table.find(each.call.tool), table)
+        yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
     yield from _with_other_order(agent, written)
     yield from _with_further_call(agent, table)
     for each in written:
-        tool = table.find(each.call.tool)
+        tool = table.find(_made_by(agent, each))
         if tool is not None:
             yield from _with_further_argument(agent, each, tool)
+
+
+def _made_by(agent: ExactAgent, written: _Written) -> str:
+    """The tool that the exact agent calls where a call is expected."""
+    return agent.calls[written.round][written.index][0]
 
 
 def _written_calls(case: Case) -> Iterator[_Written]:
@@ -125,7 +131,7 @@ def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterato
 
 def _meets(expected: ExpectedCall, made: Made) -> bool:
     tool, arguments = made
-    if tool != expected.tool or (expected.args == {} and arguments):
+    if not is_meant(expected, tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
         return False
     try:
         return all(

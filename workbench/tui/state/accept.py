@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.grading.grade import CallPairing
-from workbench.suite.model import Case
+from workbench.suite.model import Case, tool_text
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -34,7 +34,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
         for index, record in enumerate(trajectory.calls)
     )
     met = {call.place for call in calls}
-    gone = tuple(call.tool for place, call in case.placed_expected_calls() if place not in met)
+    gone = tuple(call.tool_text for place, call in case.placed_expected_calls() if place not in met)
     if calls and "expect_no_calls" in table:
         gone = (NO_CALLS, *gone)
     return Proposal(case.name, calls, whole=True, in_place=_is_as_expected(case, calls), gone=gone)
@@ -52,7 +52,9 @@ def accept_call(
     paired = _paired(case, pairings)
     if call in paired:
         expected = value_at(table, paired[call].place)
-        gone = () if paired[call].pairing.same_tool or not isinstance(expected, dict) else (expected["tool"],)
+        gone = (
+            () if paired[call].pairing.same_tool or not isinstance(expected, dict) else (tool_text(expected["tool"]),)
+        )
         return Proposal(case.name, (_taken(record, table, paired[call]),), whole=False, gone=gone)
     key = "unordered" if case.unordered and not case.ordered else "ordered"
     index = len(case.unordered) if key == "unordered" else _position_for(call, paired, len(case.ordered))
@@ -65,7 +67,7 @@ def accept_missing(case: Case, expected: int) -> Proposal:
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
-    return Proposal(case.name, (), whole=False, dropped=(place,), gone=(call.tool,))
+    return Proposal(case.name, (), whole=False, dropped=(place,), gone=(call.tool_text,))
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.grading.grade import ArgumentVerdict
+from workbench.suite.model import ANY_TOOL
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
@@ -62,7 +63,10 @@ class TakenCall:
         call: Table = {"tool": self.tool}
         if args or not self.arguments:
             call["args"] = args
-        return {**(self.kept or {}), **call} if self.step is not None else {**call, **(self.kept or {})}
+        kept = dict(self.kept or {})
+        if any(each.given and each.choice.written is None for each in self.arguments):
+            kept.pop("only_args", None)
+        return {**kept, **call} if self.step is not None else {**call, **kept}
 
 
 def check_calls(calls: Iterable[CallRecord]) -> None:
@@ -103,6 +107,11 @@ def as_expected_again(
             arguments.append(TakenArgument(name, None, False, kept_choices(check), was_expected=True))
         else:
             lost.append((name, CheckChoice(KEPT, check).text))
+    if written["tool"] == ANY_TOOL and raw is None:
+        # Whoever asks for any call does not ask for the arguments of the one that was made.
+        arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
+    if written.get("only_args"):
+        lost += [(name, "must not be given") for name in record.arguments if name not in checks]
     kept = {key: value for key, value in written.items() if key not in ("tool", "args", "forbidden_args")}
     forbidden = written.get("forbidden_args")
     if isinstance(forbidden, list):

@@ -96,7 +96,7 @@ def _without_expectation(table: Table, place: Place) -> Table:
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
-    return with_value(table, place, _without_keys(step, "tool", "args", "forbidden_args"))
+    return with_value(table, place, _without_keys(step, "tool", "args", "forbidden_args", "only_args"))
 
 
 def _positions(calls: Sequence[TakenCall]) -> Iterable[Table]:

@@ -10,7 +10,7 @@ from workbench.grading.arguments import judge_arguments
 from workbench.grading.casting import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.step_rounds import StepRound, rounds_of_steps
-from workbench.suite.model import Case, Step
+from workbench.suite.model import ANY_TOOL, Case, Step, tool_text
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -66,8 +66,9 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
     assert isinstance(written, dict)
     expected = sum(earlier.tool is not None for earlier in case.steps[:number])
     pair = next((one for one in pairings if (one.expected_call, one.call) == (expected, reached.first_call)), None)
-    if step.tool is None or not (pair.same_tool if pair is not None else step.tool == record.tool):
-        others = {key: value for key, value in written.items() if key not in ("tool", "args", "forbidden_args")}
+    if step.tool is None or not (pair.same_tool if pair is not None else step.tool in (ANY_TOOL, record.tool)):
+        gone = ("tool", "args", "forbidden_args", "only_args")
+        others = {key: value for key, value in written.items() if key not in gone}
         return as_expected(record, place, others)
     return as_expected_again(record, place, written, pair.arguments if pair is not None else _judged(step, record))
 
@@ -85,4 +86,8 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 def _no_longer(case: Case, number: int, taken: TakenCall | None) -> tuple[str, ...]:
     """The tool that a step expects no more, with the step."""
     tool = case.steps[number].tool
-    return () if tool is None or (taken is not None and taken.tool == tool) else (f"{tool} in step {number + 1}",)
+    return (
+        ()
+        if tool is None or (taken is not None and taken.tool == tool)
+        else (f"{tool_text(tool)} in step {number + 1}",)
+    )

@@ -62,4 +62,4 @@ def stops_alike(case: Case, result: RunResult) -> bool:
 
 
 def _steps_expected(case: Case) -> list[object]:
-    return [(step.tool, step.args, step.forbidden_args) for step in case.steps]
+    return [(step.tool, step.args, step.forbidden_args, step.only_args) for step in case.steps]

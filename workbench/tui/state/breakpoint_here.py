@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
+from workbench.suite.model import ANY_TOOL
 from workbench.suite.places import Place
 from workbench.suite.render import Table, key_text, one_line
 from workbench.tui.state.form.tables import value_at
@@ -40,7 +41,7 @@ def tool_of_call(table: Table, place: Place) -> str | None:
     """The tool that the call, step or mock at a place of a case names, if there is one."""
     call = value_at(table, place) if place else None
     tool = call.get("tool") if isinstance(call, dict) else None
-    return tool if isinstance(tool, str) and tool else None
+    return tool if isinstance(tool, str) and tool not in ("", ANY_TOOL) else None
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:

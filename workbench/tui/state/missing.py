@@ -44,7 +44,7 @@ def missing_calls(
     placed: list[tuple[int, MissingItem]] = []
     for index in sorted(index for index in lost if index is not None):
         own = tuple(issue for issue in issues if issue.expected_call == index and issue.call is None)
-        named = expected[index][1].tool if index < len(expected) else None
+        named = expected[index][1].tool_text if index < len(expected) else None
         tool = named or next((issue.tool for issue in own if issue.tool), "a call")
         pairing = by_expected.get(index)
         item = MissingItem(tool, index, pairing.arguments if pairing else (), own)

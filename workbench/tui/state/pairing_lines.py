@@ -138,7 +138,7 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     if pairing.call is not None and pairing.tool_weight:
         sign, role = (GLYPHS.passed, "passed") if pairing.same_tool else (GLYPHS.failed, "failed")
         earned = f"{sign} {amount_said(pairing.tool_score, pairing.tool_weight)}"
-    head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool), "tool"),)), made, columns)
+    head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool_text), "tool"),)), made, columns)
     lines = [with_earned(head, earned, role, width)]
     arguments = pairing.arguments
     if pairing.call is None and not arguments:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.suite.findings import tables
-from workbench.suite.model import derived_id
+from workbench.suite.model import ANY_TOOL, derived_id
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tui.state.document import HEAD, Document
@@ -115,7 +115,7 @@ def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restru
 
 def tools_used(case: Table) -> tuple[str, ...]:
     """The tools that a case names, each once: in what it expects, forbids, offers and mocks."""
-    return tuple(dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str)))
+    return tuple(dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str) and name != ANY_TOOL))
 
 
 def _tools_named(case: Table) -> Iterator[object]:

@@ -140,6 +140,11 @@ tool = "unlock_door"
 tool = "set_alarm"
 args = {}
 
+[[cases.disallowed]]
+tool = "*"
+args = { force = { any_of = [true, { equals_text = "Yes" }] }, level = { type = "number" } }
+only_args = true
+
 [[cases.mocks]]
 tool = "flaky"
 when = { city = "Seattle" }
@@ -171,6 +176,7 @@ system = "You are a math expert."
 tool = "calculate"
 args = { operation = "multiply", a = 15, b = 23 }
 forbidden_args = ["c"]
+only_args = true
 mock_result = "345"
 
 [[cases.steps]]

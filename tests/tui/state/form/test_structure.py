@@ -94,7 +94,7 @@ def test_a_call_is_added_behind_the_cursor_and_filled_in_from_its_schema() -> No
 def test_the_tools_that_can_be_called_are_suggested() -> None:
     found = adding(FORMS[0], row_named(FORMS[0], "ordered"))
     assert isinstance(found, Adding)
-    assert [one.text for one in found.suggest("")] == ["set_lights", "lock_door"]
+    assert [one.text for one in found.suggest("")] == ["set_lights", "lock_door", "*"]
 
 
 def test_an_argument_is_added_once() -> None:

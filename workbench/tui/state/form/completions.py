@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from workbench.reports.visible import one_line
 from workbench.suite.checks import JSON_TYPES, NAMED_WEIGHTS, SimilarityMetric
+from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.state.form.cells import KINDS, options_of
 from workbench.tui.state.form.json_types import Schema, allowed_values, is_list, items_of, keyword, types_of
@@ -23,7 +24,9 @@ from workbench.tui.state.form.typed import (
     shown_values,
 )
 
-What = Literal["tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"]
+What = Literal[
+    "tool", "expected tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"
+]
 """What a field holds. Of the lists with commas, `tools`, `words`, a `value` that is a list, or one under the check
 `one_of`, the last item is completed."""
 
@@ -96,15 +99,17 @@ def complete(
 ) -> tuple[Completion, ...]:
     """Everything that begins with, holds or resembles what was typed, in this order; everything when nothing was.
 
-    - `tool`, `tools`: of `tools`; `argument`: of `tool`, without those `used`; `value`: of `schema` under the check
-      `kind`; `check`: those that fit `schema`; `option`: of the check `kind`, without those `used`; `option value`:
-      of its `option`; `weight`: the named ones;
+    - `tool`, `tools`: of `tools`; `expected tool`: those, and any tool; `argument`: of `tool`, without those `used`;
+      `value`: of `schema` under the check `kind`; `check`: those that fit `schema`;
+    - `option`: of the check `kind`, without those `used`; `option value`: of its `option`; `weight`: the named ones;
     - `word`, `words`: of `words`, each once, most frequent first: tags, models, the arguments for `forbidden_args`.
     """
     found: Iterable[Completion]
     match what:
         case "tool" | "tools":
             found = (_named(tool.name, tool.description) for tool in tools)
+        case "expected tool":
+            found = (*(_named(tool.name, tool.description) for tool in tools), _named(ANY_TOOL, "a call of any tool"))
         case "argument":
             found = _arguments(tool)
         case "value":

@@ -142,7 +142,7 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         case "number":
             limits = cell.limits
             if limits.whole:
-                return read_whole(text, int(limits.least))
+                return read_whole(text, int(limits.least), limits.most)
             return read_number(text, limits.least, limits.most)
         case "yes_no":
             return _yes_no(text)

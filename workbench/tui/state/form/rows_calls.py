@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.tui.state.form.cells import KINDS, is_optional, kind_of, options_of, value_text, weight_text
@@ -19,6 +20,7 @@ DETAIL = 3
 """Cells by which what belongs to an element stands further to the right than its number."""
 
 FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
+ONLY_ARGS = Field("only_args", "yes_no", "no", rare=True)
 
 
 def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
@@ -50,7 +52,8 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),
-        *unknown_rows(call, place, inner, ("tool", "args", "forbidden_args")),
+        field_row(call, place, ONLY_ARGS, inner),
+        *unknown_rows(call, place, inner, tuple(ExpectedCall.model_fields)),
     ]
     yield from details
 
@@ -72,10 +75,9 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
     details = [field_row(step, place, field, inner) for field in fields]
     if "tool" in step or "args" in step:
         details += argument_rows(source, (*place, "args"), step.get("args", ABSENT), inner, step)
-        details.append(field_row(step, place, FORBIDDEN_ARGS, inner))
+        details += [field_row(step, place, field, inner) for field in (FORBIDDEN_ARGS, ONLY_ARGS)]
     details.append(field_row(step, place, Field("mock_result", "value"), inner))
-    known = ("user", "system", "tool", "args", "forbidden_args", "mock_result")
-    yield from [*details, *unknown_rows(step, place, inner, known)]
+    yield from [*details, *unknown_rows(step, place, inner, tuple(Step.model_fields))]
 
 
 def argument_rows(source: FormSource, place: Place, args: object, indent: int, call: Table) -> list[FormRow]:

@@ -16,6 +16,7 @@ from workbench.grading.tool_names import normalised_name
 from workbench.reports.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.findings import described, did_you_mean
+from workbench.suite.model import ANY_TOOL
 from workbench.suite.places import written
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.state.form.cells import expected_of, kind_of
@@ -165,7 +166,7 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
     """Why a name is no tool's; `None` when it is one, and where no server has listed any: of tools that are all written
     out, the suite's problems tell."""
-    if not name or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
+    if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
     hint = did_you_mean(name, [tool.name for tool in tools])
     return _line("no known tool has this name" + (f": {hint}" if hint else ""))

@@ -218,7 +218,7 @@ def _call(source: FormSource, place: Place) -> Adding:
         call = expected_call(_tool(source, answer))
         return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
 
-    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+    return Adding("which tool?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
 
 
 def _step(source: FormSource, place: Place) -> Adding | str:
@@ -233,7 +233,7 @@ def _step(source: FormSource, place: Place) -> Adding | str:
         step = new_step(_tool(source, answer) if answer.strip() else None, user if isinstance(user, str) else None)
         return Edit(with_item(table, place, step), place, "a step added")
 
-    return Adding("which tool? none: no call", make, lambda typed: complete("tool", typed, tools=source.tools))
+    return Adding("which tool? none: no call", make, lambda typed: complete("expected tool", typed, tools=source.tools))
 
 
 def _mock(source: FormSource, place: Place) -> Adding:

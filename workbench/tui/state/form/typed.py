@@ -130,11 +130,11 @@ def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> 
     return number
 
 
-def read_whole(text: str, least: int = 0) -> int:
-    """A whole number from `least` on. Raises CellError for anything else."""
-    number = read_number(text, least)
+def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
+    """A whole number within the limits. Raises CellError for anything else."""
+    number = read_number(text, least, most)
     if isinstance(number, float):
-        raise CellError(f"must be a whole number{_limits(least, math.inf)}, not {text.strip()}")
+        raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
     return number
 
 
