@@ -84,6 +84,7 @@ def test_every_call_that_a_case_writes_comes_with_its_place() -> None:
         ("ordered[1].any_order[1]", "set_thermostat"),
         ("unordered[0]", "close_blinds"),
         ("disallowed[0]", "unlock_door"),
+        ("disallowed[1]", "*"),
         ("ordered[0]", "t"),
         ("ordered[1]", "t"),
         ("steps[0]", "calculate"),

@@ -31,9 +31,9 @@ def holds_null(value: object) -> bool:
 
 def can_be_written(check: Check) -> bool:
     """Whether a file may hold the check: no null in it, and no NaN, which equals nothing."""
-    parts = check.model_dump(exclude_none=check.kind != "equals")
-    parts.pop("weight", None)
-    return not holds_null(parts) and "nan" not in repr(parts)
+    written = check.model_dump(include={check.kind}, exclude_none=check.kind not in ("equals", "equals_text"))
+    inside = all(map(can_be_written, check.parts))
+    return inside and (bool(check.parts) or not holds_null(written)) and "nan" not in repr(written)
 
 
 @pytest.mark.parametrize("text", [WHOLE, *(path.read_text(encoding="utf-8") for path in SAMPLES)])

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from workbench.suite.checks import CheckBase, Equals
 from workbench.suite.render import Table
 
-_ANY_JSON = frozenset({"equals", "one_of", "result", "results", "mock_result"})
+_ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})
 """Fields whose numbers are the author's own: there 5 and 5.0 are two values."""
 
 
