@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Cause = Literal[
+    "sent too much",
     "broken JSON",
     "gave up",
     "forbidden call",
@@ -46,6 +47,14 @@ class Advice:
 
 
 ADVICE: Mapping[Cause, Advice] = {
+    "sent too much": Advice(
+        "An answer held more than any suite can mean, and was not read to its end.",
+        "limit the model's output tokens in its parameters",
+        (
+            "Read the beginning of the answer: a model that repeats itself may need another temperature, or a"
+            " repetition penalty.",
+        ),
+    ),
     "broken JSON": Advice(
         "The arguments of a call were no JSON object, so the tool got none.",
         "make the schema of {where} flatter, with fewer and shorter free texts",

@@ -138,6 +138,7 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "over calling": "over calling",
     "latency exceeded": "latency",
     "partial credit": "low score",
+    "sent too much": "sent too much",
 }
 """What issues are about. A quantity, which older grades have, counts what others name; used up rounds are seen in how
 the run ended, and steps that failed have issues of their own."""
@@ -179,6 +180,8 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         issues = tuple(issue for issue in issues if issue.kind != "unexpected argument")
     expected = tuple(case.expected_calls())
     found = [_symptom(issue, expected) for issue in issues if issue.kind in _CAUSE_OF]
+    if too_much := [symptom for symptom in found if symptom.cause == "sent too much"]:
+        return tuple(too_much)  # what else there is was not read
     found = _given_up(result.trajectory, expected, found) + _with_wrong_tools(found)
     if any(symptom.cause not in NEVER_ALONE | {"low score"} for symptom in found):
         found = [symptom for symptom in found if symptom.cause != "low score"]

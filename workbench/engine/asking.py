@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, aclosing
 
+from workbench.engine.answer_size import AnswerSize
 from workbench.engine.arguments import usable
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import RetryPolicy
 from workbench.engine.time_limit import TimeLimit
-from workbench.providers.model import AnswerFinished, Model, ModelError, ModelRequest
+from workbench.providers.model import AnswerFinished, Model, ModelError, ModelRequest, TooMuchError
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -27,7 +28,8 @@ from workbench.trajectory.trajectory import Round
 
 
 async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit) -> Round:
-    """Ask until an answer is whole, and return it; raises ModelError when no attempt that may be made succeeds."""
+    """Ask until an answer is whole, and return it; raises ModelError when no attempt that may be made succeeds,
+    and TooMuchError."""
     attempt = 1
     while True:
         try:
@@ -35,6 +37,8 @@ async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: 
                 async with limit.suspended():
                     await held.enter_async_context(model.turn())
                 return await _ask_once(model, request, recorder)
+        except TooMuchError:
+            raise
         except ModelError as error:
             wait_s = retries.wait_s(attempt, error.retry_after_s) if error.passing else None
             if wait_s is None:
@@ -52,12 +56,14 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
     began = recorder.clock()
     first_token_ms: float | None = None
     end: AnswerFinished | None = None
+    size = AnswerSize()
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
                 if isinstance(event, AnswerFinished):
                     end = event
                     break
+                size.add(event)
                 if first_token_ms is None and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
                     first_token_ms = recorder.ms_since(began)
                 recorder.emit(usable(event) if isinstance(event, CallFinished) else event)

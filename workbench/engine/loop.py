@@ -20,7 +20,7 @@ from workbench.engine.permission import READ_ONLY, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.time_limit import TimeLimit
-from workbench.providers.model import Model, ModelError
+from workbench.providers.model import Model, ModelError, TooMuchError
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.tools.errors import ToolsError
@@ -79,6 +79,8 @@ async def run_case(
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
+    except TooMuchError as error:
+        finish = RunFinished("sent too much", str(error))
     except (ModelError, ToolsError, StepNotJudgedError) as error:
         finish = RunFinished("error", str(error))
     except TrajectoryError as error:

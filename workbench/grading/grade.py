@@ -44,6 +44,7 @@ IssueKind = Literal[
     "over calling",
     "rounds exhausted",
     "failed step",
+    "sent too much",
 ]
 
 

@@ -246,6 +246,9 @@ def latency_issue(limits: Limits, latency_ms: float) -> Issue:
 
 
 def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
+    finish = trajectory.finish
+    if finish is not None and finish.reason == "sent too much":
+        yield Issue("sent too much", finish.error or "", decides=True)
     # A chain that is longer than the limit asks for more by itself.
     most_calls = max(limits.max_tool_calls, len(case.expected_calls()) if case.steps else 0)
     if len(trajectory.calls) > most_calls:

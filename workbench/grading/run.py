@@ -39,6 +39,7 @@ def grade_run_and_steps(
     suite: Suite, case: Case, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
     """`grade_run`, with the steps of a chain as the grader that decides judges them."""
+    trajectory = _without_too_much(trajectory)
     settings = settings_of(suite, case)
     if outside.said is None:
         outside = replace(outside, said={}, searched={})
@@ -47,6 +48,15 @@ def grade_run_and_steps(
     first, steps = run.by(deciding)
     assert first.status is not None
     return (first, *(run.attempted_by(name) for name in GRADERS if name != deciding)), first.status, steps
+
+
+def _without_too_much(trajectory: Trajectory) -> Trajectory:
+    """The trajectory without what was read of an answer that holds too much."""
+    finish = trajectory.finish
+    if finish is None or finish.reason != "sent too much" or not trajectory.rounds:
+        return trajectory
+    *before, last = trajectory.rounds
+    return replace(trajectory, rounds=(*before, replace(last, text="", reasoning="", calls=())))
 
 
 def graded_by(name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, outside: Outside) -> Grade:

@@ -45,6 +45,10 @@ class ModelError(Exception):
         self.retry_after_s = retry_after_s
 
 
+class TooMuchError(ModelError):
+    """An answer holds more than any suite can mean: the model's failure, and none of the infrastructure."""
+
+
 class Model(Protocol):
     """One model behind one API."""
 

@@ -27,6 +27,7 @@ from workbench.trajectory.events import (
     ResultReceived,
     Resumed,
     RetryScheduled,
+    RunFinished,
     RunStarted,
     StepStarted,
     TextDelta,
@@ -112,6 +113,8 @@ class StepLines:
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 why = "" if reason == self._failure else f": {one_line(reason)}"
                 return [f"⚠ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
+            case RunFinished(reason="sent too much", error=error):
+                return [f"⚠ {one_line(error or '')}"]
             case Paused(why=why, call_id=call_id) as paused:
                 where = hold_text(paused, self._tools.get(call_id or ""))
                 return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]

@@ -23,6 +23,7 @@ FinishReason = Literal[
     "step failed",
     "refused",
     "truncated",
+    "sent too much",
     "stopped",
     "timed out",
     "error",

@@ -9,9 +9,10 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
 from workbench.providers.http.faults import Faults
-from workbench.providers.model import AnswerFinished
+from workbench.providers.model import AnswerFinished, TooMuchError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
+from workbench.trajectory import limits
 from workbench.trajectory.events import ModelEvent
 from workbench.trajectory.messages import JsonValue
 
@@ -49,6 +50,8 @@ async def read_answer(
                         break
         elif kind == "document":
             body = await _rest(body, chunks, LARGEST_DOCUMENT_BYTES)
+            if len(body) > LARGEST_DOCUMENT_BYTES:
+                raise _too_much(LARGEST_DOCUMENT_BYTES)
             for said in reader.feed_whole(_document(body, faults)):
                 yield said
         elif kind == "page":
@@ -75,7 +78,11 @@ async def _beginning(chunks: AsyncIterator[bytes], content_type: str) -> tuple[K
 async def _events(head: bytes, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[SseEvent]:
     parser = SseParser()
     chunk: bytes | None = head
+    received = 0
     while chunk is not None:
+        received += len(chunk)
+        if received > limits.MOST_STREAM_BYTES:
+            raise _too_much(limits.MOST_STREAM_BYTES)
         for event in parser.feed(chunk):
             yield event
         chunk = await anext(chunks, None)
@@ -100,6 +107,10 @@ async def _rest(head: bytes, chunks: AsyncIterator[bytes], largest: int) -> byte
         if len(body) > largest:
             break
     return bytes(body)
+
+
+def _too_much(most: int) -> TooMuchError:
+    return TooMuchError(f"the model sent too much: more than {most // 1024**2} MiB for one answer")
 
 
 def kind_of(head: bytes, content_type: str) -> Kind | None:

@@ -10,7 +10,7 @@ from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.faults import Faults
 from workbench.providers.http.gate import Gate
-from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.wire import Wire
 from workbench.trajectory.events import ModelEvent
 
@@ -62,6 +62,8 @@ class EndpointModel:
                         yield event
             finally:
                 await response.aclose()
+        except TooMuchError:
+            raise
         except ModelError as error:
             raise self._faults.of_reading(error) from error
         except RecursionError:

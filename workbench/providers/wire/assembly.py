@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.providers.model import ModelRequest
+from workbench.providers.model import ModelRequest, TooMuchError
 from workbench.providers.wire.halves import mended
 from workbench.providers.wire.tool_names import ToolNames
+from workbench.trajectory import limits
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
@@ -48,6 +49,7 @@ class CallAssembly:
         self._names = names
         self._taken = {call.id for message in request.messages for call in message.tool_calls}
         self._number = request.calls_before
+        self._characters = 0
 
     def begin(self, given_id: object = None) -> OpenCall:
         """A new call. Nothing is said about it before its name is known."""
@@ -90,6 +92,10 @@ class CallAssembly:
             arguments = json.dumps(arguments, ensure_ascii=False)
         else:
             call.pieces.append(arguments)
+        self._characters += len(arguments)
+        if self._characters > limits.MOST_CHARACTERS:
+            most = f"{limits.MOST_CHARACTERS:,} characters of arguments"
+            raise TooMuchError(f"the model sent too much: more than {most} in one answer")
         if call.started:
             yield CallArgumentsDelta(call.id, arguments)
 

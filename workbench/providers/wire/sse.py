@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.providers.model import ModelError
+from workbench.providers.model import TooMuchError
 from workbench.providers.wire.wire import SseEvent
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
@@ -26,7 +26,7 @@ class SseParser:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """The events that are complete with these bytes; raises ModelError when one grows too large."""
+        """The events that are complete with these bytes; raises TooMuchError when one grows too large."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -81,4 +81,4 @@ class SseParser:
     def _measure(self) -> None:
         if self._data_bytes + self._line_bytes > LARGEST_EVENT_BYTES:
             limit_mib = LARGEST_EVENT_BYTES // 1024**2
-            raise ModelError(f"the endpoint sends a single event of more than {limit_mib} MiB, which is not read")
+            raise TooMuchError(f"the model sent too much: a single event of more than {limit_mib} MiB")

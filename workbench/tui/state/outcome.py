@@ -32,6 +32,7 @@ ENDINGS: dict[FinishReason, str] = {
     "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
     "refused": "the model refused to answer",
     "truncated": "the answer was cut off at the model's length limit",
+    "sent too much": "the answer was not read to its end: it holds more than any suite can mean",
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
 }

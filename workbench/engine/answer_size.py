@@ -1,0 +1,51 @@
+"""How much of an answer has come, held against the limits of `trajectory.limits`."""
+
+from __future__ import annotations
+
+from workbench.providers.model import TooMuchError
+from workbench.trajectory import limits
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue
+
+
+class AnswerSize:
+    """The size of one answer, while it comes."""
+
+    def __init__(self) -> None:
+        self._characters = self._calls = self._arguments = self._values = 0
+
+    def add(self, event: ModelEvent) -> None:
+        """Count a piece of the answer. Raises TooMuchError."""
+        match event:
+            case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
+                self._characters = _counted(self._characters, len(piece), limits.MOST_CHARACTERS, "characters")
+            case CallStarted():
+                self._calls = _counted(self._calls, 1, limits.MOST_CALLS, "calls")
+            case CallFinished(arguments=arguments):
+                self._arguments = _counted(self._arguments, len(arguments), limits.MOST_ARGUMENTS, "arguments of calls")
+                values = _values_in(dict(arguments), limits.MOST_VALUES)
+                self._values = _counted(self._values, values, limits.MOST_VALUES, "values in the arguments of calls")
+
+
+def _counted(before: int, more: int, most: int, what: str) -> int:
+    if before + more > most:
+        raise TooMuchError(f"the model sent too much: more than {most:,} {what} in one answer")
+    return before + more
+
+
+def _values_in(value: JsonValue, most: int) -> int:
+    """How many values stand in one, at any depth; it is not counted much further than to `most`."""
+    count, waiting = 0, [value]
+    while waiting and count <= most:
+        value = waiting.pop()
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        count += len(inside)
+        waiting.extend(inside)
+    return count
