@@ -378,6 +378,25 @@ class TestCoverage:
         assert coverage.tools.missing == ("search",)
 
 
+def test_a_case_has_its_own_tools_beside_those_of_the_suite() -> None:
+    own = {"name": "search", "parameters": {"type": "object", "properties": {"words": {"type": "integer"}}}}
+    case = {"tools": [own, {"name": "own"}], "unordered": [{"tool": "search", "args": {"words": "x"}}, {"tool": "own"}]}
+    findings = found(case, {"ordered": [{"tool": "own"}]})
+    assert [(each.kind, written(each.place)) for each in findings if each.weight == "warning"] == [
+        ("refused value", "cases[0].unordered[0].args.words"),
+        ("unknown tool", "cases[1].ordered[0].tool"),
+    ]
+    assert audit_suite(suite_of(case), {}).coverage.tools.covered == 0
+
+
+def test_a_call_of_any_tool_and_one_without_further_arguments_can_be_met() -> None:
+    any_call = {"ordered": [{"tool": "*"}], "grading": {"by": "trajectory"}}
+    assert [each.kind for each in found(any_call)] == ["weak case"]  # whoever calls every tool passes
+    closed = {"ordered": [{"tool": "search", "args": {"query": "Dune"}, "only_args": True}], "extra_calls": "forbid"}
+    assert found(closed) == []
+    assert unnoticed(closed) == []
+
+
 @given(checks())
 def test_what_stands_for_a_check_meets_it(check: Check) -> None:
     try:

@@ -190,6 +190,10 @@ description = "Opens the door without a key."
 [[cases]]
 name = "A"
 user = "B"
+
+[[cases.tools]]
+name = "unlock"
+description = "Opens the door for this case."
 """
 
 
@@ -202,7 +206,10 @@ def test_lint_names_what_is_hard_to_use_by_tool_and_place(program: Program) -> N
     assert lines[1] == "  get.user"
     assert lines[2].startswith("    warning: OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and -")
     assert lines[3] == "    warning: id: it has no description (say what is meant by it)"
-    assert lines[4] == "  2 tools: no errors, 2 warnings"
+    assert lines[4] == "  3 tools: no errors, 2 warnings"
+    program.write("linted.toml", LINTED.replace("Opens the door for this case.", ""))
+    assert "  case a: unlock" in program.run("tools", "linted.toml", "--lint").stdout.splitlines()
+    assert "  written out in case a: 1 tool" in program.run("tools", "linted.toml").stdout
 
 
 def test_lint_answers_one_for_an_error_and_is_part_of_the_json(program: Program) -> None:
@@ -211,8 +218,9 @@ def test_lint_answers_one_for_an_error_and_is_part_of_the_json(program: Program)
     assert done.returncode == 1, done.stderr
     (suite,) = json.loads(done.stdout)["suites"]
     assert [tool["name"] for tool in suite["sources"][0]["tools"]] == ["get.user", "unlock"]
+    assert [source["case"] for source in suite["sources"]] == [None, "a"]
     (error,) = [finding for finding in suite["findings"] if finding["severity"] == "error"]
-    assert (error["rule"], error["tools"]) == ("refused schema", [{"name": "get.user", "server": None}])
+    assert (error["rule"], error["tools"]) == ("refused schema", [{"name": "get.user", "server": None, "case": None}])
 
 
 def test_lint_and_a_call_are_not_asked_for_at_once(program: Program) -> None:

@@ -158,6 +158,20 @@ is_error = false
 tool = "lock_door"
 result = ""
 
+[[cases.tools]]
+name = "set_tv"
+description = "As this case has it."
+[cases.tools.parameters]
+type = "object"
+[cases.tools.parameters.properties.power]
+type = "boolean"
+[cases.tools.annotations]
+title = "TV"
+
+[[cases.tools]]
+name = "with_null"
+parameters = '{"type": "object", "properties": {"x": {"enum": [null, 1]}}}'
+
 [[cases.ordered]]
 tool = "lock_door"
 args = { door = "front" }

@@ -186,3 +186,11 @@ def test_a_case_may_switch_arcade_compatible_off() -> None:
     text = f"{ARCADE}grading.critics.arcade_compatible = false\n"
     calls = "ordered = [{ tool = 'a', args = { x = 1 } }, { tool = 'a', args = { x = { prefix = '2' } } }]"
     assert parsed(text + calls).errors == ()
+
+
+def test_a_tool_of_a_case_is_known_in_that_case_alone() -> None:
+    own = "[[cases.tools]]\nname = 'set_light'\n"
+    one = CASE + "ordered = [{ tool = 'set_light' }, { tool = 'set_lights' }]\n" + own
+    other = "[[cases]]\nname = 'b'\nuser = 'u'\nordered = [{ tool = 'set_light' }] #!\n"
+    assert_only_problem(HEAD + TOOL + one + other, "cases[1].ordered[0].tool", "no tool is called", "", "warning")
+    assert parsed(HEAD + TOOL + one + "[[mocks]]\ntool = 'set_light'\nresult = 1").warnings == ()

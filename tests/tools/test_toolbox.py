@@ -63,6 +63,16 @@ def names(toolbox: Toolbox) -> list[str]:
     return [definition.name for definition in toolbox.definitions]
 
 
+async def test_a_case_has_tools_of_its_own_which_take_the_place_of_the_suites(pool: ServerPool) -> None:
+    suite = a_suite(tools=[ECHO, {"name": "other"}])
+    own = [{"name": "echo", "description": "Of the case"}, {"name": "extra"}]
+    toolbox = await open_(pool, suite, a_case(tools=own, offer=["extra", "echo"]))
+    assert [(tool.name, tool.description) for tool in toolbox.definitions] == [("echo", "Of the case"), ("extra", "")]
+    assert names(await open_(pool, suite, a_case())) == ["echo", "other"]
+    with pytest.raises(ToolsError, match="two tools named 'process_id'"):
+        await open_(pool, a_suite(servers=[WORKSHOP]), a_case(tools=[{"name": "process_id"}]))
+
+
 async def test_a_written_out_tool_is_shown_as_it_is_written(pool: ServerPool) -> None:
     toolbox = await open_(pool, a_suite(tools=[ECHO]), trusted=False)
     (echo,) = toolbox.definitions

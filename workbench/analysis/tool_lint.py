@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal
@@ -26,6 +26,7 @@ from workbench.analysis.tool_size import definition_size, tokens_in, tokens_of
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
+from workbench.tools.definitions import definition_of
 from workbench.trajectory.messages import ToolDefinition
 
 MOST_TOOLS = 128
@@ -75,10 +76,12 @@ Rule = Literal[
 
 @dataclass(frozen=True)
 class ToolName:
-    """A tool and the server it comes from; `server` is `None` for one that is written out."""
+    """A tool and the server it comes from; `server` is `None` for one that is written out, in a case if that is named
+    by its id."""
 
     name: str
     server: str | None = None
+    case: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,15 @@ def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> t
     for tool in tools:
         found += by_first.pop(_name(tool), ())
         found += _tool_findings(tool)
+    return tuple(found)
+
+
+def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[Finding, ...]:
+    """The findings on the tools that all cases of a suite have, then on those that single cases write out."""
+    found = list(lint_tools(tools, offered_at_once(suite, tools)))
+    for case in suite.cases:
+        for finding in lint_tools([definition_of(tool) for tool in case.tools]):
+            found.append(replace(finding, tools=tuple(replace(name, case=case.id) for name in finding.tools)))
     return tuple(found)
 
 

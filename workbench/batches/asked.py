@@ -7,7 +7,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 
 _BY_SUITE = ("servers", "tools", "mocks")
-_BY_CASE = ("user", "messages", "offer", "mocks", "stop_on_failure")
+_BY_CASE = ("user", "messages", "tools", "offer", "mocks", "stop_on_failure")
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:

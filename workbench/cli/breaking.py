@@ -57,6 +57,7 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
     for file in files:
         if file.suite is not None:
             tools += map(definition_of, file.suite.tools)
+            tools += (definition_of(tool) for case in file.suite.cases for tool in case.tools)
             for listing in listings.of(file.suite, file.path).values():
                 tools += listing.tools
     return tools

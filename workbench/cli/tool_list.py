@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TextIO
 
-from workbench.analysis.tool_lint import lint_tools, offered_at_once
+from workbench.analysis.tool_lint import lint_suite
 from workbench.batches.approval import Approval, Proposal
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
@@ -119,8 +119,8 @@ async def _work(
 
 
 def _linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    tools = [tool for source in suite.sources for tool in source.tools]
-    return replace(suite, findings=lint_tools(tools, offered_at_once(_suite(file), tools)))
+    tools = [tool for source in suite.sources if source.case is None for tool in source.tools]
+    return replace(suite, findings=lint_suite(_suite(file), tools))
 
 
 def _by_hand(options: argparse.Namespace) -> ByHand | None:
@@ -158,7 +158,9 @@ def _suite(file: SuiteFile) -> Suite:
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
     """Raises RefusedError for a tool that is only written out: nothing stands behind it that could be called."""
     if not any(_suite(file).servers for file in files):
-        names = {written.name for file in files for written in _suite(file).tools}
+        suites = [_suite(file) for file in files]
+        of_cases = (written.name for suite in suites for case in suite.cases for written in case.tools)
+        names = {*of_cases, *(written.name for suite in suites for written in suite.tools)}
         why = "is written out in the suite, and has no server" if tool in names else "is not there: there is no server"
         raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
 
@@ -167,8 +169,13 @@ async def _tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approva
     suite = _suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
     sources = await asyncio.gather(*(_listed(file, suite, server, pool, approval) for server in servers))
-    written = tuple(map(definition_of, suite.tools)) if only is None else ()
-    return SuiteTools(str(file.path), suite.name, (*([ToolSource(None, written)] if written else []), *sources))
+    if only is not None:
+        return SuiteTools(str(file.path), suite.name, tuple(sources))
+    of_suite = [ToolSource(None, tuple(map(definition_of, suite.tools)))] if suite.tools else []
+    of_cases = [
+        ToolSource(None, tuple(map(definition_of, case.tools)), case=case.id) for case in suite.cases if case.tools
+    ]
+    return SuiteTools(str(file.path), suite.name, (*of_suite, *sources, *of_cases))
 
 
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:

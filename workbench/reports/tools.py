@@ -20,13 +20,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class ToolSource:
-    """The tools of one server of a suite, or (`server` is `None`) those written out in it. `error` says why the server
-    could not be asked; its tools are then those that it listed at `listed_at`, if that is known."""
+    """The tools of one server of a suite, or (`server` is `None`) those written out in it, or in the case with the id
+    `case`. `error` says why the server could not be asked; its tools are then those that it listed at `listed_at`, if
+    that is known."""
 
     server: str | None
     tools: tuple[ToolDefinition, ...] = ()
     error: str | None = None
     listed_at: datetime | None = None
+    case: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
 
 
 def _origin(tool: ToolName) -> str:
-    return tool.name if tool.server is None else f"{tool.server}: {tool.name}"
+    origin = tool.server if tool.case is None else f"case {tool.case}"
+    return tool.name if origin is None else f"{origin}: {tool.name}"
 
 
 def _suite_json(suite: SuiteTools) -> dict[str, Any]:
@@ -105,6 +108,8 @@ def hint(tool: ToolDefinition) -> str:
 
 def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
     title = "written out" if source.server is None else f"server {one_line(source.server)}"
+    if source.case is not None:
+        title = f"written out in case {one_line(source.case)}"
     if source.error is not None:
         yield f"  {title}: {paint(one_line(source.error), 'bad')}"
         if source.listed_at is None:
@@ -137,6 +142,7 @@ def _parameters(tool: ToolDefinition) -> str:
 def _source_json(source: ToolSource) -> dict[str, Any]:
     return {
         "server": source.server,
+        "case": source.case,
         "error": source.error,
         "listed_at": source.listed_at.isoformat() if source.listed_at is not None else None,
         "tools": [

@@ -21,7 +21,7 @@ from workbench.suite.checks import (
     critic_of,
 )
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite, Tool
 from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
@@ -34,12 +34,17 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
-    known = None if suite.servers else {_comparable(tool.name): tool.name for tool in suite.tools}
-    yield from _mock_advice(suite.mocks, ("mocks",), known)
+    of_cases = [tool for case in suite.cases for tool in case.tools]
+    yield from _mock_advice(suite.mocks, ("mocks",), _known(suite, (*suite.tools, *of_cases)))
     yield from _aggregate_advice(suite)
     for index, case in zip(case_indices, suite.cases, strict=True):
         place: Place = ("cases", index)
-        yield from _case_advice(suite, case, place, known)
+        yield from _case_advice(suite, case, place, _known(suite, (*suite.tools, *case.tools)))
+
+
+def _known(suite: Suite, tools: Sequence[Tool]) -> dict[str, str] | None:
+    """The names of tools written out; `None` where servers may bring any."""
+    return None if suite.servers else {_comparable(tool.name): tool.name for tool in tools}
 
 
 def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from workbench.suite.checks import check_names_in
 from workbench.suite.findings import Finding, code, described, quoted, tables, warning
 from workbench.suite.model import derived_id
 from workbench.suite.places import Place
-from workbench.suite.rules import check_rules, checks_rules, mock_rules, weight_rules
+from workbench.suite.rules import check_rules, checks_rules, mock_rules, tools_rules, weight_rules
 
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
 
@@ -62,6 +62,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from _offer_rules(case.get("offer"), (*place, "offer"))
     yield from _response_rules(case, place)
     yield from _message_rules(case.get("messages"), (*place, "messages"))
+    yield from tools_rules(case.get("tools"), (*place, "tools"))
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
     for call, at in _calls(case, place):
         yield from checks_rules(call.get("args"), (*at, "args"))

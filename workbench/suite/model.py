@@ -328,6 +328,7 @@ class Case(Frozen):
     response: Check | None = None
     steps: Items[Step] = ()
     stop_on_failure: bool = False
+    tools: Items[Tool] = ()
     offer: Items[str] | None = None
     system: str | None = None
     models: Items[NonEmpty] | None = None
@@ -416,3 +417,8 @@ class Suite(Frozen):
     tools: Items[Tool] = ()
     mocks: Items[Mock] = ()
     cases: Items[Case] = ()
+
+
+def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
+    """The tools written out that a case has: the suite's and its own, which take the place of those of their names."""
+    return tuple({tool.name: tool for tool in (*suite.tools, *case.tools)}.values())

@@ -23,7 +23,9 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
 """Arrays of tables that read better as one line for each element than as blocks."""
-_UNDER_HEADERS = frozenset({("tools", "parameters"), ("tools", "parameters", "properties")})
+_UNDER_HEADERS = frozenset(
+    (*owner, "tools", *keys) for owner in ((), ("cases",)) for keys in (("parameters",), ("parameters", "properties"))
+)
 """Tables that have a header however short they are, beside those at the top of the file."""
 
 

@@ -34,15 +34,20 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     yield from twice(raw.get("servers"), "name", ("servers",), "servers")
     for index, server in tables(raw.get("servers")):
         yield from _server_rules(server, ("servers", index))
-    yield from twice(raw.get("tools"), "name", ("tools",), "tools")
-    for index, tool in tables(raw.get("tools")):
-        yield from _tool_rules(tool, ("tools", index))
+    yield from tools_rules(raw.get("tools"), ("tools",))
     yield from mock_rules(raw.get("mocks"), ("mocks",))
     for index, aggregate in tables(raw.get("aggregates")):
         of = aggregate.get("of", "score")
         if isinstance(of, str) and of not in MEASURES:
             hint = did_you_mean(of, MEASURES) or 'write "score", "latency_ms", a grader, or one of its numbers'
             yield Finding(("aggregates", index, "of"), f"there is no {quoted(of)} to aggregate", hint)
+
+
+def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
+    """The tools that a suite or a case writes out."""
+    yield from twice(tools, "name", place, "tools")
+    for index, tool in tables(tools):
+        yield from _tool_rules(tool, (*place, index))
 
 
 def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:

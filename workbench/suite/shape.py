@@ -37,27 +37,27 @@ from workbench.suite.model import (
 )
 from workbench.suite.places import Place, keys_of
 
-_GRADING: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
+_OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("limits",): ("the limits", LimitsTable),
     ("grading",): ("the grading", GradingTable),
     ("grading", "critics"): ("the options of critics", CriticsTable),
     ("grading", "accuracy"): ("the options of accuracy", AccuracyTable),
     ("grading", "dimensions"): ("the options of dimensions", DimensionsTable),
     ("mocks",): ("a mock", Mock),
+    ("tools",): ("a tool", Tool),
+    ("tools", "annotations"): ("annotations", Annotations),
 }
 
 TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
-    **_GRADING,
+    **_OF_SUITE_AND_CASE,
     ("gate",): ("the gate", Gate),
     ("aggregates",): ("an aggregate", Aggregate),
     ("aggregates", "at_least"): ("the gates of an aggregate", StatisticsTable),
     ("aggregates", "above"): ("the gates of an aggregate", StatisticsTable),
     ("servers",): ("a server", Server),
-    ("tools",): ("a tool", Tool),
-    ("tools", "annotations"): ("annotations", Annotations),
     ("cases",): ("a case", Case),
-    **{("cases", *keys): entry for keys, entry in _GRADING.items()},
+    **{("cases", *keys): entry for keys, entry in _OF_SUITE_AND_CASE.items()},
     ("cases", "messages"): ("a message", HistoryMessage),
     ("cases", "messages", "tool_calls"): ("a tool call", HistoryCall),
     ("cases", "ordered"): ("an expected call", ExpectedCall),
@@ -76,6 +76,7 @@ ARRAYS_OF_TABLES = frozenset(
         ("aggregates",),
         ("cases",),
         ("cases", "mocks"),
+        ("cases", "tools"),
         ("cases", "messages"),
         ("cases", "messages", "tool_calls"),
         ("cases", "ordered"),
@@ -177,7 +178,7 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
         case "tuple_type":
             message, hint = f"must be a list, not {described(value)}", _list_hint(place, value)
         case "model_type" | "dict_type":
-            if keys_of(place) == ("tools", "parameters") and isinstance(value, str):
+            if keys_of(place)[-2:] == ("tools", "parameters") and isinstance(value, str):
                 message, hint = "the JSON text must be an object", 'write {"type": "object", …}'
             else:
                 message, hint = f"must be a table, not {described(value)}", _table_hint(place, value)

@@ -14,7 +14,7 @@ from workbench.suite.model import Case, Server, Suite
 from workbench.tools.code_files import FoundCode
 from workbench.tools.command import CommandConnection
 from workbench.tools.connection import Connection
-from workbench.tools.definitions import definition_of
+from workbench.tools.definitions import definitions_for
 from workbench.tools.errors import ServerError, UntrustedError
 from workbench.tools.grant import Grant
 from workbench.tools.in_memory import ModuleConnection
@@ -81,7 +81,7 @@ class ServerPool:
         listed = await asyncio.gather(
             *(self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers)
         )
-        definitions = [definition_of(tool) for tool in suite.tools]
+        definitions = definitions_for(suite, case)
         for each in listed:
             definitions.extend(each.tools)
         code = grant.code if grant is not None else None

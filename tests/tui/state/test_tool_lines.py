@@ -91,7 +91,7 @@ def test_remembered_tools_are_shown_with_their_age() -> None:
 
 def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
     state = shelves()
-    key = (PATH, "shop")
+    key = (PATH, "shop", None)
     assert not state.take(key, ServerStatus("starting"), NOW)
     assert "… shop starting" in listed(state)[2]
     assert state.take(key, ServerStatus("running", (ADD,)), NOW)

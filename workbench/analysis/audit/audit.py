@@ -67,7 +67,7 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
         number = next(index for index, server in enumerate(suite.servers) if server.name == name)
         message = f"the tools of the server {name!r} are not known: names and values of its tools were not looked at"
         yield AuditFinding("not looked at", "note", ("servers", number), message, "`workbench tools` asks the server")
-    yield from audit_suite_mocks(suite, table)
+    yield from audit_suite_mocks(suite, table.of_cases(suite.cases))
     for index in range(len(suite.cases)):
         yield from audit_case(suite, index, table)
     yield from _gate(suite, table)
@@ -77,6 +77,7 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFinding]:
     """Audit one case of a sound suite, skipped or not."""
     case = suite.cases[index]
+    table = table.of_cases([case])
     place: Place = ("cases", index)
     settings = settings_of(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
@@ -200,7 +201,8 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     """A mean score that no run of the suite reaches."""
     if suite.gate.min_score is None:
         return
-    grades = [_best(case, settings_of(suite, case), table) for case in suite.cases if case.skip is None]
+    running = [case for case in suite.cases if case.skip is None]
+    grades = [_best(case, settings_of(suite, case), table.of_cases([case])) for case in running]
     scores = [grade.score for grade in grades if grade is not None and grade.score is not None]
     if scores and sum(scores) / len(scores) < suite.gate.min_score - 1e-9:
         message = (
@@ -230,7 +232,7 @@ def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterat
     for case in suite.cases:
         if case.skip is None and (not aggregate.tags or {*aggregate.tags} & {*suite.tags, *case.tags}):
             by = None if name == "score" else cast(GraderName, name)
-            grade = _best(case, settings_of(suite, case), table, by)
+            grade = _best(case, settings_of(suite, case), table.of_cases([case]), by)
             value = None if grade is None else grade.numbers.get(number) if number else grade.score
             if value is not None:
                 yield value

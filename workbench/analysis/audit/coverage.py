@@ -46,7 +46,8 @@ def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
     checks: dict[str, list[tuple[str, Check]]] = {}
     for case in running:
         for place, call in case.written_calls():
-            tool = table.find(call.tool) if call.tool is not None else None
+            is_own = any(each.name == call.tool for each in case.tools)
+            tool = table.find(call.tool) if call.tool is not None and not is_own else None
             if tool is not None:
                 checks.setdefault(tool.name, []).extend(_checks(call) if place[0] != "disallowed" else ())
     parameters: list[tuple[str, bool]] = []

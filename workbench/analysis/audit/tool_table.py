@@ -10,7 +10,7 @@ from workbench.checks.describe import describe_value
 from workbench.checks.patterns import SearchError
 from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
-from workbench.suite.model import Suite
+from workbench.suite.model import Case, Suite
 from workbench.tools.definitions import definition_of
 from workbench.tools.listings import Listing
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -35,6 +35,13 @@ class ToolTable:
         written = [definition_of(tool) for tool in suite.tools]
         listed = [tool for listing in listings.values() for tool in listing.tools]
         return cls([*written, *listed], [server.name for server in suite.servers if server.name not in listings])
+
+    def of_cases(self, cases: Iterable[Case]) -> ToolTable:
+        """With the tools of some cases, which take the place of those of their names."""
+        own = {tool.name: definition_of(tool) for case in cases for tool in case.tools}
+        if not own:
+            return self
+        return ToolTable(({tool.name: tool for tool in self.tools} | own).values(), self.unlisted)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from workbench.analysis.tool_lint import Finding, lint_tools, offered_at_once
+from workbench.analysis.tool_lint import Finding, lint_suite
 from workbench.batches.serving import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
@@ -106,9 +106,7 @@ class ToolsScreen(ListScreen[None]):
         suites = [(file, self.state.tools_of(file.path)) for file in self._files if file.suite is not None]
 
         def look() -> Mapping[Path, tuple[Finding, ...]]:
-            return {
-                file.path: lint_tools(tools, offered_at_once(file.suite, tools)) for file, tools in suites if file.suite
-            }
+            return {file.path: lint_suite(file.suite, tools) for file, tools in suites if file.suite}
 
         for path, findings in (await asyncio.to_thread(look)).items():
             self.state.set_findings(path, findings)

@@ -114,8 +114,9 @@ def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restru
 
 
 def tools_used(case: Table) -> tuple[str, ...]:
-    """The tools that a case names, each once: in what it expects, forbids, offers and mocks."""
-    return tuple(dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str) and name != ANY_TOOL))
+    """The tools of others that a case names, each once: in what it expects, forbids, offers and mocks."""
+    own = {ANY_TOOL, *(tool.get("name") for _, tool in tables(case.get("tools")))}
+    return tuple(dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str) and name not in own))
 
 
 def _tools_named(case: Table) -> Iterator[object]:

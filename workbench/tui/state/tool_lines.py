@@ -76,7 +76,8 @@ def finding_sign(findings: Sequence[Finding]) -> tuple[str, Role]:
 
 def _shelf_line(shelf: Shelf, width: int) -> Line:
     if shelf.server is None:
-        return spread((Span(f"{GLYPHS.dot} ", "muted"), Span("written out", "strong")), _size(shelf), width)
+        where = "written out" if shelf.case is None else f"written out in case {one_line(shelf.case)}"
+        return spread((Span(f"{GLYPHS.dot} ", "muted"), Span(where, "strong")), _size(shelf), width)
     sign, role = _STATE_SIGNS[shelf.state]
     name = (Span(f"{sign} ", role), Span(one_line(shelf.server.name), "strong"), Span(f"  {shelf.state}", role))
     return spread(name, _size(shelf), width)

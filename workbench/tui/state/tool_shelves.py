@@ -21,14 +21,14 @@ from workbench.trajectory.messages import ToolDefinition
 RowKind = Literal["suite", "shelf", "tool", "note"]
 
 
-ShelfKey = tuple[Path, str | None]
-"""What tells shelves apart: the suite, and the server's name."""
+ShelfKey = tuple[Path, str | None, str | None]
+"""What tells shelves apart: the suite, the server's name, and the case's id."""
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """The tools of one server of a suite, or (`server` is `None`) those written out in it. `listed_at` says that the
-    tools are remembered, and since when; `reason` why the server is down."""
+    """The tools of one server of a suite, or (`server` is `None`) those written out in it, or in the case with the id
+    `case`. `listed_at` says that the tools are remembered, and since when; `reason` why the server is down."""
 
     file: SuiteFile
     server: Server | None
@@ -36,10 +36,11 @@ class Shelf:
     state: ServerState = "not started"
     reason: str = ""
     listed_at: datetime | None = None
+    case: str | None = None
 
     @property
     def key(self) -> ShelfKey:
-        return self.file.path, self.server.name if self.server is not None else None
+        return self.file.path, self.server.name if self.server is not None else None, self.case
 
     @cached_property
     def tokens(self) -> int:
@@ -119,8 +120,9 @@ class ToolShelves:
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
-        """All tools that are known of a suite, as they are offered together."""
-        return tuple(tool for shelf in self._shelves if shelf.file.path == path for tool in shelf.tools)
+        """All tools that are known of a suite, as they are offered together; those of single cases are none of them."""
+        shelves = [shelf for shelf in self._shelves if shelf.file.path == path and shelf.case is None]
+        return tuple(tool for shelf in shelves for tool in shelf.tools)
 
     def set_findings(self, path: Path, findings: Sequence[Finding]) -> None:
         """Take over what lint says of a suite's tools."""
@@ -133,7 +135,7 @@ class ToolShelves:
 
     def findings_on(self, row: ToolRow) -> tuple[Finding, ...]:
         """The findings about a tool; on a suite or a shelf, those about all of its suite's tools together."""
-        name = ToolName(row.tool.name, row.tool.server) if row.tool is not None else None
+        name = ToolName(row.tool.name, row.tool.server, row.shelf.case) if row.tool is not None else None
         return tuple(self._about.get((row.shelf.file.path, name), ()))
 
     @property
@@ -187,6 +189,9 @@ def _shelves_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[Shel
             shelves.append(Shelf(file, server))
         else:
             shelves.append(Shelf(file, server, listing.tools, listed_at=listing.listed_at))
+    for case in file.suite.cases:
+        if case.tools:
+            shelves.append(Shelf(file, None, tuple(map(definition_of, case.tools)), case=case.id))
     return shelves
 
 

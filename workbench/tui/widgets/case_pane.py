@@ -18,6 +18,7 @@ from workbench.tui.actions import View
 from workbench.tui.copying import copy_text
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.known_tools import with_own_tools
 from workbench.tui.state.form.row import FormSource
 from workbench.tui.state.form.selected import case_of_problem, form_source, why_no_form, with_table
 from workbench.tui.state.form.tables import first_change
@@ -81,7 +82,8 @@ class CasePane(Vertical):
         is_same = self._is_same(row)
         if self.view == "toml":
             form.show(None)
-            toml.tools = partial(self._tools_of, row.open if row is not None else None)
+            case = row.case.index if row is not None and row.case is not None else HEAD
+            toml.tools = partial(self._tools_of, row.open if row is not None else None, case)
             toml.show(part_of(row), lambda: case_picture(tree), is_same=is_same)
         elif row is None or row.open is None:
             form.show(None, case_picture(tree).message, row.key if row is not None else None)
@@ -140,10 +142,14 @@ class CasePane(Vertical):
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
             form.go_to(first_change(source.table, now.table))
 
-    def _tools_of(self, suite: OpenSuite | None) -> tuple[ToolDefinition, ...]:
+    def _tools_of(self, suite: OpenSuite | None, index: int = HEAD) -> tuple[ToolDefinition, ...]:
+        """The tools that are known of a suite, with those of a case."""
         if suite is None or suite.document.parts is None:
             return ()
-        return self.main.known_tools.of(suite.document.table(HEAD), suite.path)
+        known = self.main.known_tools.of(suite.document.table(HEAD), suite.path)
+        if index == HEAD or index in suite.document.loose:
+            return known
+        return with_own_tools(known, suite.document.table(index))
 
     def _change(
         self, suite: OpenSuite, index: int, case: str | None, table: Table, said: str, group: Hashable

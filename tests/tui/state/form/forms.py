@@ -159,6 +159,10 @@ delay_ms = 250
 tool = "calculate"
 python = "mocks:calculate"
 
+[[cases.tools]]
+name = "own_tool"
+parameters = '{"type": "object", "properties": {"x": {"type": "integer"}}}'
+
 [[cases]]
 id = "quiet"
 name = "Nothing to do"

@@ -20,7 +20,7 @@ def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings)
     """The tools that a suite's header (`SuiteText.header`, sound or not) names: written out, then by server, each name
     once; `path` is the suite's file. Prefixes are part of the names."""
     found: dict[str, ToolDefinition] = {}
-    for tool in (*_written_out(header), *_listed(header, path, listings)):
+    for tool in (*written_out(header), *_listed(header, path, listings)):
         found.setdefault(tool.name, tool)
     return tuple(found.values())
 
@@ -46,10 +46,17 @@ class KnownTools:
         self._known.clear()
 
 
-def _written_out(header: Mapping[str, object]) -> Iterator[ToolDefinition]:
-    for _, table in tables(header.get("tools")):
+def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
+    """The tools of a suite with those that a case writes out, which take the place of those of their names."""
+    own = {tool.name: tool for tool in written_out(case)}
+    return tuple(({tool.name: tool for tool in known} | own).values()) if own else known
+
+
+def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
+    """The sound ones of the tools that a suite's header or a case writes out."""
+    for _, tool in tables(table.get("tools")):
         try:
-            yield definition_of(Tool.model_validate(table))
+            yield definition_of(Tool.model_validate(tool))
         except ValidationError:
             continue  # the suite's problems tell of it
 

@@ -18,7 +18,8 @@ from workbench.tui.state.form.rows_calls import (
     step_rows,
     unknown_rows,
 )
-from workbench.tui.state.form.rows_mocks import messages_section, mocks_section
+from workbench.tui.state.form.rows_mocks import messages_section, mocks_section, section
+from workbench.tui.state.form.rows_tools import tool_rows
 from workbench.tui.state.form.settings import default_text, settings_rows
 from workbench.tui.state.form.tables import ABSENT, items_at
 
@@ -42,6 +43,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
         written += ["extra_calls", "expect_no_calls"]
     yield from _rest(source, written)
     yield from mocks_section(source)
+    yield from section(source, "tools", tool_rows, rare=True)
     yield from _seldom(source)
     if not source.is_chain and not any(key in table for key in _EXCLUDED_BY_STEPS[1:]):
         yield FormRow("section", ("steps",), 0, "steps", absent=True, rare=True, note="none")

@@ -12,8 +12,8 @@ from workbench.tui.state.form.fields import Field, as_it_stands, field_row
 from workbench.tui.state.form.row import Cell, CellKind, FormRow, FormSource
 from workbench.tui.state.form.rows_calls import DETAIL, unknown_rows
 from workbench.tui.state.form.rows_mocks import mocks_section, one_of_keys, section
+from workbench.tui.state.form.rows_tools import named_row, tool_rows
 from workbench.tui.state.form.settings import GATE_PER, settings_rows
-from workbench.tui.state.form.tables import ABSENT
 from workbench.tui.state.form.typed import shown_text
 
 REACHED: tuple[str, ...] = ("command", "url", "module")
@@ -29,7 +29,6 @@ _HEAD = (
     Field("models", "names", "offline"),
     Field("execute", "yes_no", "no"),
 )
-_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
@@ -39,7 +38,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from section(source, "servers", _server_rows)
-    yield from section(source, "tools", _tool_rows)
+    yield from section(source, "tools", tool_rows)
     yield from mocks_section(source)
     for key in ("limits", "grading", "gate"):
         yield from settings_rows(source, key, rare=False)
@@ -48,7 +47,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
 
 
 def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
-    yield _named(place, server)
+    yield named_row(place, server)
     indent = 1 + DETAIL
     yield one_of_keys(server, place, REACHED, _REACHED_KINDS, indent)
     for key in [key for key in REACHED if key in server][1:]:
@@ -84,25 +83,8 @@ def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
     yield from rows
 
 
-def _tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
-    yield _named(place, tool)
-    indent = 1 + DETAIL
-    fields = (Field("description", "lines"), Field("parameters", "json", "no arguments"))
-    annotations = tool.get("annotations", {})
-    yield from (field_row(tool, place, field, indent) for field in fields)
-    yield from unknown_rows(tool, place, indent, ("name", "description", "parameters", "annotations"))
-    at = (*place, "annotations")
-    if not isinstance(annotations, dict):
-        yield as_it_stands(at, indent, annotations)
-        return
-    yield FormRow("section", at, indent, "annotations", absent=not annotations, rare=True)
-    hints = [Field("title", "text", rare=True), *(Field(hint, "yes_no", "not said", rare=True) for hint in _HINTS)]
-    rows = [field_row(annotations, at, hint, indent + 2) for hint in hints]
-    yield from [*rows, *unknown_rows(annotations, at, indent + 2, ("title", *_HINTS))]
-
-
 def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[FormRow]:
-    yield _named(place, aggregate)
+    yield named_row(place, aggregate)
     indent = 1 + DETAIL
     fields = (
         Field("of", "choice", "score", choices=MEASURES),
@@ -120,17 +102,3 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
         yield FormRow("section", at, indent, key, absent=not written, note="" if written else "none")
         rows = [field_row(written, at, Field(name, "number", rare=True), indent + 2) for name in STATISTICS]
         yield from [*rows, *unknown_rows(written, at, indent + 2, STATISTICS)]
-
-
-def _named(place: Place, table: Table) -> FormRow:
-    index = place[-1]
-    assert isinstance(index, int)
-    name = table.get("name", ABSENT)
-    at = (*place, "name")
-    if name is ABSENT:
-        cell = Cell("text", at, absent=True, shown="which name?", empty_stays=True)
-    elif isinstance(name, str):
-        cell = Cell("text", at, name, shown="" if name else "which name?", empty_stays=True)
-    else:
-        cell = as_it_stands(at, 0, name).cells[0]
-    return FormRow("item", place, 1, str(index + 1), (cell,))

@@ -13,6 +13,7 @@ from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
 from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.known_tools import with_own_tools
 from workbench.tui.state.form.row import FormSource
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.source import Message
@@ -38,7 +39,7 @@ def form_source(
         at,
         header,
         tuple(_in_form(problem) for problem in suite.problems_of(index)),
-        tools,
+        tools if index == HEAD else with_own_tools(tools, document.table(index)),
         tuple(name for name in known if isinstance(name, str)),
         document.tags,
     )
