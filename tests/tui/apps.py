@@ -380,10 +380,12 @@ async def opened(
     record: Path | None = None,
     history: Path | None = None,
     begin: Begin | None = None,
+    errs: bool = False,
 ) -> AsyncIterator[Opened]:
     """Run the app on a folder, without a terminal, its clock standing still. `environment` is the terminal's,
     `variables` are those that models and suites refer to; `audits`: cases are audited, at once; `live`: runs are really
-    made; `record` is where those are recorded, `history` where they are kept; `begin` are the runs it begins with."""
+    made; `record` is where those are recorded, `history` where they are kept; `begin` are the runs it begins with.
+    An error of the app's own fails the test, but where it `errs`."""
     sessions: list[ScriptedSession] = []
 
     def open_session(listener: BatchListener) -> RunSession:
@@ -413,6 +415,8 @@ async def opened(
         await open_app.settle()
         try:
             yield open_app
+            if not errs:
+                assert not app.containment.recent, app.containment.recent[0]
         finally:
             await asyncio.to_thread(app.runner.close)
 

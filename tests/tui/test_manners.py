@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, suites_in
-from tests.tui.terminal import Terminal
+from tests.tui.terminal import Terminal, assert_restored
 from workbench.tui.glyphs import GLYPHS
 
 ENTERS, LEAVES, CURSOR_ON = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
@@ -83,15 +83,13 @@ def test_a_megabyte_pasted_and_a_focus_that_comes_and_goes_do_no_harm(tmp_path: 
 BREAKS = {
     "worker": "import workbench.tui.workspace as at\ndef open_workspace(*_): raise ValueError('boom')\n"
     "at.open_workspace = open_workspace\n",
-    "timer": "from workbench.tui.workbench import Workbench as at\ndef broken(_): raise ValueError('boom')\n"
-    "at._paint = broken\n",
-    "dialog": "from workbench.tui.screens.help import HelpScreen as at\ndef broken(_): raise ValueError('boom')\n"
-    "at.on_mount = broken\n",
+    "timer": "from workbench.tui.auditing import Auditor as at\nat._look = lambda _: 1 / 0\n",
+    "dialog": "from workbench.tui.screens.help import HelpScreen as at\nat.on_mount = lambda _: 1 / 0\n",
 }
 
 
 @pytest.mark.parametrize("where", BREAKS)
-def test_an_error_anywhere_leaves_one_line_and_a_restored_terminal(tmp_path: Path, where: str) -> None:
+def test_an_error_anywhere_is_said_in_one_line_and_the_third_in_a_row_ends_the_app(tmp_path: Path, where: str) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(BREAKS[where])
@@ -101,14 +99,22 @@ def test_an_error_anywhere_leaves_one_line_and_a_restored_terminal(tmp_path: Pat
         if where == "dialog":
             terminal.wait_for("Not run yet.")
             terminal.send("?")
+        terminal.wait_for("Something broke, and the rest goes on")
+        terminal.wait_for("details in")
+        log = tmp_path / "toolcall-workbench" / "log" / "workbench.log"
+        assert log.read_text().count("Traceback") >= 1
+        if where != "dialog":
+            terminal.send("q")
+            assert terminal.end() == 0
+            assert_restored(terminal)
+            return
+        terminal.send("??")
         assert terminal.end() == 1
-        output = bytes(terminal.output)
-        said = output.rpartition(LEAVES)[2].decode()
-        assert output.count(ENTERS) == output.count(LEAVES) == 1
+        assert_restored(terminal)
+        said = bytes(terminal.output).rpartition(LEAVES)[2].decode()
         assert said.count("\n") <= 3
-        assert "workbench broke: ValueError: boom" in said
-        log = (tmp_path / "toolcall-workbench" / "log" / "workbench.log").read_text()
-        assert log.count("Traceback") == 1
+        assert "workbench broke: ZeroDivisionError" in said
+        assert log.read_text().count("Traceback") == 3
 
 
 def test_a_flood_of_what_is_no_key_is_over_at_once(tmp_path: Path) -> None:

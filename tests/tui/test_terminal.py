@@ -69,6 +69,27 @@ def test_a_signal_during_a_run_leaves_no_server_behind(tmp_path: Path) -> None:
         assert_restored(terminal)
 
 
+def test_a_signal_gives_the_terminal_back_where_the_app_hangs(tmp_path: Path) -> None:
+    plant = "import time\nfrom workbench.tui.screens.help import HelpScreen as at\nat.on_mount = {}\n"
+    for number, hang in enumerate(("lambda _: [None for _ in iter(int, 1)]", "lambda _: time.sleep(600)")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(plant.format(hang))
+        environment = {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+        with Terminal([str(suites_in(folder, smart_home=SMART_HOME))], folder, environment=environment) as terminal:
+            terminal.wait_for("Not run yet.")
+            terminal.send("d?")
+            terminal.wait_for("Movie night 2")
+            terminal.quiet(0.3)
+            terminal.signal(signal.SIGTERM)
+            assert terminal.end() == 128 + signal.SIGTERM
+            assert_restored(terminal)
+            assert "did not respond and was ended" in terminal.screen
+            assert "on_mount" in (folder / "toolcall-workbench" / "log" / "workbench.log").read_text()
+        with Terminal([str(folder / "suites")], folder) as terminal:
+            terminal.wait_for("Unsaved changes of before")
+
+
 def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")
@@ -100,7 +121,7 @@ def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
         assert_restored(terminal)
 
 
-def test_an_error_of_ours_leaves_one_line_and_a_restored_terminal(tmp_path: Path) -> None:
+def test_a_pane_that_can_never_be_drawn_ends_the_app_with_one_line_and_a_restored_terminal(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     patch = "import workbench.tui.state.tree_lines as lines\nlines.GLYPHS = None\n"
@@ -108,7 +129,13 @@ def test_an_error_of_ours_leaves_one_line_and_a_restored_terminal(tmp_path: Path
     environment = {"PYTHONPATH": os.pathsep.join([str(broken), os.environ.get("PYTHONPATH", "")])}
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     with Terminal([str(suites)], tmp_path, environment=environment) as terminal:
+        terminal.wait_for("this cannot be drawn; the log")
+        terminal.wait_for("Start movie night.")
+        terminal.send("2")
+        terminal.quiet(0.5)
+        terminal.send("1")
         assert terminal.end() == 1
+        assert_restored(terminal)
         said = bytes(terminal.output).rsplit(LEAVES, 1)[1].decode()
         assert said.count("\n") <= 3
         assert "workbench broke: AttributeError" in said

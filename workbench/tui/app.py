@@ -95,6 +95,7 @@ def open_app(
     try:
         app.run()
     finally:
+        app.leaving.closed()
         app.runner.close()
         logging.shutdown()
         for stream in (sys.__stdout__, sys.__stderr__):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import codecs
 import logging
 import os
+import select
 import selectors
 import sys
+import termios
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from textual import events
@@ -28,6 +31,14 @@ _log = logging.getLogger(__name__)
 
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
+
+GIVING_BACK = (
+    b"\x18\x1b[?2026l\x1b[0m"  # whatever sequence or frame was being written
+    b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
+    b"\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
+)
+GIVING_BACK_S = 0.5
+"""So long the terminal has to take it."""
 
 MOST_WAITING = 1_000
 """So many messages may wait for the app before more is read."""
@@ -49,7 +60,8 @@ class TolerantDriver(LinuxDriver):
         assert sys.__stderr__ is not None
         self._parser = XTermParser(self._debug)
         self._size = size or self._get_terminal_size()
-        self._file = _Terminal(sys.__stderr__)  # type: ignore[assignment]  # all that the writing thread asks for
+        self._terminal = _Terminal(sys.__stderr__)
+        self._file = self._terminal  # type: ignore[assignment]  # all that the writing thread asks for
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -64,6 +76,18 @@ class TolerantDriver(LinuxDriver):
         if not self._is_away:
             self._is_away = True
             super().suspend_application_mode()
+
+    def give_back(self) -> None:
+        """Give the terminal back from any thread, whatever the app is doing, and write nothing more."""
+        if self._is_away:
+            return
+        self._terminal.shut()
+        self.exit_event.set()
+        with suppress(termios.error, OSError):
+            if self.attrs_before is not None:
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+            if select.select([], [self._terminal.fileno()], [], GIVING_BACK_S)[1]:
+                os.write(self._terminal.fileno(), GIVING_BACK)
 
     def _sigcont_application(self, *_: object) -> None:
         """Come back, from wherever: after SIGSTOP, which nobody can prepare for, or without having been stopped at all,
@@ -153,6 +177,10 @@ class _Terminal:
 
     def isatty(self) -> bool:
         return self._terminal.isatty()
+
+    def shut(self) -> None:
+        """Write nothing more."""
+        self._gone = True
 
     def _lost(self, error: OSError) -> None:
         self._gone = True

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from workbench.config.logs import LOG_NAME
 from workbench.reports.visible import one_line
+from workbench.tui.driver import TolerantDriver
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.main_bars import NOTICE_S
+from workbench.tui.signals import SignalWatch
 from workbench.tui.state.open_suite import Untaken
 from workbench.tui.state.spans import Span
 from workbench.tui.state.words import many
@@ -26,6 +30,9 @@ _log = logging.getLogger(__name__)
 SIGNAL_CODE = 128
 """What the shell adds to a signal's number for the exit code."""
 
+CLOSING_S = 10.0
+"""So long runs and servers have to stop where the app hangs."""
+
 
 class Leaving:
     """Leaves the app once, after everything that is under way was stopped."""
@@ -33,7 +40,9 @@ class Leaving:
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self._leaving = False
-        self._broken = False
+        self._signals: SignalWatch | None = None
+        self.has_broken = False
+        """Whether the app ends because of an error of its own."""
         self._asked_at_s: float | None = None
         """When quitting with runs under way was asked about, by the loop's clock, if nothing was done since."""
         self._asked_without: tuple[Untaken, ...] = ()
@@ -42,9 +51,24 @@ class Leaving:
     def follow_signals(self) -> None:
         """Leave on the signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-                loop.add_signal_handler(number, self._leave_for, number)
+            self._signals = SignalWatch(self._leave_for, self._leave_past_loop)
+
+    def closed(self) -> None:
+        """The app has ended."""
+        if self._signals is not None:
+            self._signals.close()
+
+    def _leave_past_loop(self, number: signal.Signals) -> None:
+        """Leave although the app hangs: on the thread that watches for signals. What was typed is in the journals."""
+        app = self._app
+        if isinstance(app._driver, TolerantDriver):
+            app._driver.give_back()
+        closing = Thread(target=app.runner.close, daemon=True)
+        closing.start()
+        closing.join(CLOSING_S)
+        log = app.program.folders.log / LOG_NAME
+        os.write(2, f"workbench did not respond and was ended (details in {one_line(str(log))})\n".encode())
+        os._exit(SIGNAL_CODE + number)
 
     def ask(self) -> None:
         """Leave; with runs under way, with something done to the history that is not over yet, or with something typed
@@ -110,24 +134,29 @@ class Leaving:
         deeds = app.begun_deeds
         if deeds is not None:
             deeds.stop()
-        if app.main.book.under_way():
-            app.announce("Stopping runs and servers …")
-        await asyncio.to_thread(app.runner.close)
-        # The program does not end before its threads do; as long as the screen is there, it can say what for.
-        while deeds is not None and (doing := deeds.doing) is not None:
-            app.announce(f"Leaving as soon as this is over: {doing}")
-            await deeds.settled()
-        app.remember()
-        app.exit(code, return_code=code)
+        try:
+            if app.main.book.under_way():
+                app.announce("Stopping runs and servers …")
+            await asyncio.to_thread(app.runner.close)
+            # The program does not end before its threads do; as long as the screen is there, it can say what for.
+            while deeds is not None and (doing := deeds.doing) is not None:
+                app.announce(f"Leaving as soon as this is over: {doing}")
+                await deeds.settled()
+            app.remember()
+        finally:
+            app.exit(code, return_code=code)
 
-    def broke(self) -> None:
-        """Leave because of an error of the app's own, which is being handled; the first of them is told."""
-        error = sys.exc_info()[1]
-        _log.critical("the app broke", exc_info=True)
-        if self._broken:
-            return
-        self._broken = True
-        program = self._app.program
+    def broke(self, error: Exception) -> None:
+        """Leave because of an error of the app's own."""
+        self.has_broken = True
+        app = self._app
+        _log.critical("the app ends for this error")
+        program = app.program
         why = one_line(program.secrets.redact(str(error)))[:200]
         log = program.folders.log / LOG_NAME
-        self._app.panic(Text(f"workbench broke: {type(error).__name__}: {why} (details in {log})"))
+        unsaved = app.main.desk.dirty
+        kept = "; the next start offers what was not saved" if unsaved else ""
+        app._return_code = 1
+        app.panic(Text(f"workbench broke: {type(error).__name__}: {why} (details in {log}){kept}"))
+        for suite in unsaved:
+            app.drafting.changed(suite)

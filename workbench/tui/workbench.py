@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
+from textual._context import active_message_pump
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
@@ -28,12 +29,14 @@ from workbench.tui.appearance import Appearance
 from workbench.tui.ascii import AsciiFilter
 from workbench.tui.breaking import Breaking
 from workbench.tui.commands import Commands
+from workbench.tui.containment import Containment, drawn_by
 from workbench.tui.drafting import Drafting
 from workbench.tui.driver import TolerantDriver
 from workbench.tui.environment import Surroundings
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.guard import Guard
 from workbench.tui.holding import HeldRuns
+from workbench.tui.in_turn import KeyHandled
 from workbench.tui.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.keymap import load_keymap
 from workbench.tui.leaving import Leaving
@@ -150,7 +153,8 @@ class Workbench(PaintedApp):
         self.run_saver = RunSaver(self)
         self.reader = Reader(self)
         self._watch = Watch(self)
-        self._leaving = Leaving(self)
+        self.leaving = Leaving(self)
+        self.containment = Containment(self)
         self.main.on_change = self.drafting.changed
         self.rescorer = Rescorer(self, clock)
         self.main.on_reading = self.rescorer.follow
@@ -164,11 +168,12 @@ class Workbench(PaintedApp):
         self._starting.enter_context(self.batch_update())
 
     def on_mount(self) -> None:
-        self._leaving.follow_signals()
+        asyncio.get_running_loop().set_exception_handler(self.containment.happened_in_loop)
+        self.leaving.follow_signals()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.theme_changed_signal.subscribe(self, lambda _: self.looks.recolour(self))
         self.run_worker(self._open(), group="open")
-        self.set_timer(FIRST_PAINT_S, self._paint)
+        self.set_timer(FIRST_PAINT_S, self.show_first)
 
     async def _open(self) -> None:
         workspace, models, breakpoints, problem = await asyncio.to_thread(self._found)
@@ -190,7 +195,7 @@ class Workbench(PaintedApp):
         self.main.open(workspace)
         if (remembered := self.memory.read()) != NOTHING:
             come_back(remembered, self.main)
-        self.call_after_refresh(self._paint)
+        self.call_after_refresh(self.show_first)
         problems = [*self._problems_at_start, *self.looks.problems_at_start]
         if problems:
             self.say_problems(problems)
@@ -218,7 +223,8 @@ class Workbench(PaintedApp):
         more = f" (the first of {len(problems)}; all are in {log})" if len(problems) > 1 else ""
         self.main.announce(problems[0] + more, "warned", GLYPHS.warned)
 
-    def _paint(self) -> None:
+    def show_first(self) -> None:
+        """Begin to draw."""
         self._starting.close()
         self.is_starting = False
         self.main.check_idle()
@@ -357,7 +363,7 @@ class Workbench(PaintedApp):
 
     def ask_to_quit(self) -> None:
         """Quit; with runs under way, or with something typed that a form cannot hold, only when asked twice."""
-        self._leaving.ask()
+        self.leaving.ask()
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
@@ -390,7 +396,7 @@ class Workbench(PaintedApp):
 
     def action_terminal_gone(self) -> None:
         """The terminal closed without a signal."""
-        self._leaving.terminal_gone()
+        self.leaving.terminal_gone()
 
     def remember(self) -> None:
         """Keep where one is, for the next time."""
@@ -400,8 +406,20 @@ class Workbench(PaintedApp):
     def on_unmount(self) -> None:
         self.drafting.close()
 
-    def _fatal_error(self) -> None:
-        self._leaving.broke()
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more can be shown."""
+        return self._exit or self.leaving.has_broken
+
+    @on(KeyHandled)
+    def _key_handled(self, event: KeyHandled) -> None:
+        if event.rounds == 1:
+            self.containment.key_done()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Textual caught an error of a timer, a worker, a callback, or of laying something out."""
+        undrawn = drawn_by(active_message_pump.get(None))
+        self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
 
 
 def _driver_class() -> type[Driver] | None:

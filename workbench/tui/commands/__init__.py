@@ -25,7 +25,7 @@ class Commands:
     def perform(self, action_id: str, screen: MainScreen) -> None:
         """Do what an action says; whether it can be done was asked before."""
         if not action_id.endswith("quit"):
-            self._app._leaving.something_else()
+            self._app.leaving.something_else()
         self._methods[action_id](screen)
 
     @cached_property
