@@ -11,8 +11,8 @@ from tests.batches.test_batch import Watched, scripted, suite
 from tests.batches.test_judging import HEAD, Place, judging
 from tests.engine.scripted import Say
 from tests.providers.server import Server
-from workbench.batches.events import result_without_secrets
 from workbench.batches.plan import PlannedRun, decided_by, plan_runs
+from workbench.batches.redacting import shown_result
 from workbench.batches.regrading import graded_anew
 from workbench.batches.single import graded
 from workbench.checks.evaluate import NOTHING_OUTSIDE
@@ -140,7 +140,7 @@ async def test_the_steps_are_part_of_the_outcome_and_hold_no_secret() -> None:
     _, result = await made(chain(step('"Oslo"'), step('"hunter2hunter2"')), OSLO, OSLO)
     secrets = Secrets()
     secrets.add("DOOR_TOKEN", "hunter2hunter2")
-    clean = result_without_secrets(result, secrets)
+    clean = shown_result(result, secrets)
     assert "hunter2" not in repr(clean.steps)
     assert "$DOOR_TOKEN" in repr(clean.steps)
     outcome = outcome_of(result)

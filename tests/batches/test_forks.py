@@ -213,7 +213,7 @@ def test_a_fork_where_nothing_is_left_to_ask_is_an_error_that_says_so(house: Hou
     assert (forked.status, forked.error, house.requests) == ("error", said, before)
 
 
-def test_secrets_that_were_typed_reach_nobody(house: House, tmp_path: Path) -> None:
+def test_what_was_typed_reaches_the_endpoint_as_it_is(house: House, tmp_path: Path) -> None:
     origin = house.run(house.model("openai"))
     named = house.folder / "workbench.toml"
     address = base_url_of(house.servers["openai"], "openai")
@@ -229,7 +229,7 @@ def test_secrets_that_were_typed_reach_nobody(house: House, tmp_path: Path) -> N
         person.session.close()
         named.unlink()
     assert result.error is None
-    assert house.servers["openai"].requests[-1].json["messages"][0]["content"] == "The key is $HOUSE_KEY."
+    assert house.servers["openai"].requests[-1].json["messages"][0]["content"] == "The key is sk-house-1234567890."
 
 
 def test_a_fork_never_has_the_id_of_its_origin(house: House) -> None:

@@ -129,7 +129,7 @@ def test_no_server_outlives_a_session_that_is_closed_while_a_run_on_it_is_held(
     assert not servers_of(os.getpid(), "office_server.py")
 
 
-def test_secrets_typed_into_a_held_run_reach_neither_the_recording_nor_the_endpoint(
+def test_secrets_typed_into_a_held_run_reach_the_endpoint_and_not_the_recording(
     person: Person, program: Program, tmp_path: Path
 ) -> None:
     with serve(said("openai", calls=[OSLO, ROME]), said("openai", "Rain.")) as server:
@@ -144,18 +144,18 @@ def test_secrets_typed_into_a_held_run_reach_neither_the_recording_nor_the_endpo
         bodies = [request.body.decode() for request in server.requests]
     (file,) = (tmp_path / "out").iterdir()
     assert SECRET not in file.read_text()
-    assert SECRET not in "".join(bodies)
     assert file.read_text().count("$SERVICE_TOKEN") >= 6
-    assert ["Use $SERVICE_TOKEN." in body for body in bodies] == [True, True]
+    assert [f"Use {SECRET}." in body for body in bodies] == [True, True]
 
 
-def test_a_secret_in_a_person_s_answer_reaches_neither_too(person: Person, program: Program, tmp_path: Path) -> None:
+def test_a_secret_in_a_person_s_answer_reaches_the_endpoint_alone_too(
+    person: Person, program: Program, tmp_path: Path
+) -> None:
     with serve(said("anthropic", calls=[OSLO]), said("anthropic", "Rain.")) as server:
         record = recordings(tmp_path / "out", program)
         model = f"anthropic:test-model@{base_url_of(server, 'anthropic')}"
         person.run(weather(), model, {"call 1": [AnswerCall(SECRET)]}, record=record)
-        assert b"$SERVICE_TOKEN" in server.requests[-1].body
-        assert SECRET.encode() not in server.requests[-1].body
+        assert SECRET.encode() in server.requests[-1].body
     (file,) = (tmp_path / "out").iterdir()
     assert SECRET not in file.read_text()
 

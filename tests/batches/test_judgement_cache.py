@@ -69,11 +69,13 @@ def test_a_place_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) ->
     assert cache.find(SPEC, "polite", '"hi"') == (True, "It greets.")
 
 
-def test_no_secret_is_remembered_and_what_holds_one_is_found_again(tmp_path: Path) -> None:
+def test_a_judgement_of_a_secret_is_remembered_and_not_written(tmp_path: Path) -> None:
     secrets = Secrets()
     secrets.add("API_KEY", "sk-very-secret-1")
     file = tmp_path / "judgements.jsonl"
-    criteria, value = "holds sk-very-secret-1", '"sk-very-secret-1"'
-    JudgementCache(file, secrets).keep(SPEC, criteria, value, True, "sk-very-secret-1 is there.")
-    assert "sk-very-secret-1" not in file.read_text(encoding="utf-8")
-    assert JudgementCache(file, secrets).find(SPEC, criteria, value) == (True, "$API_KEY is there.")
+    cache = JudgementCache(file, secrets)
+    cache.keep(SPEC, "holds a key", '"sk-very-secret-1"', True, "sk-very-secret-1 is there.")
+    assert cache.find(SPEC, "holds a key", '"sk-very-secret-1"') == (True, "sk-very-secret-1 is there.")
+    assert not file.exists()
+    cache.keep(SPEC, "polite", '"hi"', True, "No sk-very-secret-1 is there.")
+    assert JudgementCache(file, secrets).find(SPEC, "polite", '"hi"') == (True, "No $API_KEY is there.")

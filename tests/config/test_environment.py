@@ -89,4 +89,4 @@ def test_what_looks_secret_is_known_at_once_from_the_process_and_on_reading_from
     assert secrets.redact("own-4711 file-4711 plain-4711") == "$OWN_KEY file-4711 plain-4711"
     (tmp_path / ".env").write_text("FILE_TOKEN=file-4711\nPLAIN=plain-4711\n")
     variables.of(tmp_path)
-    assert secrets.redact("own-4711 file-4711 plain-4711") == "$OWN_KEY $FILE_TOKEN plain-4711"
+    assert secrets.redact("own-4711 file-4711 plain-4711") == "$OWN_KEY $FILE_TOKEN $PLAIN"

@@ -2,111 +2,191 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import time
+import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
 
+from workbench.config.finding import Pieces
 from workbench.config.secrets import Secrets
 
 
-def test_a_secret_is_replaced_by_its_variables_name() -> None:
+def secrets_of(**values: str) -> Secrets:
     secrets = Secrets()
-    secrets.add("API_KEY", "sk-4711")
+    for name, value in values.items():
+        secrets.add(name, value)
+    return secrets
+
+
+def test_a_secret_is_replaced_by_its_variables_name_in_every_form_and_the_longest_wins() -> None:
+    secrets = secrets_of(API_KEY="sk-4711", SHORT="abc-1", LONG="xabc-1x", PASS='qu"ote\\ü\x1b')
     assert secrets.redact("Bearer sk-4711, sk-4711!") == "Bearer $API_KEY, $API_KEY!"
-
-
-def test_what_is_known_already_changes_nothing() -> None:
-    secrets = Secrets()
-    secrets.add("API_KEY", "sk-4711")
-    known = secrets.values
-    secrets.add("API_KEY", "sk-4711")
-    assert secrets.values is known
-
-
-def test_the_longest_secret_wins() -> None:
-    secrets = Secrets()
-    secrets.add("SHORT", "abc1")
-    secrets.add("LONG", "xabc1x")
-    assert secrets.redact("xabc1x abc1") == "$LONG $SHORT"
-
-
-def test_a_secret_is_found_as_json_writes_it_too() -> None:
-    secrets = Secrets()
-    secrets.add("PASS", 'qu"ote\\ü')
-    assert secrets.redact(r'{"a": "qu\"ote\\ü", "b": "qu\"ote\\\u00fc"}') == '{"a": "$PASS", "b": "$PASS"}'
-
-
-def test_a_secret_is_found_as_python_writes_it_too() -> None:
-    secrets = Secrets()
-    secrets.add("PASS", 'qu"ote\\ü\x1b')
+    assert secrets.redact("xabc-1x abc-1") == "$LONG $SHORT"
+    assert secrets.redact(json.dumps(['qu"ote\\ü\x1b'])) == secrets.redact('["qu\\"ote\\\\ü\\u001b"]') == '["$PASS"]'
     assert secrets.redact(repr({"a": 'qu"ote\\ü\x1b'})) == "{'a': '$PASS'}"
+    known = secrets.finder
+    secrets.add("API_KEY", "sk-4711")
+    assert secrets.finder is known
+
+
+@pytest.mark.parametrize("value", ["", "x", "true", "False", "ollama", "lm-studio", "sk-no-key-required", "EMPTY", "/"])
+def test_what_is_no_value_is_no_secret_though_it_is_used_as_a_key(value: str, tmp_path: Path) -> None:
+    assert secrets_of(API_KEY=value, ROOT=str(tmp_path)).finder is None
+
+
+@pytest.mark.parametrize("value", ["abc", "8080", "production", "correcthorse", "/9j/4AAQSkZJRg", "zz-471", "12 34"])
+def test_what_was_really_used_is_secret_also_if_it_is_short_or_plain(value: str) -> None:
+    assert secrets_of(DB_PASS=value).redact(f"It is {value}.") == "It is $DB_PASS."
+
+
+def test_a_short_value_of_letters_and_digits_is_a_word_of_its_own() -> None:
+    secrets = secrets_of(DB_PASS="test")
+    assert secrets.redact("the latest test, tested\\ntest:test \x1b[1mtest") == (
+        "the latest $DB_PASS, tested\\n$DB_PASS:$DB_PASS \x1b[1m$DB_PASS"
+    )
+    assert secrets_of(STAGE="dev").finder is None, "three characters under a name that says nothing"
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["", "abc", "true", "False", "8080", "1234567", "3.14", "ollama", "lm-studio", "sk-no-key-required", "EMPTY", "/"],
-)
-def test_ordinary_values_are_no_secrets(value: str) -> None:
-    secrets = Secrets()
-    secrets.add("API_KEY", value)
-    assert secrets.values == ()
-
-
-def test_a_folder_that_exists_is_no_secret_but_what_only_looks_like_one_is(tmp_path: Path) -> None:
-    secrets = Secrets()
-    secrets.add("ROOT", str(tmp_path))
-    assert secrets.values == ()
-    secrets.add("API_KEY", "/9j/4AAQSkZJRg")
-    assert secrets.redact("/9j/4AAQSkZJRg") == "$API_KEY"
-
-
-def test_a_plain_word_is_secret_only_where_the_name_says_so() -> None:
-    secrets = Secrets()
-    secrets.add("STAGE", "production")
-    assert secrets.values == ()
-    secrets.add("DB_PASSWORD", "swordfish")
-    assert secrets.redact("swordfish in production") == "$DB_PASSWORD in production"
-
-
-@pytest.mark.parametrize(
-    "name", ["OPENAI_API_KEY", "GITHUB_TOKEN", "apiKey", "MyAPIKey", "DB_PASSWD", "GH_PAT", "AWS_SECRET_2", "my-secret"]
-)
-def test_names_that_speak_of_secrets_are_believed(name: str) -> None:
-    secrets = Secrets()
-    secrets.guess(name, "value-4711")
-    assert secrets.redact("value-4711") == f"${name}"
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "in_file", "in_environment"),
     [
-        ("PATH", "value-4711"),
-        ("KEYBOARD", "value-4711"),
-        ("MONKEY", "value-4711"),
-        ("MAX_TOKENS", "value-4711"),
-        ("PATTERN", "value-4711"),
-        ("API_KEY", "val-471"),
-        ("CREDENTIAL_HELPER", "osxkeychain"),
-        ("TOKEN_URL", "https://login.test/token"),
+        ("OPENAI_API_KEY", "sk-proj-abcdefghijkl", True, True),
+        ("apiKey", "value-4711", True, True),
+        ("PGPASSWORD", "hunter2x", True, True),
+        ("GH_PAT", "ghp_abcdefghijkl", True, True),
+        ("JWT", "eyJhbGciOi.JIUzI1.NiJ9", True, True),
+        ("AWS_SECRET_2", "AbCdEfGh/IjKlMnOp", True, True),
+        ("PIN_KEY", "12345678", True, True),
+        ("DB_PASS", "correcthorse", True, False),
+        ("ANYTHING", "planted-value-8151", True, False),
+        ("GREETING", "correct horse battery", True, False),
+        ("POSTGRES_PASSWORD", "postgres", False, False),
+        ("SORT_KEY", "postgres", False, False),
+        ("SORT_KEY", "created_at", False, False),
+        ("CACHE_KEY", "customerOrderItems", False, False),
+        ("API_KEY", "12345", False, False),
+        ("MODEL", "gpt-4o-mini", False, False),
+        ("PATH", "/no/such/folder", False, False),
+        ("CREDENTIAL_HELPER", "osxkeychain", False, False),
+        ("TOKEN_URL", "https://login.test/token", False, False),
+        ("KEY_HOST", "db.example.com:5432", False, False),
+        ("DEBUG", "true", False, False),
     ],
 )
-def test_what_nothing_refers_to_is_secret_only_if_it_looks_like_it(name: str, value: str) -> None:
+def test_what_nothing_has_used_is_secret_by_where_it_stands_its_name_and_its_look(
+    name: str, value: str, in_file: bool, in_environment: bool
+) -> None:
+    of_file, of_environment = Secrets(), Secrets()
+    of_file.add_from_file(name, value)
+    of_environment.guess(name, value)
+    assert (of_file.finder is not None, of_environment.finder is not None) == (in_file, in_environment)
+
+
+def test_the_password_in_an_address_is_secret_everywhere_and_a_plain_word_only_behind_its_user() -> None:
     secrets = Secrets()
-    secrets.guess(name, value)
-    assert secrets.values == ()
+    secrets.guess("DATABASE_URL", "postgres://app:s3cr%3Dt-pw@db.test/shop")
+    secrets.guess("LOCAL_URL", "postgres://postgres:postgres@localhost/db")
+    assert (
+        secrets.redact("at db.test with s3cr%3Dt-pw or s3cr=t-pw") == "at db.test with $DATABASE_URL or $DATABASE_URL"
+    )
+    assert secrets.redact("postgres://postgres:postgres@localhost runs postgres") == (
+        "postgres://postgres:$LOCAL_URL@localhost runs postgres"
+    )
+
+
+LONG = "sp+y/k3y=ü&value"
+
+
+@given(st.binary(max_size=7), st.binary(max_size=7))
+def test_a_long_secret_is_found_encoded(before: bytes, after: bytes) -> None:
+    secrets = secrets_of(API_KEY=LONG)
+    whole = before + LONG.encode() + after
+    for text in (base64.b64encode(whole).decode(), base64.urlsafe_b64encode(whole).decode().rstrip("=")):
+        shown = secrets.redact(text)
+        assert "$API_KEY" in shown
+        left = shown.split("$API_KEY")
+        assert len("".join(left)) <= len(base64.b64encode(before)) + len(base64.b64encode(after)) + 4
+    for text in (quote(LONG), quote(LONG, safe=""), quote(LONG, safe="").lower()):
+        assert secrets.redact(f"?key={text}&x") == "?key=$API_KEY&x"
+
+
+VALUE = st.text("abc-1", min_size=4, max_size=7).filter(lambda value: not value.isalnum())
+
+
+@given(st.lists(VALUE, min_size=1, max_size=3), st.lists(st.text("abc-1 ", max_size=8), min_size=2), st.data())
+def test_no_cutting_of_a_stream_lets_a_secret_through(values: list[str], words: list[str], data: st.DataObject) -> None:
+    secrets = secrets_of(**{f"K{'Y' * number}": value for number, value in enumerate(values)})
+    text = data.draw(st.sampled_from(values)).join(words)
+    pieces, at = Pieces(), 0
+    told = ""
+    while at < len(text):
+        size = data.draw(st.integers(1, 5))
+        told += pieces.add(text[at : at + size], secrets.finder)
+        at += size
+    told += pieces.rest(secrets.finder)
+    assert told == secrets.redact(text)
+    assert not [value for value in values if value in told]
+
+
+class _Pair(NamedTuple):
+    text: str
+    verdict: str
 
 
 @dataclass(frozen=True)
 class _Record:
     text: str
-    kind: str
+    kind: Literal["key-4711"]
     inner: tuple[object, ...]
+    size: int = 12345678
 
 
-def test_values_are_redacted_through_and_through() -> None:
-    secrets = Secrets()
-    secrets.add("API_KEY", "key-4711")
-    secrets.add("PIN", "12345678")
-    record = _Record("a key-4711", "key-4711", ({"key-4711": [12345678, True, None, 1.5]},))
-    assert secrets.redacted(record) == _Record("a $API_KEY", "key-4711", ({"$API_KEY": ["$PIN", True, None, 1.5]},))
+class _Model(BaseModel):
+    text: str
+    records: dict[str, int] = {}
+
+
+def test_values_are_redacted_through_and_through_and_what_holds_no_secret_stays_the_same_object() -> None:
+    secrets = secrets_of(API_KEY="key-4711", PIN="12345678")
+    clean = {"a": [1, 2, {"b": "c"}]}
+    record = _Record(
+        "a key-4711",
+        "key-4711",
+        (
+            {"key-4711": [12345678, True, None, 1.5], "clean": clean},
+            _Pair("key-4711", "key-4711"),
+            _Model(text="key-4711"),
+        ),
+    )
+    shown = secrets.redacted(record)
+    inner = {"$API_KEY": ["$PIN", True, None, 1.5], "clean": clean}
+    assert shown == _Record("a $API_KEY", "key-4711", (inner, _Pair("$API_KEY", "key-4711"), _Model(text="$API_KEY")))
+    assert shown.inner[0]["clean"] is clean  # type: ignore[index]
+    same = _Record("none", "key-4711", (clean, _Pair("none", ""), _Model(text="none")))
+    assert secrets.redacted(same) is same
+
+
+def test_half_a_million_small_strings_take_seconds_and_little_memory() -> None:
+    secrets = secrets_of(**{f"KEY_{number}": f"sk-{number}-planted/value+{number * 7919}" for number in range(8)})
+    value = {"items": [f"text {number % 997}" for number in range(500_000)]}
+    size = len(json.dumps(value))
+    tracemalloc.start()
+    began = time.perf_counter()
+    assert secrets.redacted(value) is value
+    took_s, peak = time.perf_counter() - began, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert took_s < 5
+    assert peak < 3 * size
+    value["items"][250_000] = "sk-3-planted/value+23757"
+    began = time.perf_counter()
+    assert secrets.redacted(value)["items"][250_000] == "$KEY_3"
+    assert time.perf_counter() - began < 10

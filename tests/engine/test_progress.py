@@ -6,7 +6,6 @@ import asyncio
 import math
 
 from tests.engine.making import Clock
-from workbench.config.secrets import NO_SECRETS
 from workbench.engine.progress import MIN_INTERVAL_S, ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.trajectory.events import CallStarted, Event, ExecutionProgress, RequestStarted, RunStarted
@@ -18,7 +17,7 @@ class Told:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.more = asyncio.Event()
-        recorder = Recorder("run", Clock(), self._listen, NO_SECRETS)
+        recorder = Recorder("run", Clock(), self._listen)
         for before in (
             RunStarted("hash", "case", "Case", "m", None, (), ()),
             RequestStarted(1),

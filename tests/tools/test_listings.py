@@ -105,6 +105,10 @@ class Shop:
         finally:
             await pool.close()
 
+    def stored(self, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+        """Tools as they are remembered: without secrets."""
+        return self.program.secrets.redacted(tools)
+
     @property
     def listing(self) -> Path:
         (file,) = self.program.folders.listings.iterdir()
@@ -125,7 +129,7 @@ async def test_the_tools_of_a_server_that_does_not_start_are_those_it_last_liste
     tools = (await shop.open()).definitions
     shop.source.unlink()
     toolbox = await shop.open()
-    assert toolbox.definitions == tools
+    assert toolbox.definitions == shop.stored(tools)
     (notice,) = toolbox.notices
     assert notice.startswith(
         "tools of server 'shop' as listed on 2026-11-20 18:02: "
@@ -139,7 +143,7 @@ async def test_the_tools_of_an_untrusted_suite_are_those_listed_when_it_was_trus
     tools = (await shop.open()).definitions
     shop.source.write_text("raise SystemExit('started without trust')")
     toolbox = await shop.open(trusted=False)
-    assert toolbox.definitions == tools
+    assert toolbox.definitions == shop.stored(tools)
     assert toolbox.notices == ("tools of server 'shop' as listed on 2026-11-20 18:02: the suite is not trusted",)
 
 
@@ -173,10 +177,12 @@ async def test_whoever_asks_for_trust_can_know_what_is_remembered(shop: Shop) ->
     pool = ServerPool(shop.program)
     assert pool.remembered(shop.suite, shop.file) == {}
     tools = (await shop.open()).definitions
-    assert pool.remembered(shop.suite, shop.file)["shop"].tools == tools
+    assert pool.remembered(shop.suite, shop.file)["shop"].tools == shop.stored(tools)
 
 
 async def test_a_listing_holds_no_secret(shop: Shop) -> None:
     (tool,) = (await shop.open()).definitions
-    assert tool.description == "$SHOP_TOKEN"
+    assert tool.description == PLANTED
+    (remembered,) = (await shop.open(trusted=False)).definitions
+    assert remembered.description == "$SHOP_TOKEN"
     assert PLANTED not in shop.listing.read_text()

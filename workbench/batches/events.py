@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from workbench.batches.plan import PlannedRun
-from workbench.config.secrets import Secrets
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import Event, RetryScheduled
@@ -132,27 +131,3 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.ti
         listener(event)
 
     return tell
-
-
-def without_secrets(listener: BatchListener, secrets: Secrets) -> BatchListener:
-    """The listener, told results whose grades and errors hold no secret; a run's events hold none already."""
-
-    def tell(event: BatchEvent) -> None:
-        if isinstance(event, RunDone):
-            event = replace(event, result=result_without_secrets(event.result, secrets))
-        listener(event)
-
-    return tell
-
-
-def result_without_secrets(result: RunResult, secrets: Secrets) -> RunResult:
-    """A result whose grades, judgements and error hold no secret; neither do its steps."""
-    if not secrets.values:
-        return result
-    return replace(
-        result,
-        grades=secrets.redacted(result.grades),
-        steps=secrets.redacted(result.steps),
-        judgements=secrets.redacted(result.judgements),
-        error=secrets.redacted(result.error),
-    )

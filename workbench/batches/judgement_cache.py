@@ -28,7 +28,8 @@ class JudgementCache:
     """Judgements by model, criteria and value. A model is known by where and how it is asked, not by the name that
     somebody gave it.
 
-    With `anew`, nothing that was remembered before is used. What cannot be read or written is logged and does no harm.
+    A judgement of a value with a secret in it is remembered as long as the program runs, and not written. With `anew`,
+    nothing that was remembered before is used. What cannot be read or written is logged and does no harm.
     To be used from any thread and from several programs at once: each line is written by one system call.
     """
 
@@ -52,21 +53,22 @@ class JudgementCache:
     def keep(self, judge: ModelSpec, criteria: str, value: str, holds: bool, rationale: str) -> None:
         """Remember a judgement."""
         key = self.key(judge, criteria, value)
-        rationale = self._secrets.redact(rationale)
-        line = {**dict(zip(_KEY_NAMES, key, strict=True)), "holds": holds, "rationale": rationale, "prompt": PROMPT}
+        shown = self._secrets.redact(rationale)
+        line = {**dict(zip(_KEY_NAMES, key, strict=True)), "holds": holds, "rationale": shown, "prompt": PROMPT}
         with self._lock:
             self._known[key] = (holds, rationale)
+            if self._secrets.redacted(key) is not key:
+                return  # without its secret, it would be the judgement of another value too
             try:
                 self._append(json_text(line).encode() + b"\n")
             except (OSError, ValueError) as error:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str) -> _Key:
-        """What is remembered under one key was asked of the same model in the same way, without secrets."""
+        """What is remembered under one key was asked of the same model in the same way."""
         params = f" with {json_text(dict(sorted(judge.params.items())))}" if judge.params else ""
         asked = f"{judge.provider}:{judge.model}@{judge.base_url}{params}"
-        redact = self._secrets.redact
-        return redact(asked), redact(criteria), redact(value)
+        return asked, criteria, value
 
     def _append(self, line: bytes) -> None:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -14,7 +14,6 @@ from workbench.batches.judgement_cache import JudgementCache
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckVerdict, Judge
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, ask_judge
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.grading.errors import GradingError, JudgementNeededError
@@ -54,7 +53,6 @@ class Asking:
     """
 
     open_model: Callable[[ModelSpec], Model]
-    secrets: Secrets = NO_SECRETS
     retries: RetryPolicy = DEFAULT_RETRIES
     timeout_s: float = JUDGE_TIMEOUT_S
     under_way: Questions = field(default_factory=dict)
@@ -186,7 +184,6 @@ class RunJudge:
                 model,
                 criteria,
                 text,
-                secrets=asking.secrets,
                 retries=asking.retries,
                 timeout_s=asking.timeout_s,
                 listener=again,

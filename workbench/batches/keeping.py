@@ -15,6 +15,7 @@ from pathlib import Path
 from workbench import __version__
 from workbench.batches.events import BatchDone, BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.redacting import SuiteParts, redacted_run, redacted_suite_text
 from workbench.batches.single import Execution
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
@@ -48,12 +49,15 @@ class Keeper:
     ) -> None:
         """`going_on` is the batch that is resumed, if one is. Raises HistoryError when it is going on elsewhere,
         or cannot be written."""
+        runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms
+        self._cases = {run.run_id: run.case for run in runs}
+        self._parts = SuiteParts(secrets)
         self._events: dict[str, list[Event]] = {}
         self._given: dict[str, Future[None]] = {}
         if going_on is None:
-            self.ticket = writer.begin(_new_batch(tuple(runs), settings, secrets, home, self._now()))
+            self.ticket = writer.begin(_new_batch(runs, settings, secrets, home, self._now()))
         else:
             self.ticket = going_on
             writer.go_on(going_on)
@@ -69,7 +73,7 @@ class Keeper:
                     assert began_ms is not None and ended_ms is not None  # it listens through `timed`
                     events = tuple(self._events.pop(result.run_id, ()))
                     done = DoneRun(result.run_id, result, events, began_ms, ended_ms)
-                    self._given[result.run_id] = self._writer.keep(self.ticket, done)
+                    self._given[result.run_id] = self._writer.keep(self.ticket, done, self._redacted)
                 case BatchDone():
                     self._writer.end(self.ticket, self._now())
                 case _:
@@ -77,6 +81,10 @@ class Keeper:
             listener(event)
 
         return keep_and_pass_on
+
+    def _redacted(self, run: DoneRun) -> DoneRun:
+        events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
+        return replace(run, events=events, result=result)
 
     async def kept(self, run_id: str) -> None:
         """Wait until a run that is over is written, if it can be, and not for long."""
@@ -188,7 +196,7 @@ def cases_as_kept(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
 
 def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
     """A suite in whose text, names and ids no secret is; its hash stays that of the file."""
-    text = secrets.redact(file.text)
+    text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text)
     # Ids may come from names: a case is called what whoever reads the text that is kept will call it.

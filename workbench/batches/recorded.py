@@ -75,6 +75,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         cost_usd=cost_of(recording.trajectory, FREE if is_built_in(header.model) else None),
         judgements=outcome.judgements,
         steps=outcome.steps,
+        redacted=outcome.redacted,
     )
 
 

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,8 @@ from pathlib import Path
 from workbench import __version__
 from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
+from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.redacting import EventDoor, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_to_json
@@ -73,6 +76,7 @@ class RecordingLines:
         self._secrets = secrets
         self._now = now
         self._excerpts = Excerpts()
+        self._parts = SuiteParts(secrets)
 
     def prepare(self, runs: Iterable[PlannedRun]) -> None:
         """Take the suites of runs apart now, and not when the first of them begins."""
@@ -92,15 +96,31 @@ class RecordingLines:
             repeat=planned.repeat,
             by=planned.by,
         )
-        return header_line(self._secrets.redacted(header))
+        return _header_line(header, self._secrets)
 
-    def event(self, event: Event) -> str:
-        """The line of an event; events hold no secrets any more."""
-        return event_to_line(event)
+    def redacted(self, texts: tuple[str, ...]) -> tuple[str, ...]:
+        """Texts without secrets."""
+        return self._secrets.redacted(texts)
 
-    def result(self, result: RunResult) -> str:
+    def door(self) -> EventDoor:
+        """What the events of one run pass before they become lines (`event_to_line`)."""
+        return EventDoor(self._parts)
+
+    def result(self, planned: PlannedRun, result: RunResult) -> str:
         """The last line."""
-        return result_line(result.run_id, outcome_to_json(self._secrets.redacted(outcome_of(result))))
+        return _result_line(redacted_result(result, self._parts, planned.case))
+
+    def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
+        """All lines of a run, as far as it is."""
+        yield self.header(planned)
+        if result is None:
+            door = self.door()
+            shown = [*(stored for event in events for stored in door.take(event)), *door.rest()]
+            yield from map(event_to_line, shown)
+        else:
+            stored, redacted = redacted_run(events, result, self._parts, planned.case)
+            yield from map(event_to_line, stored)
+            yield _result_line(redacted)
 
 
 class Recordings:
@@ -124,6 +144,7 @@ class Recordings:
         self._only_failed = only_failed
         self._clock = clock
         self._open: dict[str, _RunFile] = {}
+        self._doors: dict[str, EventDoor] = {}
         self._numbers: dict[str, int] | None = None
         """For each stem the highest number in the folder, looked up once: a folder may hold thousands."""
 
@@ -136,7 +157,7 @@ class Recordings:
             if isinstance(event, RunEvent):
                 self._add(event.event, planned)
             elif isinstance(event, RunDone):
-                self._finish(event.result)
+                self._finish(planned, event.result)
             listener(event)
 
         return record_and_pass_on
@@ -147,10 +168,12 @@ class Recordings:
             if isinstance(event.what, RunStarted):
                 run = planned[run_id]
                 self._open[run_id] = self._new_file(run)
+                self._doors[run_id] = self._lines.door()
                 self._open[run_id].write(self._lines.header(run))
             file = self._open.get(run_id)
             if file is not None:
-                file.write(self._lines.event(event))
+                for shown in self._doors[run_id].take(event):
+                    file.write(event_to_line(shown))
                 now_s = self._clock()
                 if isinstance(event.what, _WORTH_A_WRITE) or now_s - file.flushed_s > _FLUSHED_EVERY_S:
                     file.flush(now_s)
@@ -160,12 +183,12 @@ class Recordings:
     def _new_file(self, run: PlannedRun) -> _RunFile:
         if self._numbers is None:
             self._numbers = _numbers_in(self._folder)
-        stem = _stem(run.file.path, run.case.id, run.model)
+        stem = _stem(*self._lines.redacted((run.file.path.stem, run.case.id, run.model)))
         file = _RunFile(self._folder, stem, self._numbers.get(stem, 0) + 1)
         self._numbers[stem] = file.number
         return file
 
-    def _finish(self, result: RunResult) -> None:
+    def _finish(self, planned: dict[str, PlannedRun], result: RunResult) -> None:
         file = self._open.get(result.run_id)
         if file is None:
             return
@@ -173,9 +196,11 @@ class Recordings:
             if self._only_failed and result.status not in ("failed", "error"):
                 file.remove()
             else:
-                file.write(self._lines.result(result))
+                for shown in self._doors[result.run_id].rest():
+                    file.write(event_to_line(shown))
+                file.write(self._lines.result(planned[result.run_id], result))
                 file.finish()
-            del self._open[result.run_id]
+            del self._open[result.run_id], self._doors[result.run_id]
         except (OSError, ValueError, TypeError, RecursionError) as error:
             self._give_up(result.run_id, error)
 
@@ -207,27 +232,36 @@ def save_recording(
 
     `started_at` is when the run began, as ISO 8601 text. Raises RecordingError when the file cannot be written.
     """
-    lines = RecordingLines(secrets, lambda: started_at)
-
-    def written() -> Iterator[str]:
-        yield lines.header(planned)
-        yield from map(lines.event, events)
-        yield from (lines.result(result),) if result is not None else ()
-
-    return _new_file(folder, _stem(planned.file.path, planned.case.id, planned.model), 1, written())
+    lines = RecordingLines(secrets, lambda: started_at).whole(planned, events, result)
+    stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
+    return _new_file(folder, _stem(*stem), 1, lines)
 
 
 def export_recording(folder: Path, recording: Recording, secrets: Secrets, before: str = "") -> Path:
     """Write a run of the history into a folder, as `save_recording` does; the file's name begins with `before`."""
-    header = secrets.redacted(recording.header)
+    header, parts = recording.header, SuiteParts(secrets)
 
     def written() -> Iterator[str]:
-        yield header_line(header)
-        yield from (secrets.redact(event_to_line(event)) for event in recording.events)
-        yield from (result_line(header.run, secrets.redacted(recording.result)),) if recording.result else ()
+        door = EventDoor(parts)
+        yield _header_line(header, secrets)
+        yield from map(event_to_line, (shown for event in recording.events for shown in door.take(event)))
+        yield from map(event_to_line, door.rest())
+        if recording.result is not None:
+            suite = suite_of_recording(recording).suite
+            case = next((case for case in suite.cases if case.id == header.case), None) if suite else None
+            yield _result_line(redacted_result(result_of_recording(recording), parts, case))
 
-    stem = f"{before}{_stem(recording.path, header.case, header.model)}"
-    return _new_file(folder, stem, header.repeat + 1, written())
+    stem = secrets.redacted((recording.path.stem, header.case, header.model))
+    return _new_file(folder, f"{before}{_stem(*stem)}", header.repeat + 1, written())
+
+
+def _header_line(header: Header, secrets: Secrets) -> str:
+    text = redacted_suite_text(header.suite.text, secrets)
+    return header_line(secrets.redacted(replace(header, suite=replace(header.suite, text=text))))
+
+
+def _result_line(result: RunResult) -> str:
+    return result_line(result.run_id, outcome_to_json(outcome_of(result)))
 
 
 def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path:
@@ -299,8 +333,7 @@ def _numbers_in(folder: Path) -> dict[str, int]:
     return numbers
 
 
-def _stem(suite: Path, case_id: str, model: str) -> str:
-    parts = (suite.stem, case_id, model)
+def _stem(*parts: str) -> str:
     return ".".join(_safe(part, length) for part, length in zip(parts, _NAME_PARTS_BYTES, strict=True))
 
 

@@ -18,6 +18,7 @@ from workbench.checks.evaluate import Outside
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
+from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
@@ -85,8 +86,12 @@ async def _regrade(run: ToRegrade, judges: RegradingJudges, functions: dict[Path
     grant = judges.approval.grant(run.file.path)
     python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
     recorded = result_of_recording(run.recording)
+    why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
+    if why_not is not None:
+        return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)
     judge = judges.of(planned, recorded.judgements)
-    return replace(await graded(planned, trajectory, python.answer, judge), cost_usd=recorded.cost_usd)
+    result = await graded(planned, trajectory, python.answer, judge)
+    return replace(result, cost_usd=recorded.cost_usd, redacted=recorded.redacted)
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> RunResult:
@@ -96,6 +101,9 @@ def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> Run
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "stopped"):
         return result
+    why_not = why_not_regraded(result, planned.case, as_stored=False)
+    if why_not is not None:
+        return replace(result, not_regraded=why_not)
     try:
         grades, status, steps = grade_run_and_steps(planned.suite, planned.case, result.trajectory, outside=outside)
     except (CheckError, GradingError) as error:

@@ -43,7 +43,7 @@ class RegradingJudges:
                 raise ModelError(why_not)
             return self._endpoints.open(spec, specs.environment_at(path))
 
-        asking = Asking(open_model, self._program.secrets, under_way=self._under_way) if self.asks else None
+        asking = Asking(open_model, under_way=self._under_way) if self.asks else None
         return RunJudge(partial(specs.judge_of, path), self._cache, asking, recorded=recorded, chosen=self._chosen)
 
     async def close(self) -> None:

@@ -25,7 +25,6 @@ from workbench.batches.events import (
     RequestPutOff,
     StartUps,
     timed,
-    without_secrets,
 )
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
@@ -143,14 +142,13 @@ class Session:
             listener = keeper.before(listener)
         listener = self._steppers.before(listener)
         surroundings = Surroundings(
-            timed(without_secrets(listener, self._program.secrets)),
+            timed(listener),
             self._servers,
             lambda planned: self._open_model(planned, approval, built_in, concurrency),
             approval.grant,
             execution,
             self._ask,
             AuditLog(self._program.folders.audit_log, self._program.secrets),
-            self._program.secrets,
             self._retries,
             specs.price_of,
             judge_of,
@@ -212,11 +210,10 @@ class Session:
         return self._engine.submit(go_on())
 
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Have something done to a run at the `hold` that was seen, without the secrets that may be in it; the future
-        says why not, if it cannot be done."""
+        """Have something done to a run at the `hold` that was seen; the future says why not, if it cannot be done."""
 
         async def do() -> str | None:
-            return self._steppers.do(run_id, self._program.secrets.redacted(command), hold)
+            return self._steppers.do(run_id, command, hold)
 
         return self._engine.submit(do())
 
@@ -334,7 +331,7 @@ class Session:
             def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
                 self._listener(JudgeAsked(planned.run_id, judge, values, again))
 
-            asking = Asking(open_model, self._program.secrets, self._retries, under_way=under_way, tell=tell)
+            asking = Asking(open_model, self._retries, under_way=under_way, tell=tell)
             return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
 
         return judge_of

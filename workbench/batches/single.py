@@ -18,11 +18,9 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython, Judge, Outside, Said
 from workbench.checks.patterns import SpentTime
 from workbench.config.models import Price
-from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.checkpoint import Checkpoint
 from workbench.engine.conversing import StepNotJudgedError
 from workbench.engine.executing import Audit
-from workbench.engine.fork import Fork
 from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
@@ -90,7 +88,6 @@ class Surroundings:
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
     audit: AuditLog | None = None
-    secrets: Secrets = NO_SECRETS
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
@@ -123,7 +120,7 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
     judge = surroundings.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
     trajectory = await run_case(
-        replace(request, fork=_without_secrets(request.fork, surroundings.secrets)),
+        request,
         model,
         tools,
         recorder,
@@ -141,14 +138,7 @@ def _recorder(planned: PlannedRun, surroundings: Surroundings) -> Recorder:
     def tell(event: Event) -> None:
         surroundings.listener(RunEvent(event))
 
-    return Recorder(planned.run_id, time.monotonic, tell, surroundings.secrets)
-
-
-def _without_secrets(fork: Fork | None, secrets: Secrets) -> Fork | None:
-    """A fork whose texts, which a person typed, hold no secret; what it tells again holds none already."""
-    if fork is None:
-        return None
-    return replace(fork, system=secrets.redacted(fork.system), result=secrets.redacted(fork.result))
+    return Recorder(planned.run_id, time.monotonic, tell)
 
 
 def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:

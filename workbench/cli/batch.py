@@ -12,7 +12,9 @@ from workbench import __version__
 from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
+from workbench.batches.redacting import shown_result
 from workbench.cli.baseline import Baseline, baseline_of, fits_baseline
+from workbench.cli.door import json_report, redacted
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.history_options import history_for
 from workbench.cli.live import Live, Show
@@ -33,7 +35,6 @@ from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import text_report
 from workbench.reports.timing import timing_line
 from workbench.suite.loading import SuiteFile
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import RecordingError
 
 
@@ -69,7 +70,8 @@ def _run(
         complain(against.verdict, program.secrets)
     if options.format == "jsonl":
         return code if live.recorded else USAGE
-    failures = failures_of((made.result, made.case) for made in whole)
+    results = [shown_result(result, program.secrets) for result in results]
+    failures = failures_of(zip(results, (program.secrets.redacted(made.case) for made in whole), strict=True))
     if options.format == "json":
         report = report_of(
             results,
@@ -83,10 +85,10 @@ def _run(
             baseline=against,
             timing=live.timing(),
         )
-        text = json_text(report.model_dump(mode="json"), indent=2) + "\n"
+        text = json_report(report)
     else:
-        text = _text(options, results, quality, failures, asked.files, against, live)
-    written = write_report(program.secrets.redact(text), options.output)
+        text = redacted(_text(options, results, quality, failures, asked.files, against, live))
+    written = write_report(text, options.output)
     return code if written and live.recorded else USAGE
 
 

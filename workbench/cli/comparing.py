@@ -15,6 +15,7 @@ from workbench import __version__
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
 from workbench.cli.beginning import begin_from
+from workbench.cli.door import json_report, redacted, write
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
 from workbench.cli.history_list import batches_text
 from workbench.cli.history_options import history_for
@@ -36,7 +37,6 @@ from workbench.reports.comparison_json import comparison_report
 from workbench.reports.comparison_markdown import markdown_of
 from workbench.reports.history_list import called
 from workbench.reports.paint import Paint, paint_for
-from workbench.trajectory.json_text import json_text
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ def _say_what_was_seen(
 ) -> None:
     """Leave on the terminal what was seen in the app."""
     lines = summary_lines(comparison, width=report_width(sys.stdout), paint=paint_for(sys.stdout, os.environ))
-    sys.stdout.write(program.secrets.redact("\n".join(lines) + "\n"))
+    write("\n".join(lines) + "\n")
     history = history_for(options, options.paths, program)
     if not unfinished:
         return
@@ -141,7 +141,7 @@ def _report(
 ) -> int:
     code = _exit_code(live, figures)
     text = _text(options, comparison, live, code)
-    written = write_report(program.secrets.redact(text), options.output)
+    written = write_report(text, options.output)
     if written and options.output is not None and not options.quiet:
         batch = f", {live.kept}" if live.kept is not None else ""
         complain(f"the report is in {options.output}{batch}", program.secrets)
@@ -169,9 +169,11 @@ def _text(options: argparse.Namespace, comparison: Comparison, live: Live, code:
             exit_code=code,
             batch=live.batch,
         )
-        return json_text(report.model_dump(mode="json"), indent=2) + "\n"
+        return json_report(report)
     if form == "markdown":
-        return markdown_of(comparison, only_differences=only_differences, interrupted=interrupted, kept=live.kept)
+        return redacted(
+            markdown_of(comparison, only_differences=only_differences, interrupted=interrupted, kept=live.kept)
+        )
     to_file = options.output is not None
     width = PLAIN_WIDTH if to_file else report_width(sys.stdout)
     paint = Paint(False) if to_file else paint_for(sys.stdout, os.environ)
@@ -182,4 +184,4 @@ def _text(options: argparse.Namespace, comparison: Comparison, live: Live, code:
     )
     if live.kept is not None and not options.quiet:
         lines.append(paint(live.kept, "quiet"))
-    return "\n".join(lines) + "\n"
+    return redacted("\n".join(lines) + "\n")

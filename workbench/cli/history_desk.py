@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.batches.known_secrets import learn_secrets
+from workbench.cli.door import know, write, write_json
 from workbench.cli.exit_codes import USAGE
 from workbench.cli.history_options import history_for
 from workbench.cli.report_output import report_width
@@ -27,7 +28,6 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, Grading
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.values import counted
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
@@ -76,17 +76,17 @@ class Desk:
     def write(self, lines: Iterable[str]) -> None:
         """Lines on standard output."""
         for line in lines:
-            sys.stdout.write(f"{self.program.secrets.redact(line)}\n")
+            write(f"{line}\n")
 
     def write_json(self, report: ReportModel) -> None:
         """A report on standard output."""
-        self.write([json_text(report.model_dump(), indent=2)])
+        write_json(report)
 
 
 def at_the_desk(options: argparse.Namespace, word: Callable[[argparse.Namespace, Desk], int]) -> int:
     """Do one word; returns its exit code, or that of wrong usage when the history cannot be used for it."""
     try:
-        program = program_in(user_folders(), os.environ, ModelOptions(judge=getattr(options, "judge", None)))
+        program = know(program_in(user_folders(), os.environ, ModelOptions(judge=getattr(options, "judge", None))))
     except ConfigError as error:
         complain(str(error))
         return USAGE

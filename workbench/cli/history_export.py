@@ -12,6 +12,7 @@ from workbench.analysis.failures import failures_of
 from workbench.analysis.quality import quality_of
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.recordings import export_recording
+from workbench.cli.door import json_report
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.history_desk import Desk, grading_of
 from workbench.cli.recordings import can_record_in
@@ -27,7 +28,6 @@ from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Suite
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import Recording
 
 
@@ -93,7 +93,7 @@ def _report(
         exit_code=_exit_code(batch, met=quality.met),
         batch=batch.number,
     )
-    text = desk.program.secrets.redact(json_text(report.model_dump(mode="json"), indent=2) + "\n")
+    text = json_report(report)
     try:
         with file.open("x", encoding="utf-8") as written:
             written.write(text)

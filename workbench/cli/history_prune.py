@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from workbench.cli.door import ask
 from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.cli.history_list import batches_text, bytes_text
@@ -80,6 +81,5 @@ def _chosen(history: History, known: Sequence[BatchRow], options: argparse.Names
 def _confirmed(question: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    sys.stderr.write(f"{question} [yes/no] ")
-    sys.stderr.flush()
+    ask(f"{question} [yes/no]")
     return sys.stdin.readline().strip().lower() in ("yes", "y")

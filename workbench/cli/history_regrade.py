@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from functools import partial
 
 from workbench.batches.kept_regrading import GradedAgain, RegradingPlan, grade_again, keep_grades, plan_regrading
 from workbench.batches.rejudging import RegradingJudges
+from workbench.cli.door import printing_to
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.cli.judges import judge_is_known
@@ -51,7 +51,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         graded: list[tuple[BatchRow, int, list[GradedAgain]]] = []
         damaged: list[str] = []
         for plan in plans:
-            with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
+            with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
                 again = list(grade_again(history, plan.runs, judges, damaged.append))
             if again:
                 graded.append((plan.batch, _keep(history, plan.batch, again, desk), again))
@@ -113,6 +113,10 @@ def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], desk: 
                 why = f": {one_line(each.after.error)}" if each.after.error is not None else ""
                 after = desk.paint(graded_text(each.after), each.after.status)
                 yield f"  {what}: {graded_text(each.before)} → {after}{why}"
+        for each in again:
+            if each.after.not_regraded is not None:
+                what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
+                yield f"  {what} {one_line(each.after.not_regraded)}"
         yield f"  {moves_said(move for _, move in moves) or 'nothing moved'}"
 
 
@@ -136,5 +140,6 @@ def _run(again: GradedAgain) -> RegradedRun:
         before=VerdictReport(status=before.status, score=before.score),
         after=NewVerdict(status=after.status, score=after.score, reason=again.figures.reason),
         moved=Move(before, after).moved,
+        not_regraded=after.not_regraded,
         asked_otherwise=again.run.asked_otherwise,
     )

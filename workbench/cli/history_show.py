@@ -8,6 +8,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 
 from workbench.batches.recorded import result_of_recording
+from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
@@ -85,15 +86,18 @@ def _show_run(
     if run is None:
         raise HistoryError(f"batch {batch.number} has {batch.planned:,} runs: there is no run {number}")
     recording = history.recording(run, grading)
-    result = result_of_recording(recording)
+    parts = SuiteParts(desk.program.secrets)
+    result = shown_result(result_of_recording(recording), parts.secrets)
+    door = EventDoor(parts)
+    shown = [*(event for each in recording.events for event in door.take(each)), *door.rest()]
     if options.format == "json":
-        events = [parsed_json(event_to_line(event)) for event in recording.events]
+        events = [parsed_json(event_to_line(event)) for event in shown]
         from workbench.reports.history_reports import shown_run
 
         desk.write_json(shown_run(run, events, recording.result or {}))
         return
     desk.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    desk.write(told_lines(recording.events, result, desk.width, desk.paint, verbose=options.verbose))
+    desk.write(told_lines(shown, result, desk.width, desk.paint, verbose=options.verbose))
 
 
 def _show_case(history: History, which: str | None, case_id: str, form: str, desk: Desk) -> int:

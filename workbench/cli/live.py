@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,8 +32,10 @@ from workbench.batches.events import (
 )
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines, Recordings
+from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.batches.session import Session
 from workbench.batches.single import Execution
+from workbench.cli.door import printing_to, write
 from workbench.cli.event_stream import EventStream
 from workbench.cli.progress import LiveProgress
 from workbench.cli.suites import complain
@@ -179,7 +181,7 @@ def run_live(
     errors = progress.bar.above(sys.stderr)
     name = ""
     try:
-        with redirect_stderr(errors), redirect_stdout(errors), closing(session):
+        with printing_to(errors), closing(session):
             began_s = time.monotonic()
             name = session.start(
                 runs,
@@ -269,6 +271,8 @@ class _Printer:
         self._title_width = min(widest, TITLE_WIDTH_MAX, max(show.width // 3, 8))
         self._room = max(show.width - self._title_width - 2, 20)
         self._steps: dict[str, StepLines] = {}
+        self._parts = SuiteParts(show.secrets)
+        self._doors: dict[str, EventDoor] = {}
 
     def step(self, happened: RunEvent) -> None:
         if not self._show.steps:
@@ -278,14 +282,15 @@ class _Printer:
         if steps is None:
             steps = StepLines(self._show.paint, verbose=self._show.verbose, width=self._room)
             self._steps[event.run_id] = steps
-        for line in steps.lines(event):
-            self._print(event.run_id, line)
+        for shown in self._doors.setdefault(event.run_id, EventDoor(self._parts)).take(event):
+            for line in steps.lines(shown):
+                self._print(event.run_id, line)
 
     def start_up(self, event: StartUp) -> None:
         """One line where something starts up. A run that needs what failed says so itself."""
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.what,)), "quiet")
-            self._show.stream.write(self._show.secrets.redact(f"{line}\n"))
+            write(f"{line}\n", self._show.stream)
 
     def judging(self, asked: JudgeAsked) -> None:
         if not self._show.steps:
@@ -304,9 +309,13 @@ class _Printer:
             self._print(event.run_id, f"↻ waits {seconds(event.wait_s * 1000)}: the endpoint told another run to wait")
 
     def done(self, result: RunResult) -> None:
-        self._steps.pop(result.run_id, None)
+        steps, door = self._steps.pop(result.run_id, None), self._doors.pop(result.run_id, None)
         if not self._show.steps:
             return
+        for shown in door.rest() if door is not None else ():
+            for line in steps.lines(shown) if steps is not None else ():
+                self._print(result.run_id, line)
+        result = shown_result(result, self._show.secrets)
         for line in step_lines(result.steps, self._show.paint, sys.maxsize if self._show.verbose else self._room):
             self._print(result.run_id, line)
         said = f"{STATUS_SIGNS[result.status]} {result.status}"
@@ -318,7 +327,7 @@ class _Printer:
 
     def _print(self, run_id: str, line: str) -> None:
         title = self._show.paint(fit(self._titles[run_id], self._title_width), "quiet")
-        self._show.stream.write(self._show.secrets.redact(f"{title}  {line}\n"))
+        write(f"{title}  {line}\n", self._show.stream)
 
 
 def _title(run: PlannedRun, suite_names: Mapping[str, str], *, with_model: bool) -> str:

@@ -60,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_GONE
     except OSError as error:
         _write_nothing_more()
-        sys.stderr.write(f"cannot go on: {error}\n")
+        from workbench.cli.door import complain
+
+        complain(f"cannot go on: {error}")
         return USAGE
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from workbench.batches.approval import Proposal, Trust
 from workbench.batches.trusting import models_named_by, needs_asking
+from workbench.cli.door import ask, know_suites, write, write_json
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.cli.model_options import program_for
 from workbench.cli.suites import complain
@@ -79,6 +80,7 @@ def list_models(options: argparse.Namespace) -> int:
         complain(there if missing else "an empty text is no path: write '.'")
         return USAGE
     found = _chosen(options.model, paths, program) if options.model else _find(paths, program)
+    know_suites(program, found.files)
     for problem in found.problems:
         complain(problem, program.secrets)
     if options.check:
@@ -87,10 +89,9 @@ def list_models(options: argparse.Namespace) -> int:
         asyncio.run(_check(found.models, program))
     notes = [f"{name} is set, and not used: {hint}" for name, hint in _NOT_USED.items() if os.environ.get(name)]
     if options.format == "json":
-        text = json_text(_as_json(found.models, notes), indent=2)
+        write_json(_as_json(found.models, notes))
     else:
-        text = "\n".join(_lines(found.models, notes, paint_for(sys.stdout, os.environ)))
-    sys.stdout.write(f"{program.secrets.redact(text)}\n")
+        write("\n".join([*_lines(found.models, notes, paint_for(sys.stdout, os.environ)), ""]))
     silent = any(listed.check is not None and not listed.check.ok for listed in found.models)
     return INFRASTRUCTURE if silent else USAGE if found.problems else OK
 
@@ -160,8 +161,7 @@ def _may_ask(found: _Found, program: Program) -> bool:
     for need in dict.fromkeys(asking):
         complain(f"  ask the model {need}", program.secrets)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        sys.stderr.write("Ask them? [yes/no] ")
-        sys.stderr.flush()
+        ask("Ask them? [yes/no]")
         if sys.stdin.readline().strip().lower() in ("yes", "y"):
             return True
     complain("not trusted, nothing was asked: answer 'yes' on a terminal, or give --trust")

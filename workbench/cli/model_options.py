@@ -46,7 +46,7 @@ def program_for(options: argparse.Namespace) -> Program | None:
     """The program under these options, its log begun; `None` when they do not fit, which has then been said."""
     import os
 
-    from workbench.cli.suites import complain
+    from workbench.cli.door import complain, know
     from workbench.config.folders import user_folders
     from workbench.config.logs import log_to
     from workbench.config.model_book import ModelOptions
@@ -77,7 +77,7 @@ def program_for(options: argparse.Namespace) -> Program | None:
         for problem in error.problems:
             complain(problem)
         return None
-    program = program_in(user_folders(), os.environ, said)
+    program = know(program_in(user_folders(), os.environ, said))
     log_to(program.folders.log, program.secrets)
     return program
 

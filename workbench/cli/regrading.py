@@ -7,7 +7,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +19,10 @@ from workbench.analysis.totals import that_count
 from workbench.batches.approval import Approval, Proposal
 from workbench.batches.plan import decided_by
 from workbench.batches.recorded import result_of_recording, suite_of_recording
+from workbench.batches.redacting import shown_result
 from workbench.batches.regrading import ToRegrade, case_in, regrade
 from workbench.batches.rejudging import RegradingJudges
+from workbench.cli.door import json_report, know, know_suites, printing_to, redacted
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.judges import judge_is_known
 from workbench.cli.report_output import PLAIN_WIDTH, report_amount, report_width, write_report
@@ -40,7 +41,6 @@ from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, GraderName, Suite
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
 
 
@@ -58,7 +58,7 @@ def regrade_and_report(options: argparse.Namespace) -> int:
     """Grade and report; returns an exit code."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        program = program_in(user_folders(), os.environ, ModelOptions(judge=options.judge))
+        program = know(program_in(user_folders(), os.environ, ModelOptions(judge=options.judge)))
     except ConfigError as error:
         complain(f"nothing was graded: {error}")
         return USAGE
@@ -72,15 +72,16 @@ def regrade_and_report(options: argparse.Namespace) -> int:
         complain(problem if opened else f"nothing was graded: {problem}", program.secrets)
     if not opened:
         return USAGE
+    know_suites(program, {id(each.file): each.file for each in opened}.values())
     if not judge_is_known(options.judge, (each.file for each in opened), program):
         return USAGE
     approval = approved_to_grade(((each.file, each.case) for each in opened), program, options)
     if approval is None:
         return USAGE
     judges = RegradingJudges(program, approval, options.judge)
-    with redirect_stdout(sys.stderr):  # what a suite's Python prints must not spoil the report
+    with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
         runs = [ToRegrade(each.recording, each.file, each.case) for each in opened]
-        results = asyncio.run(regrade(runs, judges))
+        results = [shown_result(result, program.secrets) for result in asyncio.run(regrade(runs, judges))]
     results, suites = _by_suite(opened, results)
     regraded = [
         Regraded(str(each.recording.path), each.recorded if each.recording.complete else None, after)
@@ -105,10 +106,10 @@ def regrade_and_report(options: argparse.Namespace) -> int:
             interrupted=False,
             exit_code=code,
         )
-        text = json_text(regrade_report(report, regraded).model_dump(mode="json"), indent=2)
+        text = json_report(regrade_report(report, regraded))
     else:
-        text = "\n".join(_text(options, opened, results, quality, failures, regraded))
-    return code if write_report(program.secrets.redact(f"{text}\n"), options.output) else USAGE
+        text = redacted("\n".join([*_text(options, opened, results, quality, failures, regraded), ""]))
+    return code if write_report(text, options.output) else USAGE
 
 
 def approved_to_grade(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from workbench.cli.door import write_redacted
 from workbench.cli.suites import complain
 from workbench.reports.text import Amount
 
@@ -93,15 +94,16 @@ def can_write(output: Path | None) -> bool:
 
 
 def write_report(text: str, output: Path | None) -> bool:
-    """Write a report to its file, or to standard output; there too when the file cannot be written: that is `False`."""
+    """Write a report, which holds no secrets any more, to its file or to standard output. Returns whether the file
+    could be written; the report is on standard output if not."""
     if output is None:
-        sys.stdout.write(text)
+        write_redacted(text)
         sys.stdout.flush()
         return True
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         complain(f"cannot write {output}: {error.strerror}; the report follows on standard output")
-        sys.stdout.write(text)
+        write_redacted(text)
         return False
     return True

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from workbench.cli.typed_keys import without_keys
-from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.reports.visible import one_line
+from workbench.cli.door import complain as complain
+from workbench.config.secrets import Secrets
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
@@ -50,12 +48,7 @@ def _is_recording(path: Path) -> bool:
     return True
 
 
-def say_problems(problems: Iterable[Problem], secrets: Secrets = NO_SECRETS) -> None:
+def say_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
     """Problems go to standard error, one a line."""
     for problem in problems:
         complain(str(problem), secrets)
-
-
-def complain(message: str, secrets: Secrets = NO_SECRETS) -> None:
-    """One line on standard error, safe to show."""
-    sys.stderr.write(f"{one_line(without_keys(secrets.redact(message), sys.argv[1:]))}\n")

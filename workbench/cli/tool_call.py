@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from workbench.batches.approval import Approval
+from workbench.cli.door import redacted, write, write_json
 from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import complain
 from workbench.config.program import Program
@@ -22,7 +23,6 @@ from workbench.tools.by_hand import CALL_ID, execute_by_hand
 from workbench.tools.errors import ToolsError
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ExecutionProgress
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 PROGRESS_EVERY_S = 0.1
@@ -93,14 +93,14 @@ async def call_by_hand(
         said = {
             "server": server.name,
             "tool": by_hand.tool,
-            "arguments": program.secrets.redacted(by_hand.arguments),
+            "arguments": by_hand.arguments,
             "is_error": answer.is_error,
             "content": answer.content,
             "duration_ms": executed.duration_ms,
         }
-        output.write(json_text(said, indent=2) + "\n")
+        write_json(said, output)
     else:
-        output.write(visible(answer.content) + "\n")
+        write(visible(redacted(answer.content)) + "\n", output)
     return QUALITY_MISSED if answer.is_error else OK
 
 

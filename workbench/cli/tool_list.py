@@ -9,12 +9,12 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TextIO
 
 from workbench.analysis.tool_lint import lint_suite
 from workbench.batches.approval import Approval, Proposal
+from workbench.cli.door import know, know_suites, printing_to, write, write_json
 from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
@@ -29,7 +29,6 @@ from workbench.suite.model import Server, Suite
 from workbench.tools.definitions import definition_of
 from workbench.tools.errors import ServerError
 from workbench.tools.pool import ServerPool
-from workbench.trajectory.json_text import json_text
 
 PLAIN_WIDTH = 120
 """Columns where the listing does not go to a terminal."""
@@ -41,7 +40,7 @@ class RefusedError(Exception):
 
 def list_or_call(options: argparse.Namespace) -> int:
     """List the tools of suites, or call one; returns an exit code."""
-    program = program_in(user_folders(), os.environ)
+    program = know(program_in(user_folders(), os.environ))
     log_to(program.folders.log, program.secrets)
     output = sys.stdout
     try:
@@ -52,11 +51,12 @@ def list_or_call(options: argparse.Namespace) -> int:
     except (NoSuitesError, RefusedError, ValueError) as error:
         complain(str(error), program.secrets)
         return USAGE
+    know_suites(program, files)
     started = [file for file in files if file.suite is not None and file.suite.servers]
     approval = approved(Proposal.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    with redirect_stdout(sys.stderr):  # what a server in this process prints must not spoil the output
+    with printing_to(sys.stderr):  # what a server in this process prints must not spoil the output
         return asyncio.run(_until_signalled(options, files, program, approval, by_hand, output))
 
 
@@ -105,13 +105,12 @@ async def _work(
     if options.lint:
         suites = [_linted(file, suite) for file, suite in zip(files, suites, strict=True)]
     if options.format == "json":
-        text = json_text(tools_json(suites), indent=2)
+        write_json(tools_json(suites), output)
     elif options.lint:
-        text = "\n".join(finding_lines(suites, paint_for(output, os.environ)))
+        write("\n".join([*finding_lines(suites, paint_for(output, os.environ)), ""]), output)
     else:
         width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if output.isatty() else PLAIN_WIDTH
-        text = "\n".join(tool_lines(suites, width, paint_for(output, os.environ)))
-    output.write(f"{program.secrets.redact(text)}\n")
+        write("\n".join([*tool_lines(suites, width, paint_for(output, os.environ)), ""]), output)
     if any(source.error is not None for suite in suites for source in suite.sources):
         return INFRASTRUCTURE
     refused = any(finding.severity == "error" for suite in suites for finding in suite.findings or ())

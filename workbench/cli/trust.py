@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.batches.approval import Approval, Proposal, Request, Trust
+from workbench.cli.door import ask
 from workbench.cli.suites import complain
 from workbench.config.folders import Folders
 from workbench.config.program import Program
@@ -68,8 +69,7 @@ def _asked(suite: str, *, mocks: bool) -> Literal["yes", "no", "mocks"]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"
     choices = "yes/no/mocks: run without its servers" if mocks else "yes/no"
-    sys.stderr.write(f"Trust {suite} and remember it? [{choices}] ")
-    sys.stderr.flush()
+    ask(f"Trust {suite} and remember it? [{choices}]")
     answer = sys.stdin.readline().strip().lower()
     if mocks and answer in ("mocks", "m"):
         return "mocks"

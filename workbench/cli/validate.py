@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from workbench.cli.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
+    from workbench.config.program import Program
     from workbench.suite.loading import SuiteFile
 
 
@@ -30,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """0 when no suite and no `workbench.toml` has an error, else 2. Warnings and what an audit finds change nothing."""
     # Imported here, so that `--help` answers at once.
-    from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
+    from workbench.cli.door import complain, know, know_suites, write
+    from workbench.cli.suites import NoSuitesError, load_suites, say_problems
+    from workbench.config.folders import user_folders
+    from workbench.config.program import program_in
     from workbench.reports.values import counted
 
     try:
@@ -38,11 +42,13 @@ def execute(options: argparse.Namespace) -> int:
     except NoSuitesError as error:
         complain(str(error))
         return USAGE
+    program = know(program_in(user_folders(), os.environ))
+    know_suites(program, files)
     say_problems(problem for file in files for problem in file.problems)
-    settings = _settings_problems([*map(Path, options.paths), *(file.path for file in files)])
+    settings = _settings_problems([*map(Path, options.paths), *(file.path for file in files)], program)
     for said in settings:
         complain(said)
-    unjudged = () if settings else _unjudged(files)
+    unjudged = () if settings else _unjudged(files, program)
     for said in unjudged:
         complain(said)
     broken = sum(1 for file in files if file.suite is None)
@@ -54,8 +60,8 @@ def execute(options: argparse.Namespace) -> int:
     if options.audit and broken:
         found += f" ({counted(broken, 'broken suite')} not audited)"
     for _, lines in audited:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    sys.stdout.write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}{found}\n")
+        write("".join(f"{line}\n" for line in lines))
+    write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}{found}\n")
     return USAGE if broken or settings else OK
 
 
@@ -76,21 +82,16 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[tuple[int, list[str]]]:
             yield len(found), list(audit_lines(file, found, audit.coverage, paint))
 
 
-def _unjudged(files: Iterable[SuiteFile]) -> tuple[str, ...]:
+def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
     """Why checks of the sound suites would not be judged."""
     from workbench.cli.judges import judge_problems
-    from workbench.config.folders import user_folders
-    from workbench.config.program import program_in
 
     sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]
-    return tuple(judge_problems(sound, program_in(user_folders(), os.environ).models))
+    return tuple(judge_problems(sound, program.models))
 
 
-def _settings_problems(paths: Iterable[Path]) -> tuple[str, ...]:
+def _settings_problems(paths: Iterable[Path], program: Program) -> tuple[str, ...]:
     """What is wrong with every `workbench.toml` that applies to the paths, each problem once."""
-    from workbench.config.folders import user_folders
-    from workbench.config.program import program_in
-
-    models = program_in(user_folders(), os.environ).models
+    models = program.models
     folders = dict.fromkeys((path if path.is_dir() else path.parent).absolute() for path in paths)
     return tuple(dict.fromkeys(problem for folder in folders for problem in models.problems(folder)))

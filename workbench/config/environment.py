@@ -29,7 +29,8 @@ class Environment:
         self._secrets = secrets
         self.home = home
         self._files: dict[Path, tuple[tuple[int, int], Mapping[str, str]]] = {}
-        self._guess(own)
+        for name, value in own.items():
+            secrets.guess(name, value)
 
     def of(self, folder: Path) -> Mapping[str, str]:
         """The variables for the suites in a folder: the process's own, then those of the folder's `.env`, then those of
@@ -58,15 +59,12 @@ class Environment:
             raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise ConfigError(f"{file}: is no text of lines NAME=value: write it anew, in UTF-8") from error
-        self._guess(variables)
+        for name, value in variables.items():
+            self._secrets.add_from_file(name, value)
         if broken:  # said without what stands there, which may be a key
             raise ConfigError(*(f"{file}:{line}: is no NAME=value: correct it, its quotes too" for line in broken))
         self._files[file] = (stamp, variables)
         return variables
-
-    def _guess(self, variables: Mapping[str, str]) -> None:
-        for name, value in variables.items():
-            self._secrets.guess(name, value)
 
 
 def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:

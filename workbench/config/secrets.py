@@ -1,35 +1,34 @@
-"""Secret values that this program has read, and text with the names in their place."""
+"""Secret values that this program has read, and what leaves the program with names in their place.
+
+Inside the program everything is as it really happened. Whatever goes out passes one of the doors listed in
+`workbench.config.doors`, and each of them uses `Secrets.redact`, `Secrets.redacted` or `finding.Pieces`.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-SHORTEST_SECRET = 4
-"""Shorter values are no secrets, and hiding them would garble everything."""
-
-SHORTEST_GUESSED = 8
-"""Values that only their variables' names speak for are longer."""
-
-_TELLING = re.compile("KEYS?|APIKEY|TOKEN|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
-_PLAIN_WORD = re.compile(r"[A-Za-z]{1,12}")
-_PLACEHOLDER = re.compile(
-    "true|false|none|null|empty|dummy|test|demo|secret|password|changeme|placeholder|local|localhost|ollama|vllm|"
-    "lm-?studio|not-(needed|required)|(sk-)?no-key(-required)?|your-api-key",
-    re.IGNORECASE,
+from workbench.config.finding import Finder
+from workbench.config.secret_values import (
+    forms_of,
+    is_plain_word,
+    is_secret_by_look,
+    is_secret_if_used,
+    is_secret_of_file,
+    passwords_in,
 )
-"""What people write where a key is asked for and none is needed."""
 
-_OURS = frozenset({"kind", "status", "verdict", "role", "source", "stop_reason"})
-"""Fields of our own records that hold our own words."""
+_OURS = frozenset(
+    {"by", "decided_by", "grader", "hash", "program", "role", "run", "run_id", "started_at", "status", "suite_hash"}
+    | {"verdict", "workbench"}
+)
+"""Fields of our own records that hold our own words, where their type is only that of a text."""
 
 _Value = TypeVar("_Value")
 
@@ -37,99 +36,172 @@ _Value = TypeVar("_Value")
 class Secrets:
     """The values to keep out of everything that leaves the program, by the names of the variables that hold them.
 
-    Ordinary values are never among them, or all text would be garbled: those under four characters, numbers under eight
-    digits, folders and files that exist, what is written where no key is needed (`ollama`), and short words of letters
-    alone unless the variable's name says that it is a secret. One instance serves the whole program; it only ever
+    `workbench.config.secret_values` says which values those are. One instance serves the whole program; it only ever
     grows. Safe to use from threads.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._values: tuple[tuple[str, str], ...] = ()
-        """Name and value, longest value first, so that a secret that holds another is hidden whole."""
+        self._known: dict[str, str] = {}
+        self.finder: Finder | None = None
+        """What finds the values; a new one whenever a value is added, `None` while there is none."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of each, longest value first. A value that JSON or Python would write differently stands there
-        in that form too."""
-        return self._values
+        """What stands in place of each value, without its dollar sign, and the value, in every form, longest first."""
+        finder = self.finder
+        return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values) if finder else ()
 
     def add(self, name: str, value: str) -> None:
-        """Keep the value of a variable that something refers to secret from now on, unless it is an ordinary one."""
-        if len(value) < SHORTEST_SECRET or _is_ordinary(value) or (_PLAIN_WORD.fullmatch(value) and not _tells(name)):
-            return
-        forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
-        with self._lock:
-            new = [(name, form) for form in forms if all(known != form for _, known in self._values)]
-            if new:  # else the same object stays: whoever has prepared it need not do so again
-                self._values = tuple(sorted((*self._values, *new), key=lambda item: (-len(item[1]), item)))
+        """Keep a value secret that is really used as a key, a header or a server's setting; the password in it too, if
+        it is an address with one."""
+        if is_secret_if_used(name, value):
+            self._add(name, value)
+        self.add_passwords(name, value)
+
+    def add_from_file(self, name: str, value: str) -> None:
+        """Keep a value of a `.env` secret unless it is an ordinary one."""
+        if is_secret_of_file(name, value):
+            self._add(name, value)
+        self.add_passwords(name, value)
 
     def guess(self, name: str, value: str) -> None:
-        """Keep the value of a variable that nothing may refer to secret if its name says that it is one."""
-        if len(value) >= SHORTEST_GUESSED and _tells(name) and not (_tells_about(name) and _is_about(value)):
-            self.add(name, value)
+        """Keep a value of the environment secret that nothing has used, if its name and its look both say so."""
+        if is_secret_by_look(name, value):
+            self._add(name, value)
+        self.add_passwords(name, value)
+
+    def add_passwords(self, name: str, text: str) -> None:
+        """Keep the password of each `scheme://user:password@` in a text secret. A password that is one plain word is
+        secret only behind its user: `postgres://postgres:postgres@` shall not hide every "postgres"."""
+        if "://" not in text:
+            return
+        for user, password in passwords_in(text):
+            if is_plain_word(password) or not is_secret_if_used("PASSWORD", password):
+                self._remember({f"{user}:{password}@": f"{user}:${name}@"})
+            else:
+                self._add(name, password)
+
+    def _add(self, name: str, value: str) -> None:
+        self._remember(dict.fromkeys(forms_of(value), f"${name}"))
+
+    def _remember(self, replacements: Mapping[str, str]) -> None:
+        with self._lock:
+            new = {form: shown for form, shown in replacements.items() if form not in self._known}
+            if new:  # else the same finder stays, and with it what was prepared for it
+                self._known |= new
+                self.finder = Finder(dict(self._known))
 
     def redact(self, text: str) -> str:
-        """The text with `$NAME` in place of every secret value."""
-        for name, value in self._values:
-            if value in text:
-                text = text.replace(value, f"${name}")
-        return text
+        """The text with `$NAME` in place of every secret value; the same object if there is none in it."""
+        finder = self.finder
+        return text if finder is None else finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
-        """A JSON value, or a data class or named tuple of such values, with every text in it redacted, keys too; a
-        number that is a secret becomes a text."""
-        return self._redacted(value) if self._values else value
+        """A JSON value, or a record of such values (data class, named tuple, pydantic model), with every text in it
+        redacted. Keys of objects are redacted too, names and words of our own are not. A number that is a secret
+        becomes a text. What holds no secret stays the same object, also as a part of what is returned."""
+        finder = self.finder
+        return value if finder is None else _Walk(finder).redacted(value)
 
-    def _redacted(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.redact(value)
-        if isinstance(value, Mapping):
-            return {self._redacted(key): self._redacted(inner) for key, inner in value.items()}
-        if hasattr(value, "_asdict"):
-            return value._replace(**self._redacted_fields(value._asdict()))
-        if isinstance(value, list | tuple):
-            return type(value)([self._redacted(inner) for inner in value])
-        if is_dataclass(value) and not isinstance(value, type):
-            held = {field.name: getattr(value, field.name) for field in fields(value)}
-            return replace(value, **self._redacted_fields(held))
-        if isinstance(value, int | float) and not isinstance(value, bool):
+
+class _Walk:
+    """One walk through a value. A list or an object that stands in it several times is looked through once."""
+
+    def __init__(self, finder: Finder) -> None:
+        self._finder = finder
+        self._known: dict[int, tuple[object, object]] = {}
+
+    def redacted(self, value: Any) -> Any:
+        kind: Any = type(value)
+        if kind is str:
+            return self._finder.replaced(value)
+        if kind in (bool, NoneType):
+            return value
+        if kind in (int, float):
             text = str(value)
-            shown = self.redact(text)
-            return value if shown == text else shown
-        return value
+            shown = self._finder.replaced(text)
+            return value if shown is text else shown
+        if kind is dict or kind is list:
+            return self._json(value)
+        if kind is tuple:
+            items = [self.redacted(item) for item in value]
+            return value if _are_same(items, value) else tuple(items)
+        names = _text_fields(kind)
+        if names is None:
+            return self._json(dict(value)) if isinstance(value, Mapping) else value
+        changed = {}
+        for name in names:
+            before = getattr(value, name)
+            after = self.redacted(before)
+            if after is not before:
+                changed[name] = after
+        if not changed:
+            return value
+        if hasattr(value, "_replace"):
+            return value._replace(**changed)
+        return replace(value, **changed) if is_dataclass(kind) else value.model_copy(update=changed)
 
-    def _redacted_fields(self, held: dict[str, Any]) -> dict[str, Any]:
-        return {
-            name: self._redacted(inner)
-            for name, inner in held.items()
-            if name not in _OURS and not isinstance(inner, int | float)
-        }
+    def _json(self, value: Any) -> Any:
+        """A list or an object. Its JSON text is looked through at once: most hold no secret, and need not be walked."""
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, self._walked(value) if self._may_hold(value) else value)
+        return known[1]
+
+    def _may_hold(self, value: Any) -> bool:
+        try:
+            text = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):  # it holds records, or what JSON cannot say
+            return True
+        return self._finder.may_be_in(text)
+
+    def _walked(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is dict:
+            keys = [self._finder.replaced(key) if type(key) is str else key for key in value]
+            items = [self._walked(item) for item in value.values()]
+            same = _are_same(items, value.values()) and _are_same(keys, value)
+            return value if same else dict(zip(keys, items, strict=True))
+        if kind is list:
+            items = [self._walked(item) for item in value]
+            return value if _are_same(items, value) else items
+        return self.redacted(value)
 
 
-def _tells(name: str) -> bool:
-    """Whether a variable's name says that its value is secret."""
-    return any(map(_TELLING.fullmatch, _words(name)))
+def _are_same(items: Any, others: Any) -> bool:
+    return all(item is other for item, other in zip(items, others, strict=True))
 
 
-def _tells_about(name: str) -> bool:
-    """Whether a name rather says something about a secret: TOKEN_URL, CREDENTIAL_HELPER."""
-    return not _TELLING.fullmatch(_words(name)[-1])
+@cache
+def _text_fields(kind: Any) -> tuple[str, ...] | None:
+    """The fields of a record that may hold somebody else's text; `None` for what is no record."""
+    if is_dataclass(kind):
+        names = [field.name for field in fields(kind) if field.init]
+    elif hasattr(kind, "_fields"):
+        names = list(kind._fields)
+    elif hasattr(kind, "model_fields"):
+        names = list(kind.model_fields)
+    else:
+        return None
+    try:
+        hints = get_type_hints(kind)
+    except NameError:  # a type that is imported for type checkers only
+        hints = {}
+    return tuple(name for name in names if not _is_our_own(hints.get(name, str), ours=name in _OURS))
 
 
-def _words(name: str) -> list[str]:
-    return [word.upper() for word in _WORD.findall(name)]
-
-
-def _is_about(value: str) -> bool:
-    """Whether a value may say something about a secret: one word, or an address without a user."""
-    return value.isalpha() or (value.startswith(("http://", "https://")) and "@" not in urlsplit(value).netloc)
-
-
-def _is_ordinary(value: str) -> bool:
-    if _PLACEHOLDER.fullmatch(value) or _SHORT_NUMBER.fullmatch(value):
-        return True
-    return value.startswith(("/", "~/")) and "\0" not in value and os.path.exists(os.path.expanduser(value))  # noqa: PTH110, PTH111
+def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
+    """Whether a type has only words of our own, numbers and nothing; with `ours`, texts are such words too."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _is_our_own(get_args(hint)[0], ours=ours)
+    if origin in (Union, UnionType):
+        inner = get_args(hint)
+        return len(inner) < 4 and all(_is_our_own(each, ours=ours) for each in inner)  # a JSON value is one of more
+    if origin is Mapping:
+        return get_args(hint) == (str, float)
+    return origin is Literal or hint in (bool, int, float, NoneType) or (ours and hint is str)
 
 
 NO_SECRETS = Secrets()

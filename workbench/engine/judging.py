@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.asking import ask
 from workbench.engine.recorder import Clock, EventListener, Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
@@ -94,7 +93,6 @@ async def ask_judge(
     criteria: str,
     value: str,
     *,
-    secrets: Secrets = NO_SECRETS,
     retries: RetryPolicy = DEFAULT_RETRIES,
     timeout_s: float = JUDGE_TIMEOUT_S,
     clock: Clock = time.monotonic,
@@ -102,7 +100,7 @@ async def ask_judge(
 ) -> Ruling:
     """Ask a model once whether a value, given as JSON text, meets the criteria. Raises JudgeError."""
     written = _WrittenArguments(listener)
-    recorder = Recorder("judging", clock, written.listen, secrets)
+    recorder = Recorder("judging", clock, written.listen)
     messages = (Message("user", prompt_of(criteria, value)),)
     recorder.emit(RunStarted("", "", "", model.name, _SYSTEM, messages, (_VERDICT,), model.seed, model.notices))
     try:

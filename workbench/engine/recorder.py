@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.engine.redaction import Redaction
 from workbench.trajectory.events import Event, Happening
 from workbench.trajectory.fold import TrajectoryFold
 from workbench.trajectory.trajectory import Trajectory
@@ -17,26 +15,24 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """The one place where events are made, without any of the `secrets`. The trajectory is the fold of exactly what the
+    """The one place where events are made, of what really happened. The trajectory is the fold of exactly what the
     listener was told."""
 
-    def __init__(self, run_id: str, clock: Clock, listener: EventListener, secrets: Secrets = NO_SECRETS) -> None:
+    def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
         self.run_id = run_id
         self._listener = listener
         self._began = clock()
         self._sequence = 0
         self._fold = TrajectoryFold()
-        self._redaction = Redaction(secrets)
 
     def emit(self, what: Happening) -> None:
         """Make an event of something that happened just now; raises TrajectoryError, and tells nobody, when it cannot
-        have happened. A piece of an answer that may be the beginning of a secret is told a little later."""
-        for told in self._redaction.of(what):
-            event = Event(self.run_id, self._sequence, self.ms_since(self._began), told)
-            self._fold.add(event)
-            self._sequence += 1
-            self._listener(event)
+        have happened."""
+        event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
+        self._fold.add(event)
+        self._sequence += 1
+        self._listener(event)
 
     def ms_since(self, moment_s: float) -> float:
         """Milliseconds since a moment on the clock."""

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse
+from workbench.grading.redacted import RedactedPlace
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
@@ -186,6 +187,10 @@ class RunResult:
     judging: JudgeUse = NOBODY_ASKED
     steps: tuple[StepGrade, ...] = ()
     """Of a chain that was graded: every step on its own."""
+    redacted: tuple[RedactedPlace, ...] = ()
+    """Of a stored run: what a check may look at and stands there without its secrets."""
+    not_regraded: str | None = None
+    """Why a stored run has the verdict that it was given when it ran, though it was to be graded again."""
 
     @property
     def grade(self) -> Grade | None:

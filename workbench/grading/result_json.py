@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult, Status, StepGrade
 from workbench.grading.judgements import Judgement
+from workbench.grading.redacted import RedactedPlace
 from workbench.suite.model import GraderName
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import reader_of
@@ -18,9 +19,9 @@ from workbench.trajectory.typed_json import reader_of
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run, without its trajectory; `error`, `grades`, `judgements` and `steps` as in `RunResult`.
-    `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from
-    the events. Older results lack judgements, steps and times."""
+    """What became of a run, without its trajectory; `error`, `grades`, `judgements`, `steps` and `redacted` as in
+    `RunResult`. `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both
+    follow from the events. Older results lack judgements, steps, times and `redacted`."""
 
     status: Status
     error: str | None
@@ -30,19 +31,21 @@ class Outcome:
     steps: tuple[StepGrade, ...] = ()
     latency_ms: float | None = None
     loop_ms: float | None = None
+    redacted: tuple[RedactedPlace, ...] = ()
 
 
 def outcome_of(result: RunResult) -> Outcome:
     """What became of a run."""
     return Outcome(
         *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
-        *(result.trajectory.model_latency_ms, result.trajectory.loop_ms),
+        *(result.trajectory.model_latency_ms, result.trajectory.loop_ms, result.redacted),
     )
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """All of it; infinite scores become the largest number."""
-    return {field.name: _plain(getattr(outcome, field.name)) for field in fields(outcome)}
+    """All of it, `redacted` only where there is something; infinite scores become the largest number."""
+    names = [field.name for field in fields(outcome) if field.name != "redacted" or outcome.redacted]
+    return {name: _plain(getattr(outcome, name)) for name in names}
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
@@ -72,7 +75,7 @@ def _infinite(score: float | None) -> float | None:
 
 
 _GRADERS: tuple[GraderName, ...] = get_args(GraderName)
-_NAMED = frozenset({Grade, CallPairing, ArgumentVerdict, Issue, StepGrade})
+_NAMED = frozenset({Grade, CallPairing, ArgumentVerdict, Issue, StepGrade, RedactedPlace})
 _AS_IT_IS = frozenset({str, int, bool, NoneType})
 _LARGEST = sys.float_info.max
 

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,10 @@ LOOK_S = 1.0
 """So often whoever waits looks whether the writer is still there."""
 
 
+Redacted = Callable[[DoneRun], DoneRun]
+"""Takes what is secret out of a run."""
+
+
 @dataclass(frozen=True)
 class _Done:
     """A run that is over, not packed yet."""
@@ -42,6 +47,7 @@ class _Done:
     ticket: Ticket
     run: DoneRun
     settled: Future[None]
+    redacted: Redacted
 
 
 class HistoryWriter:
@@ -102,8 +108,9 @@ class HistoryWriter:
             ticket.release()
             raise
 
-    def keep(self, ticket: Ticket, run: DoneRun) -> Future[None]:
-        """Keep a run that is over; returns at once. Those of one batch are given on one thread.
+    def keep(self, ticket: Ticket, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
+        """Keep a run that is over; returns at once. Those of one batch are given on one thread. `redacted` makes of it
+        what may be stored; it is asked on the writer's thread.
 
         The future is done when the run is written, or when it is of no use to wait for that: what is not written is
         lost when the program is killed. It cannot be cancelled.
@@ -113,7 +120,7 @@ class HistoryWriter:
         if self._failed_at is not None or self._closing_at is not None:
             settled.set_result(None)
         self._runs_given[ticket] += 1
-        self._given.put(_Done(ticket, run, settled))
+        self._given.put(_Done(ticket, run, settled, redacted))
         return settled
 
     def end(self, ticket: Ticket, ended_at: str) -> None:
@@ -171,7 +178,7 @@ class HistoryWriter:
         if not isinstance(given, _Done):
             return given
         try:
-            packed = pack_run(given.run)
+            packed = pack_run(given.redacted(given.run))
         except (TypeError, ValueError, RecursionError) as error:
             self._leave_out(error)
             return None

@@ -215,6 +215,7 @@ class RegradedRun(ReportModel):
     before: VerdictReport
     after: NewVerdict
     moved: bool = Field(description="whether status or score are other ones")
+    not_regraded: str | None = Field(description="why it keeps the verdict of its run; null where it was graded")
     asked_otherwise: bool = Field(description="whether the case asks something else today than when it ran")
 
 

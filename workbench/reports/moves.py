@@ -23,6 +23,11 @@ class Regraded:
     after: RunResult
 
     @property
+    def not_regraded(self) -> str | None:
+        """Why the run keeps the recorded verdict, if it does."""
+        return self.after.not_regraded
+
+    @property
     def move(self) -> Move:
         """From the recorded grade to that of now."""
         return Move(self.before, self.after)
@@ -36,6 +41,10 @@ class Regraded:
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
     """A line for each recording whose status or score is another one now, and how many moved from where to where; or
     one that says that there is none."""
+    regraded = list(regraded)
+    for each in regraded:
+        if each.not_regraded is not None:
+            yield f"{one_line(each.recording)} {one_line(each.not_regraded)}"
     moved = [each for each in regraded if each.moved]
     for each in moved:
         after = paint(graded_text(each.after), each.after.status)
@@ -58,6 +67,8 @@ class RegradedReport(ReportModel):
     before: VerdictReport | None
     after: VerdictReport
     moved: bool
+    not_regraded: str | None
+    """Why the run keeps the recorded verdict: what a check looks at is not in the recording, since it is secret."""
 
 
 class RegradeReport(Report):

@@ -1,4 +1,4 @@
-"""What servers say made fit to keep: without secrets, and without what no text file or request can hold."""
+"""What servers say made fit to keep: without what no text file or request can hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping
 
-from workbench.config.secrets import Secrets
 from workbench.trajectory.messages import JsonValue
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -14,25 +13,25 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
-def clean_text(text: str, secrets: Secrets) -> str:
-    """The text with names in place of secrets, and � in place of NUL and of half characters."""
-    return _UNFIT.sub(REPLACEMENT, secrets.redact(text))
+def clean_text(text: str) -> str:
+    """The text with � in place of NUL and of half characters."""
+    return _UNFIT.sub(REPLACEMENT, text)
 
 
-def clean_json(value: JsonValue, secrets: Secrets) -> JsonValue:
+def clean_json(value: JsonValue) -> JsonValue:
     """A value all of whose texts are clean, the names in its objects too; NaN and the infinities, which JSON cannot say
     but which come through all the same, become null."""
     if isinstance(value, str):
-        return clean_text(value, secrets)
+        return clean_text(value)
     if isinstance(value, dict):
-        return clean_object(value, secrets)
+        return clean_object(value)
     if isinstance(value, list):
-        return [clean_json(item, secrets) for item in value]
+        return [clean_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-def clean_object(value: Mapping[str, JsonValue], secrets: Secrets) -> dict[str, JsonValue]:
+def clean_object(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """An object as `clean_json` makes it."""
-    return {clean_text(name, secrets): clean_json(item, secrets) for name, item in value.items()}
+    return {clean_text(name): clean_json(item) for name, item in value.items()}

@@ -198,7 +198,8 @@ class ServerPool:
     async def _start(self, suite_file: Path, definition: Server, server: McpServer) -> None:
         with self._starting(f"server {definition.name}"):
             await server.start()
-        await asyncio.to_thread(self._listings.remember, suite_file, definition, server.tools)
+        tools = self._program.secrets.redacted(server.tools)
+        await asyncio.to_thread(self._listings.remember, suite_file, definition, tools)
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
         folder, secrets = suite_file.parent, self._program.secrets

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
-import re
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.config.finding import Pieces
 from workbench.config.secrets import Secrets
 
 MAX_LOG_BYTES = 1024 * 1024
@@ -41,16 +41,13 @@ class ServerLog:
         """Append all that comes, until the stream ends. It is read to its end even when no more of it is kept, so that
         the server is never kept waiting. May be cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        waiting = ""
+        pieces = Pieces()
         try:
             while chunk := await stream.read(_CHUNK_BYTES):
                 if self._file is not None and self._left > 0:
-                    waiting += decoder.decode(chunk)
-                    cut = len(waiting) - begun_secret(waiting, self._secrets)
-                    self._append(self._secrets.redact(waiting[:cut]))
-                    waiting = waiting[cut:]
+                    self._append(pieces.add(decoder.decode(chunk), self._secrets.finder))
         finally:
-            self._append(self._secrets.redact(waiting))
+            self._append(pieces.rest(self._secrets.finder))
 
     def close(self) -> None:
         """Close the file; what is written afterwards is dropped."""
@@ -70,21 +67,6 @@ class ServerLog:
             self.problem = f"{error.strerror} after its beginning"
             data = bytes(self._left)
         self._left -= len(data)
-
-
-def begun_secret(text: str, secrets: Secrets) -> int:
-    """How many characters at the end of a text may be the beginning of a secret whose rest is still to come."""
-    values = [value for _, value in secrets.values]
-    begun = (
-        length
-        for value in values
-        for length in range(min(len(value) - 1, len(text)), 0, -1)
-        if text.endswith(value[:length])
-    )
-    cut = len(text) - max(begun, default=0)
-    # A secret that is there as a whole must not be cut in two because another one begins within it.
-    whole = re.finditer("|".join(map(re.escape, values)), text) if values else ()
-    return len(text) - min((match.start() for match in whole if match.start() < cut < match.end()), default=cut)
 
 
 def _open(path: Path) -> BinaryIO:

@@ -35,8 +35,8 @@ _LAST_RESORT_S = 0.5
 
 
 class McpServer:
-    """A server of a suite. Every ServerError names it, and the command, address or module behind it; no secret is left
-    in what it says."""
+    """A server of a suite. Every ServerError names it, and the command, address or module behind it, without
+    secrets."""
 
     def __init__(self, server: Server, connection: Connection, secrets: Secrets, limits: TimeLimits) -> None:
         self._server = server
@@ -178,14 +178,14 @@ class McpServer:
 
     def _definition(self, tool: Tool) -> ToolDefinition:
         hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
-        name = clean_text(self._server.prefix + tool.name, self._secrets)
+        name = clean_text(self._server.prefix + tool.name)
         self._own_names[name] = tool.name
         self._output_schemas[tool.name] = tool.output_schema
         return ToolDefinition(
             name=name,
-            description=clean_text(tool.description or "", self._secrets),
-            parameters=clean_object(tool.input_schema, self._secrets),
-            annotations=clean_object(hints, self._secrets),
+            description=clean_text(tool.description or ""),
+            parameters=clean_object(tool.input_schema),
+            annotations=clean_object(hints),
             server=self._server.name,
         )
 
@@ -227,22 +227,27 @@ class McpServer:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """The answer as it may be kept: what a server says of the values it was given goes no further."""
+        """The answer as text files and requests can hold it."""
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise ServerError(
                 self._says(f"answered a call of {tool} with more than {MAX_MESSAGE_BYTES // 2**20} MiB of text")
             )
-        return ToolAnswer(clean_text(answer.content, self._secrets), answer.is_error)
+        return ToolAnswer(clean_text(answer.content), answer.is_error)
 
     def _progress(self, on_progress: OnProgress) -> ProgressFnT:
         async def told(progress: float, total: float | None, message: str | None) -> None:
-            shown = clean_text(message, self._secrets)[:MAX_PROGRESS_CHARACTERS] if message else None
+            shown = self._cut(clean_text(message)) if message else None
             on_progress(progress, total, shown)
 
         return told
 
     def _says(self, what: str) -> str:
-        return clean_text(f"server {self._server.name!r} {what} ({self._connection.where})", self._secrets)
+        # Cut texts stand in it, so that no later door would find a secret that is cut in two.
+        return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
+
+    def _cut(self, text: str) -> str:
+        # Redacted before it is cut, so that no half of a secret is left over.
+        return text if len(text) <= MAX_PROGRESS_CHARACTERS else self._secrets.redact(text)[:MAX_PROGRESS_CHARACTERS]
 
     def _start_error(self) -> ServerError:
         """Why the owner task ended before the tools were listed."""

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from workbench.config.secrets import NO_SECRETS
 from workbench.tools.clean import clean_json
 from workbench.tools.limits import MAX_MESSAGE_BYTES
 from workbench.tools.server_log import ServerLog
@@ -270,7 +269,7 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     if line.startswith(b"{"):
         with suppress(ValueError, RecursionError):
-            mended = clean_json(json.loads(line.decode("utf-8", "replace")), NO_SECRETS)
+            mended = clean_json(json.loads(line.decode("utf-8", "replace")))
             return jsonrpc_message_adapter.validate_python(mended, by_name=False)
     return None
 

@@ -17,6 +17,7 @@ from workbench.tui.screens.accept import AcceptScreen
 from workbench.tui.state.accept import accept_call, accept_missing, accept_run
 from workbench.tui.state.accept_calls import AcceptError
 from workbench.tui.state.accept_proposal import Proposal
+from workbench.tui.state.accept_secrets import proposal_without_secrets
 from workbench.tui.state.accept_steps import accept_steps
 from workbench.tui.state.asked import graded_alike, read_now
 from workbench.tui.state.document import CaseOutline
@@ -39,7 +40,7 @@ def accept(app: Workbench, screen: MainScreen, *, whole: bool) -> None:
         return
     outline = row.case
     try:
-        proposal = _proposal(screen, suite, outline, run, whole)
+        proposal = proposal_without_secrets(_proposal(screen, suite, outline, run, whole), app.program.secrets)
     except AcceptError as error:
         screen.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
         return

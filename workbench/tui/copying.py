@@ -21,6 +21,7 @@ class Announce(Protocol):
 
 def copy_text(app: Workbench, text: str, what: str, announce: Announce) -> None:
     """Copy a text and announce where it went; `what` is what to call it."""
+    text = app.program.secrets.redact(text)
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)
         return

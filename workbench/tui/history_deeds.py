@@ -301,6 +301,9 @@ def _first_of(damaged: Sequence[str]) -> str:
 def _regraded_said(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     moved = moves_said(Move(each.before, each.after) for each in graded)
     said = [f"Graded again: {moved}" if moved else "Graded again: nothing moved"]
+    kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
+    if kept:
+        said.append(f"{many(len(kept), 'run')} not, the first: {kept[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)
     if otherwise:
         said.append(f"{many(otherwise, 'run')} of cases that ask something else today")

@@ -148,7 +148,6 @@ class Rescorer:
         if due.known is not None:
             return due.known
         # On first use: it takes a while to import, and whoever made runs has done so.
-        from workbench.batches.events import result_without_secrets
         from workbench.batches.regrading import graded_anew
         from workbench.checks.evaluate import Outside
 
@@ -156,7 +155,7 @@ class Rescorer:
         outside = Outside(functions.answer if functions is not None else None, _who_does_not_ask(judge))
         result = graded_anew(due.result, due.now, outside)
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
-        return result_without_secrets(replace(result, judgements=judgements), self._app.program.secrets)
+        return replace(result, judgements=judgements)
 
     def _judge_of(self, due: Due) -> RunJudge:
         """A judge who repeats what was said of the run, and what is remembered."""

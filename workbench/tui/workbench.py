@@ -52,6 +52,7 @@ from workbench.tui.runner import OpenSession, Runner
 from workbench.tui.saving import Saver
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.second_hand import SecondHand
+from workbench.tui.secrets_filter import SecretsFilter
 from workbench.tui.situations import situation_of
 from workbench.tui.starting import Cases, RunOf, Starter
 from workbench.tui.state.breakpoints import Breakpoints
@@ -113,7 +114,7 @@ class Workbench(PaintedApp):
         super().__init__(driver_class=_driver_class(), ansi_color=True if surroundings.no_colour else None)
         self.looks.dress(self)
         self.theme = self.looks.first
-        self._filters.append(Guard())
+        self._filters += [SecretsFilter(program.secrets), Guard()]
         if surroundings.ascii:
             self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
         self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS)
@@ -122,7 +123,7 @@ class Workbench(PaintedApp):
         self._starting = ExitStack()
         self.is_starting = True
         """Whether nothing has been painted yet."""
-        book = RunBook(clock)
+        book = RunBook(clock, secrets=program.secrets)
         known_tools = KnownTools(Listings(program.folders.listings))
         self.main = MainScreen(
             book, Commands(self), models=tuple(models), editor=surroundings.editor, known_tools=known_tools

@@ -37,16 +37,15 @@ def test_what_is_kept_comes_back_switched_off_ones_too(tmp_path: Path) -> None:
     assert file_in(tmp_path).path.stat().st_mode & 0o077 == 0
 
 
-def test_what_is_secret_is_kept_as_its_name_and_so_meets_what_is_recorded(tmp_path: Path) -> None:
+def test_a_secret_in_a_condition_holds_runs_and_is_not_in_the_file(tmp_path: Path) -> None:
     secrets = Secrets()
     secrets.add("PASS", "open-sesame")
-    secrets.add("PIN", "12345678")
-    typed = 'tool login when {{ user = {{ prefix = "an" }}, token = "{}", pin = {{ one_of = [{}] }} }}'
     points = Breakpoints(file=file_in(tmp_path), secrets=secrets)
-    assert points.put(breakpoint_of(typed.format("open-sesame", 12345678))) == 0
-    assert said(points) == [(typed.format("$PASS", '"$PIN"'), True)]
-    assert "sesame" not in file_in(tmp_path).path.read_text()
-    assert points.switch(breakpoint_of(typed.format("open-sesame", 12345678))) == "taken away"
+    line = 'tool login when { token = "open-sesame" }'
+    assert (points.put(POINTS[0]), points.put(breakpoint_of(line))) == (0, 1)
+    assert said(points) == [(LINES[0], True), (line, True)]
+    assert points.problem is not None and "is not kept" in points.problem
+    assert file_in(tmp_path).read() == ((POINTS[0],), None)
 
 
 def test_each_project_has_a_file_of_its_own(tmp_path: Path) -> None:

@@ -41,8 +41,9 @@ class GradesCommands:
         from workbench.tui.screens.grades import GradesScreen
 
         run = screen.run_shown
-        if run is not None and run.result is not None and run.result.grades:
-            self._app.push_screen(GradesScreen(self._app, self._state_of(screen, run.planned.case, run.result)))
+        result = run.shown_result if run is not None else None
+        if run is not None and result is not None and result.grades:
+            self._app.push_screen(GradesScreen(self._app, self._state_of(screen, run.shown_case, result)))
 
     def _state_of(self, screen: MainScreen, case: Case, result: RunResult) -> GradesState:
         from workbench.tui.state.grades import GradesState
@@ -66,7 +67,7 @@ class GradesCommands:
 def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
     """The runs that have grades, each with its place among all."""
     return [
-        (index, run.planned.case, run.result)
+        (index, run.shown_case, result)
         for index, run in enumerate(runs)
-        if run.result is not None and run.result.grades
+        if (result := run.shown_result) is not None and result.grades
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
@@ -124,6 +125,7 @@ class SteppingCommands:
         """Change the case; what was made of the call, and what the case is called. Raises ValueError and the like."""
         from workbench.suite.sameness import same
         from workbench.suite.settings import settings_of
+        from workbench.tui.state.accept_secrets import table_without_secrets
         from workbench.tui.state.asked import read_now
         from workbench.tui.state.from_run import expectation_of_call, index_of_call, mock_of_call
 
@@ -132,7 +134,7 @@ class SteppingCommands:
         if suite is None or run is None or row is None or row.case is None or call_id is None:
             raise ValueError("put the cursor on a call or its result")
         outline, trajectory = row.case, run.trajectory
-        table, index = suite.document.table(outline.index), index_of_call(trajectory, call_id)
+        table, index = suite.document.table(outline.index), index_of_call(run.shown_trajectory, call_id)
         taken: Taken | None
         if mock:
             taken = mock_of_call(table, trajectory, index)
@@ -143,6 +145,7 @@ class SteppingCommands:
                 raise ValueError("this case has errors: correct them first")
             taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
         if taken is not None:
+            taken = replace(taken, table=table_without_secrets(taken.table, table, self._app.program.secrets))
             document = suite.document.with_case(outline.index, taken.table)
             screen.change(suite, document, taken.said, case=outline.key)
         return taken, one_line(outline.name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.tui import clipboard
 from workbench.tui.actions import PANES
-from workbench.tui.glyphs import GLYPHS
+from workbench.tui.copying import copy_text
 from workbench.tui.state.run_copy import copied_text
 from workbench.tui.widgets.run_list import RunList
 
@@ -35,26 +33,7 @@ class ViewingCommands:
 
     def _copy(self, screen: MainScreen) -> None:
         text, what = self._text_to_copy(screen)
-        if not text:
-            screen.announce("There is nothing to copy here", "warned", GLYPHS.warned)
-            return
-        self._app.run_worker(self._copied(screen, text, what), group="copy")
-
-    async def _copied(self, screen: MainScreen, text: str, what: str) -> None:
-        app = self._app
-        try:
-            where = await asyncio.to_thread(
-                clipboard.copy,
-                text,
-                in_tmux=app.surroundings.in_tmux,
-                clipboards=app.surroundings.clipboards,
-                send=app.copy_to_clipboard if app.surroundings.takes_osc52 else None,
-                folder=app.program.folders.state,
-            )
-        except OSError as error:
-            screen.announce(f"Nothing was copied: {error}", "error", GLYPHS.error)
-        else:
-            screen.announce(f"Copied {what} {where}", "passed", GLYPHS.passed)
+        copy_text(self._app, text, what, screen.announce)
 
     def _text_to_copy(self, screen: MainScreen) -> tuple[str, str]:
         if screen.pane == "run":

@@ -89,6 +89,7 @@ def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: 
 
 def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
     room = max(width - _LABEL_WIDTH - 4, 10)
+    tool = secrets.redacted(tool)
     lines = _labelled("server", tool.server or "", room, "strong")
     lines += _labelled("tool", tool.name, room, "warned")
     lines += _labelled("says", tool.description or "nothing about itself", room, "muted")

@@ -23,6 +23,7 @@ from workbench.tui.copying import copy_text
 from workbench.tui.glyphs import GLYPHS
 from workbench.tui.painting import Bar
 from workbench.tui.screens.execution import HandExecutionScreen
+from workbench.tui.state.accept_secrets import table_without_secrets
 from workbench.tui.state.call_form import CallForm, is_read_only
 from workbench.tui.state.call_lines import CallOutcome, CallPicture, call_picture
 from workbench.tui.state.spans import Line, Role, Span
@@ -171,8 +172,7 @@ class CallScreen(ClosesOnce[None], Screen[None]):
         if executed is not None:
             text, what = executed.answer.content, "the answer"
         else:
-            arguments = self._workbench.program.secrets.redacted(self._form.arguments)
-            text, what = json.dumps(arguments, ensure_ascii=False, indent=2), "the arguments"
+            text, what = json.dumps(self._form.arguments, ensure_ascii=False, indent=2), "the arguments"
         copy_text(self._workbench, text, what, self._announce)
 
     # Using what was answered
@@ -188,15 +188,16 @@ class CallScreen(ClosesOnce[None], Screen[None]):
             name = self._server.suite_file.name
             self._announce(f"Put the cursor of the tree on a case of {name}, then come back", "warned", GLYPHS.warned)
             return
-        tool, arguments = self._form.tool.name, self._workbench.program.secrets.redacted(self._sent)
+        tool, arguments, secrets = self._form.tool.name, self._sent, self._workbench.program.secrets
         try:
             if (why := suite.why_not_editable) is not None:
                 raise ValueError(why)
-            case = suite.document.table(row.case.index)
+            case = before = suite.document.table(row.case.index)
             if what == "mock":
                 case, said = case_with_mock(case, tool, arguments, executed.answer), f"Mock of {tool}"
             else:
                 case, said = case_expecting(case, tool, arguments), f"Expect {tool}"
+            case = table_without_secrets(case, before, secrets)
             main.change(suite, suite.document.with_case(row.case.index, case), said, case=row.case.key)
         except (SpliceError, ValueError, IndexError) as error:
             self._announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)

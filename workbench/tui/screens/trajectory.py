@@ -123,10 +123,9 @@ class TrajectoryScreen(BesideScreen[None]):
         from workbench.tui.screens.grades import GradesScreen
         from workbench.tui.state.grades import GradesState
 
-        if self.record.result is not None:
-            self.app.push_screen(
-                GradesScreen(self._workbench, GradesState(self.record.planned.case, self.record.result))
-            )
+        result = self.record.shown_result
+        if result is not None:
+            self.app.push_screen(GradesScreen(self._workbench, GradesState(self.record.shown_case, result)))
 
     def text_to_copy(self) -> tuple[str, str]:
         """What the cursor is on, unshortened, and what to call it."""

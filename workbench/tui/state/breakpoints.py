@@ -17,7 +17,6 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
 from workbench.reports.visible import one_line
-from workbench.suite.checks import Check
 from workbench.suite.trust import write_atomically
 
 _log = logging.getLogger(__name__)
@@ -26,8 +25,7 @@ MOST_BYTES = 1 << 20
 """A larger file was not written by this program."""
 
 _OFF = "off "
-_ANY_VALUE = ("equals", "one_of")
-"""What a check says that may be other values than texts, with texts in them."""
+_NOT_KEPT = "a breakpoint with a secret in its condition is not kept in the file: it holds until you quit"
 
 Switched = Literal["set", "switched on", "taken away"]
 
@@ -92,8 +90,8 @@ def _kept_line(point: Breakpoint) -> str:
 class Breakpoints:
     """All breakpoints, in the order in which they were set. Without a `file` they are there for this time only.
 
-    Every change is kept at once and told to `changed`; `problem` is why it could not be kept. Conditions hold names in
-    the place of `secrets`, as the arguments do with which they are compared.
+    Every change is kept at once and told to `changed`; `problem` is why it could not be kept. One whose condition holds
+    one of the `secrets` is not written into the file.
     """
 
     def __init__(
@@ -103,7 +101,7 @@ class Breakpoints:
         secrets: Secrets = NO_SECRETS,
     ) -> None:
         self._secrets = secrets
-        self.points: tuple[Breakpoint, ...] = tuple(map(self._redacted, points))
+        self.points: tuple[Breakpoint, ...] = tuple(points)
         self.file = file
         self.problem: str | None = None
         self.changed: Callable[[], object] = lambda: None
@@ -119,7 +117,6 @@ class Breakpoints:
 
     def switch(self, point: Breakpoint) -> Switched:
         """Set one; where it is set already, take it away, or switch it on again if it was off."""
-        point = self._redacted(point)
         index = self.index_of(point)
         if index is None:
             self._become((*self.points, point))
@@ -133,7 +130,6 @@ class Breakpoints:
     def put(self, point: Breakpoint, index: int | None = None) -> int:
         """Set one, in the place of the one at an index if that is given; where it stands then. What is there already is
         not there twice: it is switched on."""
-        point = self._redacted(point)
         points = list(self.points)
         if index is not None:
             point = replace(point, enabled=points[index].enabled)
@@ -159,17 +155,13 @@ class Breakpoints:
         """Switch all on, or off."""
         self._become([replace(point, enabled=enabled) for point in self.points])
 
-    def _redacted(self, point: Breakpoint) -> Breakpoint:
-        if not point.when:
-            return point
-        return replace(point, when={name: self._check(check) for name, check in point.when.items()})
-
-    def _check(self, check: Check) -> Check:
-        said = {name: value for name, value in check if isinstance(value, str) or name in _ANY_VALUE}
-        hidden = {name: self._secrets.redacted(value) for name, value in said.items()}
-        return check.model_copy(update={name: value for name, value in hidden.items() if value != said[name]})
-
     def _become(self, points: Sequence[Breakpoint]) -> None:
         self.points = tuple(points)
-        self.problem = self.file.write(self.points) if self.file is not None else None
+        if self.file is not None:
+            kept = [point for point in self.points if not self._is_secret(point)]
+            self.problem = self.file.write(kept) or (_NOT_KEPT if len(kept) < len(self.points) else None)
         self.changed()
+
+    def _is_secret(self, point: Breakpoint) -> bool:
+        line = breakpoint_line(point)
+        return self._secrets.redact(line) is not line

@@ -47,6 +47,7 @@ class CallPicture(NamedTuple):
 
 def call_picture(form: CallForm, outcome: CallOutcome, width: int, secrets: Secrets) -> CallPicture:
     """The whole screen of a call at a width."""
+    outcome = secrets.redacted(outcome)
     lines: list[Line] = []
     fields: list[str | None] = []
     names = [field.name for field in form.fields]

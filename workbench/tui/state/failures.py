@@ -40,7 +40,7 @@ class FailureList:
         done = [record for record in records if record.status is not None]
         self.records = [record for record in done if record.status in GRADED]
         # As they are now: they may be graded anew meanwhile.
-        self._unread = [(record.glance(), record.planned.case) for record in self.records]
+        self._unread = [(record.glance(), record.shown_case) for record in self.records]
         self.failures: Failures = failures_of(())
         self.suite_names = {str(path): name for path, name in suite_names.items()}
         self.several_models = len({record.model for record in done}) > 1

@@ -51,6 +51,8 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
     lines = [cut_line(_verdict(result), width)]
     if item.former is not None and Move(item.former, result).moved:
         lines += _paragraph(f"graded anew; was {graded_text(item.former)} when it ran", "muted", width)
+    if result.not_regraded is not None:
+        lines += _paragraph(result.not_regraded, "warned", width, GLYPHS.warned)
     grade = result.grade
     if result.status == "error":
         lines += _paragraph(result.error or "the run broke off without a word", "error", width)

@@ -60,7 +60,7 @@ class Taken(NamedTuple):
     @classmethod
     def of(cls, left: RunRecord, right: RunRecord) -> Taken:
         """Two runs as they are now."""
-        return cls((left.trajectory, right.trajectory), under_way(left, right))
+        return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
 
 
 class PairState:

@@ -11,9 +11,13 @@ from weakref import ReferenceType, ref
 
 from workbench.batches.asked import same_question
 from workbench.batches.plan import PlannedRun
+from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
+from workbench.config.finding import Finder
+from workbench.config.secrets import NO_SECRETS
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.figures import RunFigures, figures_of
 from workbench.grading.grade import RunResult, Status, disagree
+from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
@@ -86,6 +90,11 @@ class RunRecord:
     """That one in words."""
     shelf: Shelf | None = field(default=None, repr=False)
     """What decides for how long it stays whole after its end."""
+    parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
+    """What takes secrets out of all that is shown of it. The run itself stays as it happened."""
+    _door: EventDoor | None = field(default=None, repr=False)
+    """What the events of the view pass."""
+    _shown_result: tuple[RunResult, Finder | None, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
     """The content of a finished run at which nobody has looked for long."""
@@ -143,13 +152,19 @@ class RunRecord:
         return self._view
 
     def glance(self) -> Callable[[], RunResult | None]:
-        """What reads the result as it is now, on any thread; a run that is packed stays so."""
+        """What reads the result as it is now, without secrets, on any thread; a run that is packed stays so."""
+        secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
-            return lambda: result
+            return lambda: shown_result(result, secrets) if result is not None else None
         small = self._packed
         assert small is not None
-        return lambda: unpacked(small).result
+
+        def read() -> RunResult | None:
+            result = unpacked(small).result
+            return shown_result(result, secrets) if result is not None else None
+
+        return read
 
     @property
     def _whole(self) -> Content:
@@ -167,24 +182,33 @@ class RunRecord:
             assert self._content is not None
             self._packed = packed(self._content)
         self._shown = ref(self._view) if self._view is not None else None
-        self._content, self._view = None, None
+        self._content, self._view, self._shown_result = None, None, None
 
     def _viewed(self, content: Content) -> RunView:
         view = RunView()
         view.began = datetime.fromisoformat(self.started_at) if self.started_at else None
         view.steps = len(self.made.case.steps)
         view.origin = self.origin_said
+        self._door = EventDoor(self.parts)
         for event in content.events:
-            view.add(event)
+            self._pass_on(view, event)
+        if self.stage == "done":
+            for shown in self._door.rest():
+                view.add(shown)
         if self.put_off_until is not None:
             view.put_off(self.put_off_until)
         if content.result is not None:
             self._grade(view, content.result)
         return view
 
+    def _pass_on(self, view: RunView, event: Event) -> None:
+        self._door = self._door or EventDoor(self.parts)
+        for shown in self._door.take(event):
+            view.add(shown)
+
     def _grade(self, view: RunView, result: RunResult) -> None:
-        former = self.original[1] if self.original is not None else None
-        view.grade(result, expected_of(self.planned.case), former)
+        former = self._shown_of(self.original[1]) if self.original is not None else None
+        view.grade(self._shown_of(result), expected_of(self.shown_case), former)
         if self.difference is not None:
             view.differs(self.difference.sentence)
 
@@ -228,6 +252,31 @@ class RunRecord:
     def trajectory(self) -> Trajectory:
         """What happened so far. Of a run that is not over, all its events are added up for it."""
         return self.result.trajectory if self.result is not None else fold(self.events)
+
+    @property
+    def shown_result(self) -> RunResult | None:
+        """What it came to, without secrets."""
+        return self._shown_of(self.result) if self.result is not None else None
+
+    @property
+    def shown_case(self) -> Case:
+        """The case by which it is graded, without secrets."""
+        return self.parts.case(self.planned.case)
+
+    @property
+    def shown_trajectory(self) -> Trajectory:
+        """What happened so far, without secrets."""
+        if (result := self.shown_result) is not None:
+            return result.trajectory
+        door = EventDoor(self.parts)
+        return fold(shown for event in self.events for shown in door.take(event))
+
+    def _shown_of(self, result: RunResult) -> RunResult:
+        finder = self.parts.secrets.finder
+        known = self._shown_result
+        if known is None or known[0] is not result or known[1] is not finder:
+            known = self._shown_result = (result, finder, shown_result(result, self.parts.secrets))
+        return known[2]
 
     @property
     def kind(self) -> RunKind:
@@ -280,7 +329,7 @@ class RunRecord:
         if isinstance(event.what, StepStarted):
             self.step = event.what.step
         if self._view is not None:
-            self._view.add(event)
+            self._pass_on(self._view, event)
         self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # that ended before this
         if isinstance(event.what, Paused):
             self.paused = event.what
@@ -315,7 +364,7 @@ class RunRecord:
         self._take(result, began_ms, ended_ms)
 
     def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
-        self.figures = figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
+        self.figures = figures_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
         self.at_odds = disagree(result.grades)
         self._whole.result, self._packed = result, None
         if self._view is not None:

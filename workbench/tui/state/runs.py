@@ -21,6 +21,8 @@ from workbench.batches.events import (
     StartUp,
 )
 from workbench.batches.plan import PlannedRun
+from workbench.batches.redacting import SuiteParts
+from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.grading.grade import RunResult, Status
 from workbench.reports.progress import Progress as BatchProgress
 from workbench.trajectory.events import Event
@@ -75,7 +77,14 @@ class RunBook:
     """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds, `now` is the time of day
     with its zone."""
 
-    def __init__(self, clock: Callable[[], float], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        secrets: Secrets = NO_SECRETS,
+    ) -> None:
+        """What is shown of the runs holds none of the `secrets`."""
+        self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
         self._shelf = Shelf()
@@ -329,7 +338,7 @@ class RunBook:
         fresh: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         for planned in event.runs:
             origin = self._origins.pop(planned.run_id, None)
-            record = RunRecord(planned, event.batch, origin=origin, shelf=self._shelf)
+            record = RunRecord(planned, event.batch, origin=origin, shelf=self._shelf, parts=self._parts)
             self._runs[planned.run_id] = record
             case_key = (record.path, record.case_id)
             if record.origin is not None:

@@ -1,0 +1,310 @@
+"""Secrets leave the program by no door, ordinary words change nothing, and every way out is a door in the table.
+
+One talkative endpoint and one talkative server repeat all that was planted, in every form; each door is looked through
+for it afterwards. What the server writes down proves that it was called with exactly what the model wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.cli.program import Program
+from tests.history.unpacking import texts_in
+from tests.providers.server import Answer, Call, Request, Server, document, said
+from workbench.config.doors import DOORS
+
+ROOT = Path(__file__).parents[1] / "workbench"
+
+KEY = "sk-planted-0123456789-abcdef"
+LONG = 'pl+anted/"quoted"=ü?&value'
+PEM = "-----BEGIN KEY-----\nplantedplantedplanted4711\n-----END KEY-----"
+PHRASE = "planted horse battery staple"
+ENVIRONMENT = {
+    "KEY_VARIABLE": KEY,
+    "HEADER_TOKEN": "planted-h-42",
+    "DB_PASS": "correcthorse",
+    "SHORT_PASS": "zz4",
+    "NUMBER_SETTING": "47110815",
+    "LONG_SECRET": LONG,
+    "PEM_SETTING": PEM,
+    "UNUSED_TOKEN": "planted-unused-0815",
+    "UNUSED_GITHUB_PAT": "ghp_plantedplantedplanted",
+    "SERVICE_JWT": "eyJplanted.eyJplanted.c2ln",
+    "DATABASE_URL": "postgres://app:planted-url-pw@db.test/shop",
+    "CACHE_URL": "redis://cache:swordfish@cache.test/0",
+    "POSTGRES_PASSWORD": "postgres",
+}
+DOTENV = {"DOTENV_PASSWORD": "planted-dotenv-0815", "PLAIN_SETTING": PHRASE, "SORT_KEY": "postgres"}
+
+PLANTED = {
+    "a key": KEY,
+    "a header": "planted-h-42",
+    "a plain password": "correcthorse",
+    "a short password": "zz4",
+    "a number": "47110815",
+    "one with quotes": LONG,
+    "the same in JSON": json.dumps(LONG)[1:-1],
+    "the same percent-encoded": quote(LONG, safe=""),
+    "base64": base64.b64encode(KEY.encode()).decode().rstrip("="),
+    "base64 in the middle": base64.b64encode(b"x" + KEY.encode()).decode()[2:-2],
+    "base64 further on": base64.urlsafe_b64encode(b"xy" + LONG.encode()).decode().rstrip("=")[3:-2],
+    "several lines": "plantedplantedplanted4711",
+    "one of a .env": "planted-dotenv-0815",
+    "several words of a .env": PHRASE,
+    "one that nothing uses": "planted-unused-0815",
+    "one with a known beginning": "ghp_plantedplantedplanted",
+    "a token": "eyJplanted.eyJplanted.c2ln",
+    "a password in an address": "planted-url-pw",
+    "a plain one in an address": "cache:swordfish@",
+}
+SAID = " ".join(
+    [
+        *(KEY, "planted-h-42", "correcthorse", "(zz4)", "47110815", LONG, quote(LONG, safe=""), PEM, PHRASE),
+        *("planted-dotenv-0815", "planted-unused-0815", "ghp_plantedplantedplanted", "eyJplanted.eyJplanted.c2ln"),
+        *("planted-url-pw", "redis://cache:swordfish@cache.test/0", base64.b64encode(KEY.encode()).decode()),
+        base64.b64encode(b"x" + KEY.encode()).decode(),
+        base64.urlsafe_b64encode(b"xy" + LONG.encode()).decode(),
+    ]
+)
+
+SETTINGS = """
+[models.talkative]
+provider = "openai"
+base_url = "URL/v1"
+api_key_env = "KEY_VARIABLE"
+"""
+SUITE = """
+format = 1
+name = "Talkative"
+models = ["talkative"]
+execute = true
+[[servers]]
+name = "shop"
+command = ["python", "shop.py"]
+env = { A = "$DB_PASS", B = "$SHORT_PASS", C = "$NUMBER_SETTING", D = "${LONG_SECRET}", E = "$PEM_SETTING", \
+MODE = "postgres" }
+[[cases]]
+name = "Ordinary words"
+user = "Query postgres."
+[[cases.ordered]]
+tool = "query_postgres"
+args = { database = "postgres", note = { present = true }, text = { present = true } }
+[[cases]]
+name = "Checked"
+user = "Say all you know."
+response_contains = ["I know"]
+[[cases.ordered]]
+tool = "query_postgres"
+args = { database = { prefix = "postgres" }, text = { contains = "correcthorse" } }
+[[cases]]
+name = "Refused"
+user = "refuse"
+expect_no_calls = true
+"""
+SERVED = """
+format = 1
+name = "Served"
+[[servers]]
+name = "hosted"
+url = "URL/mcp"
+headers = { Authorization = "Bearer $HEADER_TOKEN" }
+[[cases]]
+name = "Served"
+user = "Do it."
+expect_no_calls = true
+"""
+SHOP = """
+import json, os, sys
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import ToolAnnotations
+
+said = open("said.txt", encoding="utf-8").read()
+sys.stderr.write(said[:40])
+sys.stderr.flush()
+sys.stderr.write(said[40:] + "\\n")
+print(said)
+server = MCPServer("shop")
+
+@server.tool(description=f"Knows {said}", annotations=ToolAnnotations(readOnlyHint=True))
+async def query_postgres(database: str, text: str, note: dict[str, object], context: Context) -> str:
+    with open("called.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps([database, text, note]) + "\\n")
+    await context.report_progress(1, 2, f"knows {said}")
+    return f"from {database}: {said}"
+
+server.run("stdio")
+"""
+NOTE = {"text": SAID, SAID: [SAID, 47110815, {"deep": SAID}]}
+
+
+def _talkative(request: Request) -> Answer:
+    """Says all it knows, in an error too."""
+    if request.path != "/v1/chat/completions" or b"refuse" in request.body:
+        return document({"error": {"message": f"not you: {SAID}"}}, 401)
+    if len(request.json["messages"]) > 1:
+        return said("openai", text=f"I know {SAID}.")
+    return said("openai", calls=[Call("query_postgres", {"database": "postgres", "text": SAID, "note": NOTE})])
+
+
+@dataclass
+class Left:
+    """What has left by each door."""
+
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    sent: list[str] = field(default_factory=list)
+    called: list[list[object]] = field(default_factory=list)
+    out: dict[str, str] = field(default_factory=dict)
+
+    def add(self, door: str, *texts: str) -> None:
+        self.texts.setdefault(door, []).extend(texts)
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
+    """One session of all commands before a talkative endpoint and server."""
+    program = Program(tmp_path_factory.mktemp("doors"), ENVIRONMENT)
+    found = Left()
+
+    def run(name: str, *words: str, codes: tuple[int, ...] = (0,)) -> None:
+        done = program.run(*words)
+        assert done.returncode in codes, (name, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+        found.out[name] = done.stdout + done.stderr
+        found.add("terminal", found.out[name])
+
+    program.write("suites/.env", "".join(f'{name}="{value}"\n' for name, value in DOTENV.items()))
+    program.write("suites/talkative.toml", SUITE)
+    program.write("suites/shop.py", SHOP)
+    program.write("suites/said.txt", SAID)
+    with Server(_talkative) as server:
+        program.write("suites/workbench.toml", SETTINGS.replace("URL", server.url))
+        program.write("suites/served.toml", SERVED.replace("URL", server.url))
+        suite = "suites/talkative.toml"
+        verbose = ("--verbose", "--record", "recordings", "--output", "report.txt")
+        run("text", "run", suite, "--trust", *verbose, codes=(3,))
+        run("plain", "run", suite, "--trust", codes=(3,))
+        run("json", "run", suite, "--trust", "--format", "json", "--output", "report.json", codes=(3,))
+        run("json lines", "run", suite, "--trust", "--format", "jsonl", codes=(3,))
+        run("served", "run", "suites/served.toml", "--trust", codes=(3,))
+        run("models", "models", "suites", "--check", "--trust", codes=(0, 3))
+        run("tools", "tools", suite, "--trust", "--lint", codes=(0, 1))
+        arguments = json.dumps({"database": "postgres", "text": SAID, "note": NOTE})
+        run("call", "tools", suite, "--trust", "--call", "query_postgres", "--args", arguments)
+        call = ("tools", suite, "--trust", "--call", "query_postgres", "--args", arguments, "--format", "json")
+        run("call as JSON", *call)
+        found.sent = [request.body.decode() for request in server.requests]
+    run("validate", "validate", "suites", "--audit")
+    run("list", "history", "list", "--format", "json")
+    for form in ("text", "json"):
+        run(f"run shown as {form}", "history", "show", "1", "--run", "2", "--format", form)
+    run("history regraded", "history", "regrade", "1", "--trust", codes=(0, 3))
+    run("regraded", "grade", "recordings", "--trust", codes=(0, 1, 3))
+    run("exported", "history", "export", "1", "exported")
+    run("report", "history", "export", "1", "exported", "--format", "json", codes=(0, 1, 3))
+    found.called = [json.loads(line) for line in (program.folder / "suites/called.jsonl").read_text().splitlines()]
+    places = {
+        "report files": [*program.folder.glob("report.*"), *program.folder.glob("exported/*.json")],
+        "recordings": [*program.folder.glob("recordings/*"), *program.folder.glob("exported/*.run.jsonl")],
+        "program log": [*program.folder.rglob("workbench.log")],
+        "server logs": [file for file in program.folder.rglob("*.log") if file.name != "workbench.log"],
+        "audit log": [*program.folder.rglob("executions*")],
+        "remembered tools": [*program.folder.rglob("listings/*")],
+    }
+    for door, files in places.items():
+        found.add(door, *(file.read_text(encoding="utf-8") for file in files))
+    (history,) = program.folder.rglob("*.sqlite3")
+    found.add("history", *texts_in(history))
+    yield found
+
+
+@pytest.mark.parametrize(
+    "door",
+    ["terminal", "report files", "recordings", "history", "server logs", "audit log", "remembered tools"],
+)
+def test_no_secret_leaves_by_a_door_of_the_command_line(left: Left, door: str) -> None:
+    assert door in {each.name for each in DOORS}
+    texts = left.texts[door]
+    assert any("$DB_PASS" in text for text in texts), "something passed it that had to be redacted"
+    leaked = [
+        (name, text[max(text.index(secret) - 60, 0) : text.index(secret) + 60])
+        for name, secret in PLANTED.items()
+        for text in texts
+        if secret in text
+    ]
+    assert not leaked
+
+
+def test_arguments_arrive_byte_for_byte_and_ordinary_words_change_nothing(left: Left) -> None:
+    assert left.called == [["postgres", SAID, NOTE]] * len(left.called)
+    assert len(left.called) == 10
+    answers = [json.loads(body)["messages"][-1]["content"] for body in left.sent if b'"tool"' in body.encode()]
+    assert f"from postgres: {SAID}" in answers
+    assert "query_postgres" in left.out["text"]
+    assert "✓ passed" in left.out["plain"]
+    report = json.loads(next(text for text in left.texts["report files"] if text.startswith("{")))
+    assert [run["status"] for run in report["runs"]] == ["passed", "passed", "error"]
+
+
+def test_a_stored_run_with_a_checked_secret_keeps_its_verdict_and_says_why(left: Left) -> None:
+    for which in ("history regraded", "regraded"):
+        assert "cannot be graded again and keeps its verdict: the argument 'text' of call 1" in left.out[which]
+        assert "nothing moved" in left.out[which]
+
+
+_WRITES = {"write", "writelines", "write_text", "write_bytes", "write_atomically", "copy_to_clipboard", "print", "dump"}
+_OPENS_ANEW = ("O_WRONLY", "O_RDWR", "O_CREAT", "flags")
+_SQL = ("INSERT", "UPDATE ", "REPLACE")
+
+
+def _writers() -> Iterator[str]:
+    """Every function of the program that writes something, as the table names it."""
+    for file in sorted(ROOT.rglob("*.py")):
+        for names, node in _nodes(ast.parse(file.read_text(encoding="utf-8")), ()):
+            if _is_handler(node) or (isinstance(node, ast.Call) and _writes(node)):
+                yield f"{file.relative_to(ROOT).as_posix()}:{'.'.join(names)}"
+
+
+def _nodes(tree: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ast.AST]]:
+    """All nodes with the names of the functions and classes that they stand in."""
+    for node in ast.iter_child_nodes(tree):
+        inner = names
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner = (*names, node.name)
+        yield inner if isinstance(node, ast.ClassDef) else names, node
+        yield from _nodes(node, inner)
+
+
+def _is_handler(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any("Handler" in ast.unparse(base) for base in node.bases)
+
+
+def _writes(call: ast.Call) -> bool:
+    called, text = ast.unparse(call.func), ast.unparse(call)
+    name = called.rpartition(".")[2]
+    if called in ("write", "desk.write"):  # of `cli.door`, and what passes lines on to it
+        return False
+    if name in ("open", "fdopen") and called != "os.open":
+        modes = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        return any(isinstance(mode, str) and len(mode) < 4 and set(mode) & set("wxa+") for mode in modes)
+    if name in ("execute", "executemany", "executescript"):
+        return any(word in text.upper() for word in _SQL)
+    return (
+        name in _WRITES
+        or name in ("mkstemp", "FileHandler", "StreamHandler")
+        or (called == "os.open" and any(flag in text for flag in _OPENS_ANEW))
+        or (called in ("subprocess.run", "subprocess.Popen") and "input=" in text)
+    )
+
+
+def test_every_way_out_is_a_door() -> None:
+    """Whoever adds a way out names it in `workbench/config/doors.py`, has it redact, and plants a secret before it."""
+    named = [writer for door in DOORS for writer in door.writers]
+    assert sorted(set(named)) == sorted(named)
+    assert set(_writers()) == set(named)

@@ -1,0 +1,249 @@
+"""The door through which runs leave the program: their events and results with `$NAME` in place of secrets."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from workbench.config.finding import LOOKS_BACK, Finder
+from workbench.config.secrets import Secrets
+from workbench.grading.grade import RunResult
+from workbench.grading.redacted import redacted_places
+from workbench.suite.model import Case
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import ToolDefinition
+
+_Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
+
+
+class SuiteParts:
+    """Parts of suites that many runs share. Each is redacted once, until more is secret."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self.secrets = secrets
+        self._finder: Finder | None = None
+        self._tools: dict[int, tuple[ToolDefinition, ToolDefinition]] = {}
+        self._cases: dict[int, tuple[Case, Case]] = {}
+
+    def tool(self, tool: ToolDefinition) -> ToolDefinition:
+        """A tool without secrets."""
+        self._forget_if_more_is_secret()
+        known = self._tools.get(id(tool))
+        if known is None:
+            known = self._tools[id(tool)] = (tool, self.secrets.redacted(tool))
+        return known[1]
+
+    def case(self, case: Case) -> Case:
+        """A case without secrets."""
+        self._forget_if_more_is_secret()
+        known = self._cases.get(id(case))
+        if known is None:
+            known = self._cases[id(case)] = (case, self.secrets.redacted(case))
+        return known[1]
+
+    def _forget_if_more_is_secret(self) -> None:
+        if self._finder is not self.secrets.finder:
+            self._finder = self.secrets.finder
+            self._tools.clear()
+            self._cases.clear()
+
+
+def redacted_run(
+    events: Iterable[Event], result: RunResult, parts: SuiteParts, case: Case | None
+) -> tuple[tuple[Event, ...], RunResult]:
+    """A run that is over as it may be stored. `RunResult.redacted` names what a check may look at and was changed."""
+    door = EventDoor(parts)
+    shown = tuple(stored for event in events for stored in door.take(event))
+    return (*shown, *door.rest()), redacted_result(result, parts, case)
+
+
+def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
+    """A result as it may be stored; see `redacted_run`."""
+    shown = parts.secrets.redacted(result)
+    places = redacted_places(result.trajectory, shown.trajectory, case, parts.case(case) if case is not None else None)
+    return replace(shown, redacted=tuple(dict.fromkeys((*result.redacted, *places)))) if places else shown
+
+
+def redacted_suite_text(text: str, secrets: Secrets) -> str:
+    """The text of a suite as it may be stored: TOML still, also where a number is secret."""
+    shown = secrets.redact(text)
+    if shown is text or _is_toml(shown):
+        return shown
+    bare = _BARE_NUMBER.sub(lambda match: _quoted_if_secret(match[0], secrets), text)
+    shown_bare = secrets.redact(bare)
+    return shown_bare if _is_toml(shown_bare) else shown
+
+
+_BARE_NUMBER = re.compile(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
+
+
+def _quoted_if_secret(number: str, secrets: Secrets) -> str:
+    shown = secrets.redact(number)
+    return number if shown is number else f'"{shown}"'
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return True
+
+
+def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
+    """A result for a report. What it is found by stays as it is: the suite's path, the case's id and the model."""
+    shown = secrets.redacted(result)
+    if shown is result:
+        return result
+    return replace(shown, suite=result.suite, case_id=result.case_id, case_name=result.case_name, model=result.model)
+
+
+class EventDoor:
+    """Takes the events of one run and gives those that may leave. Each event keeps its sequence number and time.
+
+    A secret may come in pieces. An event whose text may end in the beginning of one is held back, with all events after
+    it, until the next pieces decide. What stands in place of a secret stands in the piece in which the secret began.
+    """
+
+    def __init__(self, parts: SuiteParts) -> None:
+        self._parts = parts
+        self._waiting: deque[_Slot] = deque()
+        self._texts: dict[tuple[type[_Delta], str], _Text] = {}
+
+    def take(self, event: Event) -> list[Event]:
+        """Take the next event; returns the events that may leave now."""
+        finder = self._parts.secrets.finder
+        if finder is None:
+            return [*self.rest(), event]
+        what = event.what
+        slot = _Slot(event)
+        self._waiting.append(slot)
+        match what:
+            case TextDelta(text=text) | ReasoningDelta(text=text):
+                self._text(what, "").add(slot, text, finder)
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._text(what, call_id).add(slot, fragment, finder)
+            case CallStarted():
+                slot.decided(replace(event, what=self._parts.secrets.redacted(what)))
+            case CallFinished(call_id=call_id):
+                self._end((CallArgumentsDelta, call_id), finder)
+                slot.decided(replace(event, what=self._parts.secrets.redacted(what)))
+            case _:
+                for key in tuple(self._texts):
+                    self._end(key, finder)
+                slot.decided(self._whole(event))
+        return list(self._free())
+
+    def rest(self) -> list[Event]:
+        """What was held back, since nothing more comes."""
+        finder = self._parts.secrets.finder
+        if finder is not None:
+            for key in tuple(self._texts):
+                self._end(key, finder)
+        return list(self._free())
+
+    def _whole(self, event: Event) -> Event:
+        what, secrets = event.what, self._parts.secrets
+        if isinstance(what, RunStarted):
+            tools = tuple(map(self._parts.tool, what.tools))
+            without_tools = replace(what, tools=())
+            shown = secrets.redacted(without_tools)
+            same = shown is without_tools and all(a is b for a, b in zip(tools, what.tools, strict=True))
+            return event if same else replace(event, what=replace(shown, tools=tools))
+        shown_what = secrets.redacted(what)
+        return event if shown_what is what else replace(event, what=shown_what)
+
+    def _text(self, what: _Delta, call_id: str) -> _Text:
+        return self._texts.setdefault((type(what), call_id), _Text(self._parts.secrets))
+
+    def _end(self, key: tuple[type[_Delta], str], finder: Finder) -> None:
+        text = self._texts.pop(key, None)
+        if text is not None:
+            text.end(finder)
+
+    def _free(self) -> Iterator[Event]:
+        while self._waiting and (event := self._waiting[0].shown) is not None:
+            self._waiting.popleft()
+            yield event
+
+
+@dataclass
+class _Slot:
+    """An event that waits for its turn; `shown` is the event as it may leave, once that is decided."""
+
+    event: Event
+    shown: Event | None = None
+    text: str = ""
+
+    def decided(self, event: Event) -> None:
+        self.shown = event
+
+    def decided_text(self, secrets: Secrets) -> None:
+        """All of the text of the piece is decided."""
+        what = self.event.what
+        if isinstance(what, CallArgumentsDelta):
+            call_id = secrets.redact(what.call_id)
+            same = call_id == what.call_id and self.text == what.fragment
+            shown = replace(what, call_id=call_id, fragment=self.text)
+            self.shown = self.event if same else replace(self.event, what=shown)
+        else:
+            assert isinstance(what, TextDelta | ReasoningDelta)
+            same = self.text == what.text
+            self.shown = self.event if same else replace(self.event, what=replace(what, text=self.text))
+
+
+@dataclass
+class _Text:
+    """One text that comes in pieces, as far as it is not decided: the pieces of `undecided`, and how long each is."""
+
+    secrets: Secrets
+    before: str = ""
+    undecided: str = ""
+    pieces: deque[tuple[_Slot, int]] = field(default_factory=deque)
+
+    def add(self, slot: _Slot, piece: str, finder: Finder) -> None:
+        self.undecided += piece
+        self.pieces.append((slot, len(piece)))
+        self._decide(finder, over=False)
+
+    def end(self, finder: Finder) -> None:
+        self._decide(finder, over=True)
+
+    def _decide(self, finder: Finder, *, over: bool) -> None:
+        text, begin = self.before + self.undecided, len(self.before)
+        until, places = finder.decided(text, begin, over=over)
+        inside = iter([*places, (len(text), len(text), "")])
+        first, last, shown = next(inside)
+        at = begin
+        while self.pieces:
+            slot, size = self.pieces[0]
+            end = at + size
+            while at < min(end, until):
+                if first <= at:
+                    slot.text += shown
+                    shown = ""
+                    at = min(last, end, until)
+                    if at == last:
+                        first, last, shown = next(inside)
+                else:
+                    step = min(first, end, until)
+                    slot.text += text[at:step]
+                    at = step
+            if end > until:
+                self.pieces[0] = (slot, end - at)
+                break
+            self.pieces.popleft()
+            slot.decided_text(self.secrets)
+        self.undecided = text[until:]
+        self.before = text[max(until - LOOKS_BACK, 0) : until]

@@ -1,0 +1,112 @@
+"""The command line's door: all that goes to the terminal or into a report passes here, without secrets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from workbench.cli.typed_keys import without_keys
+from workbench.config.finding import Pieces
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.reports.visible import one_line
+from workbench.trajectory.json_text import json_text
+
+if TYPE_CHECKING:
+    from workbench.config.program import Program
+    from workbench.reports.report_model import ReportModel
+    from workbench.suite.loading import SuiteFile
+
+_known = [NO_SECRETS]
+
+
+def know(program: Program) -> Program:
+    """Keep the secrets of this program out of all that is written from now on; returns the program."""
+    _known[0] = program.secrets
+    return program
+
+
+def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
+    """Know what is secret for some suites too. What is wrong with their settings is said elsewhere."""
+    from workbench.batches.known_secrets import learn_secrets
+    from workbench.config.models import ConfigError
+
+    for file in files:
+        with suppress(ConfigError):
+            learn_secrets(program, file.path.parent, file.suite)
+
+
+def redacted(text: str) -> str:
+    """A text without secrets."""
+    return _known[0].redact(text)
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Write a text to a stream, standard output if none is given."""
+    (stream or sys.stdout).write(redacted(text))
+
+
+def json_report(report: ReportModel | Mapping[str, Any]) -> str:
+    """A report as indented JSON. Its values are redacted before they are written, so that it stays JSON whatever the
+    secrets are."""
+    shown = _known[0].redacted(report)
+    data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
+    return json_text(data, indent=2) + "\n"
+
+
+def write_json(report: ReportModel | Mapping[str, Any], stream: TextIO | None = None) -> None:
+    """Write a report as JSON to a stream, standard output if none is given."""
+    (stream or sys.stdout).write(json_report(report))
+
+
+def write_redacted(text: str, stream: TextIO | None = None) -> None:
+    """Write a text whose parts have passed a door already, as JSON that must stay JSON."""
+    (stream or sys.stdout).write(text)
+
+
+def complain(message: str, secrets: Secrets | None = None) -> None:
+    """One line on standard error, safe to show."""
+    shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
+    sys.stderr.write(f"{one_line(shown)}\n")
+
+
+class Outlet:
+    """A stream to which Python code of a suite prints: it goes to another one without secrets, also if one comes in
+    pieces."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._pieces = Pieces()
+
+    def write(self, text: str) -> int:
+        self._stream.write(self._pieces.add(text, _known[0].finder))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def finish(self) -> None:
+        """Write what was held back."""
+        self._stream.write(self._pieces.rest(_known[0].finder))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def printing_to(stream: TextIO) -> Iterator[None]:
+    """Have all that Python code prints go to a stream, without secrets."""
+    outlet = Outlet(stream)
+    shown = cast(TextIO, outlet)
+    try:
+        with redirect_stdout(shown), redirect_stderr(shown):
+            yield
+    finally:
+        outlet.finish()
+
+
+def ask(question: str) -> None:
+    """A question on standard error, whose answer is typed behind it."""
+    sys.stderr.write(f"{redacted(question)} ")
+    sys.stderr.flush()

@@ -1,0 +1,129 @@
+"""Every way by which something leaves the program, and what keeps secrets out of it.
+
+`tests/test_doors.py` finds each call in the program that writes something, demands that it is named here, and plants
+secrets before each door.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Door(NamedTuple):
+    """A way out. `passes` says what goes out by it and where secrets are taken out; `writers` are the functions that
+    write, as `file.py:qualified name`."""
+
+    name: str
+    passes: str
+    writers: tuple[str, ...]
+
+
+DOORS: tuple[Door, ...] = (
+    Door(
+        "terminal",
+        "Reports, steps, event streams, progress, messages and questions of the command line. Results and events are"
+        " redacted before they become lines, texts once more in `cli.door`; JSON by its values.",
+        (
+            *("cli/door.py:write", "cli/door.py:write_json", "cli/door.py:write_redacted", "cli/door.py:complain"),
+            *(
+                "cli/door.py:ask",
+                "cli/door.py:Outlet.write",
+                "cli/door.py:Outlet.writelines",
+                "cli/door.py:Outlet.finish",
+            ),
+            *("cli/progress.py:ProgressBar.write_above", "cli/progress.py:ProgressBar._write"),
+            *("cli/progress.py:_Above.writelines", "tui/app.py:_complain"),
+        ),
+    ),
+    Door(
+        "report files",
+        "Reports of `run`, `compare` and `history export`: the same texts as on the terminal.",
+        ("cli/report_output.py:write_report", "cli/report_output.py:stream_of", "cli/history_export.py:_report"),
+    ),
+    Door(
+        "recordings",
+        "Runs as files, while they go on and afterwards: `batches.redacting` redacts events, results and suite texts.",
+        (
+            *("batches/recordings.py:Recordings._add", "batches/recordings.py:Recordings._finish"),
+            *("batches/recordings.py:_new_file", "batches/recordings.py:_RunFile.__init__"),
+            "batches/recordings.py:_RunFile.write",
+        ),
+    ),
+    Door(
+        "history",
+        "Batches: `batches.keeping` redacts plans, settings and suites, and runs by `batches.redacting`.",
+        (
+            *("history/rows.py:begin_batch", "history/rows.py:keep_run", "history/rows.py:_suite"),
+            *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/editing.py:add_grading"),
+            *("history/editing.py:name_batch", "history/writing.py:HistoryWriter._write_waiting"),
+            *("history/claims.py:_opened", "history/database.py:_connected"),
+        ),
+    ),
+    Door("program log", "Warnings and errors with their tracebacks, redacted.", ("config/logs.py:_LogFile",)),
+    Door(
+        "server logs",
+        "What servers write to standard error, redacted across the borders of its pieces.",
+        ("tools/server_log.py:ServerLog._append", "tools/server_log.py:_open"),
+    ),
+    Door("audit log", "Real executions of tools, each value redacted.", ("tools/audit.py:AuditLog._append",)),
+    Door(
+        "remembered tools",
+        "The tools that servers have listed, each value redacted.",
+        ("tools/listings.py:Listings.remember",),
+    ),
+    Door(
+        "remembered judgements",
+        "Judgements of values without secrets; others are remembered in memory alone.",
+        ("batches/judgement_cache.py:JudgementCache._append",),
+    ),
+    Door(
+        "app",
+        "Everything drawn. Runs and results are redacted before they become lines (`RunRecord.shown_result`, the events"
+        " of its view), and each drawn line passes `tui.secrets_filter`.",
+        ("tui/driver.py:_Terminal.write",),
+    ),
+    Door(
+        "clipboard",
+        "Copied texts, redacted.",
+        ("tui/copying.py:copy_text.copy", "tui/clipboard.py:copy", "tui/clipboard.py:_taken_by"),
+    ),
+    Door("pictures", "The screen as SVG and as text, redacted.", ("tui/picture.py:_saved_in",)),
+    Door(
+        "breakpoints",
+        "Breakpoints of a project; one with a secret in its condition is not written.",
+        (
+            *("tui/state/breakpoints.py:BreakpointFile.write", "tui/state/breakpoints.py:BreakpointFile._set_aside"),
+            "tui/state/breakpoints.py:Breakpoints._become",
+        ),
+    ),
+    Door(
+        "a person's own documents",
+        "Suites and drafts as a person wrote them, and trust. What the program itself puts into a suite from a run"
+        " holds no secret (`tui.state.accept_secrets`).",
+        (
+            *("suite/drafts.py:Drafts._begun", "suite/drafts.py:Drafts._found", "suite/drafts.py:_write"),
+            *("suite/saving.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
+            *(
+                "tui/editor.py:edit_outside",
+                "tui/commands/structure.py:_put_away",
+                *("tui/state/remembered.py:Memory.change", "suite/disk.py:locked"),
+            ),
+        ),
+    ),
+    Door(
+        "into servers",
+        "What tools are called with goes to their servers as it is.",
+        (
+            *("tools/stdio.py:StdioTransport._write", "tools/stdio.py:StdioTransport._started_with_watcher"),
+            "tools/watched_start.py:main",
+        ),
+    ),
+    Door(
+        "nowhere",
+        "Streams that lead nowhere, and runs packed in memory.",
+        (
+            *("cli/main.py:_write_nothing_more", "cli/main.py:_nowhere", "tui/app.py:let_go"),
+            "tui/state/shelf.py:packed",
+        ),
+    ),
+)

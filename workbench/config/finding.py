@@ -1,0 +1,117 @@
+"""Finds many values in a text at once, also where the text comes in pieces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_LONG_TEXT = 2_048
+"""In a longer text each value is looked for by itself first: that is the quickest way to find nothing."""
+
+_AS_WORD_BELOW = 8
+"""A shorter value of letters and digits is found only where it stands as a word of its own."""
+
+LOOKS_BACK = 3
+"""So many characters before a value decide whether it begins there."""
+
+_BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
+_AFTER_WORD = r"(?![A-Za-z0-9])"
+
+
+class Finder:
+    """Replaces each of some values in texts. `replacements` gives what stands in place of which value."""
+
+    def __init__(self, replacements: Mapping[str, str]) -> None:
+        self.replacements = replacements
+        self.values = tuple(sorted(replacements, key=lambda value: (-len(value), value)))
+        self.longest = len(self.values[0])
+        words = [value for value in self.values if _is_word(value)]
+        others = [value for value in self.values if not _is_word(value)]
+        found = [_alternatives(others)] if others else []
+        found += [f"{_BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}"] if words else []
+        self._pattern = re.compile("|".join(found))
+        self._words = frozenset(words)
+        self._begins = re.compile("[" + "".join({re.escape(value[0]) for value in self.values}) + "]")
+        self._by_first: dict[str, list[str]] = {}
+        for value in self.values:
+            self._by_first.setdefault(value[0], []).append(value)
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether any value stands in a text, as a word or within one."""
+        if len(text) > _LONG_TEXT:
+            return any(value in text for value in self.values)
+        return self._pattern.search(text) is not None
+
+    def replaced(self, text: str) -> str:
+        """The text with each value replaced: the same object if there is none."""
+        if len(text) > _LONG_TEXT:
+            here = [value for value in self.values if value in text]
+            if not here:
+                return text
+            if len(here) < len(self.values):
+                return Finder({value: self.replacements[value] for value in here}).replaced(text)
+        if self._pattern.search(text) is None:
+            return text
+        return self._pattern.sub(lambda match: self.replacements[match[0]], text)
+
+    def open_from(self, text: str) -> int:
+        """Where a value may begin that is not over at the end of the text; its length where none does."""
+        for begin in self._begins.finditer(text, max(len(text) - self.longest, 0)):
+            tail = text[begin.start() :]
+            for value in self._by_first[begin[0]]:
+                if value.startswith(tail) and (len(value) > len(tail) or value in self._words):
+                    return begin.start()
+        return len(text)
+
+    def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[tuple[int, int, str]]]:
+        """How far a text is decided of which more may come, unless it is `over`, and the places of values up to there.
+        What stands before `begin` was decided earlier."""
+        until = len(text) if over else max(self.open_from(text), begin)
+        places = [
+            (match.start(), match.end(), self.replacements[match[0]]) for match in self._pattern.finditer(text, begin)
+        ]
+        for first, end, _ in places:
+            if first < until < end:
+                until = first  # it may be the beginning of a longer one
+        return until, [place for place in places if place[1] <= until]
+
+
+class Pieces:
+    """A text that comes in pieces. What may be the beginning of a value is held back until the next piece decides."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._before = ""
+
+    def add(self, piece: str, finder: Finder | None) -> str:
+        """Take one more piece. Returns what is decided now, with values replaced."""
+        return self._decided(piece, finder, over=False)
+
+    def rest(self, finder: Finder | None) -> str:
+        """What was held back, since nothing more comes."""
+        return self._decided("", finder, over=True)
+
+    def _decided(self, piece: str, finder: Finder | None, *, over: bool) -> str:
+        text, begin = self._before + self._held + piece, len(self._before)
+        until, places = finder.decided(text, begin, over=over) if finder is not None else (len(text), [])
+        shown: list[str] = []
+        at = begin
+        for first, last, replacement in places:
+            shown += (text[at:first], replacement)
+            at = last
+        self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
+        return "".join((*shown, text[at:until]))
+
+
+def _is_word(value: str) -> bool:
+    return len(value) < _AS_WORD_BELOW and value.isascii() and value.isalnum()
+
+
+def _alternatives(values: Iterable[str]) -> str:
+    """A pattern for the longest of some values. Those with the same two characters at the beginning stand together, so
+    that a place where none begins is left at once."""
+    rests: dict[str, list[str]] = {}
+    for value in values:
+        rests.setdefault(value[:2], []).append(re.escape(value[2:]))
+    groups = (f"{re.escape(begin)}(?:{'|'.join(each)})" for begin, each in rests.items())
+    return f"(?:{'|'.join(groups)})"

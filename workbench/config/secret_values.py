@@ -1,0 +1,153 @@
+"""Which values are secret, and the forms in which a secret may be written."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus, unquote
+
+SHORTEST_DECLARED = 4
+"""A shorter value that is really used is secret only if its variable's name says so."""
+
+SHORTEST_NAMED = 2
+"""A single character is never secret: hiding it would hide every text."""
+
+SHORTEST_KEY = 8
+"""What looks like a key has at least this many characters."""
+
+SHORTEST_ENCODED = 12
+"""A secret of this length is also looked for percent-encoded and in base64."""
+
+_TELLING = re.compile(r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_PASSWORD = re.compile(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
+_NO_KEYS = frozenset({"MONKEY", "TURKEY", "HOTKEY", "DONKEY", "KEYBOARD", "BYPASS", "COMPASS"})
+_EVERYDAY = re.compile(
+    "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
+    "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
+)
+"""Words of names in a `.env` that hold no secret, unless the value looks like a key by its beginning."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SHORT_NUMBER = re.compile(r"[+-]?\d{0,7}(\.\d*)?")
+_PLAIN_WORD = re.compile(r"[^\W\d_]{1,32}")
+_IDENTIFIER = re.compile(r"[a-z]+([_.-][a-z]+)*|[A-Z]+([_.-][A-Z]+)*|[A-Za-z]?[a-z]+([A-Z][a-z]+)*")
+_ADDRESS = re.compile(
+    r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|([a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?(/\S*)?"
+)
+_USER_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://([^\s/?#@:]*):([^\s/?#]+)@", re.IGNORECASE)
+_KNOWN_BEGINNING = re.compile(
+    r"sk-|pk-|rk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|eyJ|"
+    r"shpat_|dop_v1_|xai-|gsk_|-----BEGIN "
+)
+_NOTHING = re.compile(
+    "true|false|yes|no|on|off|none|null|empty|dummy|localhost|ollama|vllm|lm-?studio|not-(needed|required)|"
+    "(sk-)?no-key(-required)?|your-api-key",
+    re.IGNORECASE,
+)
+"""What people write where no value is needed, and the words for yes and no."""
+
+
+def is_secret_if_used(name: str, value: str) -> bool:
+    """Whether a value that this program really used as a key, a header or a server's setting is secret: all but one
+    character, a word for yes, no or nothing, a path that exists, and two or three characters under an everyday name."""
+    shortest = SHORTEST_NAMED if _tells(name) else SHORTEST_DECLARED
+    return len(value) >= shortest and not _NOTHING.fullmatch(value) and not _is_path(value)
+
+
+def is_secret_of_file(name: str, value: str) -> bool:
+    """Whether a value in a `.env` is secret although nothing has used it: all but what is_secret_if_used leaves out,
+    numbers, addresses, single words, and what an everyday name such as MODEL or REGION holds.
+
+    A name that says "password", "token" or "secret" makes a single word secret too, unless the word stands in the
+    name (`POSTGRES_PASSWORD=postgres`).
+    """
+    if len(value) < SHORTEST_DECLARED or _NOTHING.fullmatch(value) or _is_path(value):
+        return False
+    if _KNOWN_BEGINNING.match(value):
+        return True
+    words = _words(name)
+    if any(map(_PASSWORD.fullmatch, words)) and not _is_about(words):
+        return value.upper() not in words
+    if _SHORT_NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
+        return False
+    return _tells(name) or (len(value) >= SHORTEST_KEY and not any(map(_EVERYDAY.fullmatch, words)))
+
+
+def is_secret_by_look(name: str, value: str) -> bool:
+    """Whether a value of the environment that nothing has used is secret: its name has to say so, and it has to look
+    like a key. An ordinary word never does."""
+    return _tells(name) and looks_like_key(value)
+
+
+def looks_like_key(value: str) -> bool:
+    """Whether a value has the length and the mixture of a key, or begins as keys of well-known services do."""
+    if len(value) < SHORTEST_KEY or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
+        return False
+    if _KNOWN_BEGINNING.match(value):
+        return True
+    if re.search(r"\s", value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
+        return False
+    kinds = [re.search(kind, value) for kind in ("[a-z]", "[A-Z]", r"\d", r"[^A-Za-z0-9_.-]")]
+    return sum(kind is not None for kind in kinds) > 1 or value.isdigit()
+
+
+def passwords_in(text: str) -> Iterator[tuple[str, str]]:
+    """User and password of each `scheme://user:password@` in a text, as they are written there."""
+    for match in _USER_PASSWORD.finditer(text):
+        yield match[1], match[2]
+
+
+def is_plain_word(value: str) -> bool:
+    """Whether a value is one word of letters."""
+    return _PLAIN_WORD.fullmatch(value) is not None
+
+
+def forms_of(value: str) -> set[str]:
+    """The texts in which a secret is recognised: as it is, as JSON and Python write it, and, from 12 characters on,
+    percent-encoded and in base64, wherever it begins in the encoded bytes."""
+    forms = {value, unquote(value)} if "%" in value else {value}
+    if len(value) >= SHORTEST_ENCODED:
+        encoded = {quote(value, safe=""), quote(value), quote_plus(value)} | set(
+            _base64_forms(value.encode("utf-8", "surrogatepass"))
+        )
+        forms |= encoded | {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
+    lines = value.split("\n")
+    if len(lines) > 1:  # of a key in several lines, each alone, and all in one line
+        forms |= {line.strip() for line in lines if len(line) >= SHORTEST_ENCODED and not line.startswith("-----")}
+        forms.add(" ".join(value.split()))
+    for form in tuple(forms):
+        escaped = json.dumps(form, ensure_ascii=False)[1:-1]
+        forms |= {escaped, json.dumps(form)[1:-1], json.dumps(escaped, ensure_ascii=False)[1:-1], repr(form)[1:-1]}
+    return {form for form in forms if len(form) >= SHORTEST_NAMED}
+
+
+def _base64_forms(data: bytes) -> Iterator[str]:
+    """The characters of base64 that depend on these bytes alone, for each place of them in a group of three."""
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + data).decode()
+        whole = (before + len(data)) * 8 // 6
+        inner = text[-(-before * 8 // 6) : whole]
+        for form in (inner, *((text, text.rstrip("=")) if before == 0 else ())):
+            yield form
+            yield form.translate(str.maketrans("+/", "-_"))
+
+
+def _tells(name: str) -> bool:
+    """Whether a variable's name says that its value is secret."""
+    return any(map(_TELLING.fullmatch, _words(name)))
+
+
+def _is_about(words: list[str]) -> bool:
+    """Whether a name rather says something about a secret: TOKEN_URL, CREDENTIAL_HELPER."""
+    return _TELLING.fullmatch(words[-1]) is None
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in (word.upper() for word in _WORD.findall(name)) if word not in _NO_KEYS]
+
+
+def _is_path(value: str) -> bool:
+    return value.startswith(("/", "~/")) and "\0" not in value and os.path.exists(os.path.expanduser(value))  # noqa: PTH110, PTH111

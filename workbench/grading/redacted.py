@@ -1,0 +1,97 @@
+"""What was changed in a stored run because it was secret, and whether the run can still be graded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from workbench.grading.tool_names import same_tool
+from workbench.suite.model import Case
+from workbench.trajectory.trajectory import CallRecord, Trajectory
+
+if TYPE_CHECKING:
+    from workbench.grading.grade import RunResult
+
+
+class RedactedPlace(NamedTuple):
+    """Where a stored run holds `$NAME` in place of a secret, as far as a check may look there.
+
+    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
+    names of a call's arguments, "case" is what the stored suite says that the run's case expects.
+    """
+
+    what: Literal["tool", "argument", "names", "answer", "case"]
+    call: int | None = None
+    argument: str | None = None
+
+
+def redacted_places(
+    raw: Trajectory, stored: Trajectory, case: Case | None, stored_case: Case | None
+) -> list[RedactedPlace]:
+    """Where a run and its case differ from what is stored of them."""
+    places: list[RedactedPlace] = []
+    if stored is not raw:
+        for index, (before, after) in enumerate(zip(raw.calls, stored.calls, strict=True)):
+            places += _in_call(index, before, after)
+        if stored.final_answer != raw.final_answer:
+            places.append(RedactedPlace("answer"))
+    if (
+        case is not None
+        and stored_case is not None
+        and stored_case is not case
+        and _expectations(case) != _expectations(stored_case)
+    ):
+        places.append(RedactedPlace("case"))
+    return places
+
+
+def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
+    """Why a stored run cannot be graded again by a case: a check would look at what stands in place of a secret. `None`
+    if it can be. `as_stored` means that the case is the one that is stored with the run."""
+    for place in result.redacted:
+        if place.what == "case":
+            if as_stored:
+                return _kept("what the case expects holds a secret, which is not stored")
+        elif place.what == "answer":
+            if case.checks_answer:
+                return _kept("the answer holds a secret, which is not stored, and the case checks the answer")
+        elif place.call is not None and place.call < len(result.trajectory.calls):
+            why = _why_of_call(place, result.trajectory.calls[place.call], case)
+            if why is not None:
+                return _kept(why)
+    return None
+
+
+def _kept(why: str) -> str:
+    return f"cannot be graded again and keeps its verdict: {why}"
+
+
+def _in_call(index: int, before: CallRecord, after: CallRecord) -> Iterator[RedactedPlace]:
+    if before is after:
+        return
+    if before.tool != after.tool:
+        yield RedactedPlace("tool", index)
+    if list(before.arguments) != list(after.arguments):
+        yield RedactedPlace("names", index)
+    for name, value in before.arguments.items():
+        if name in after.arguments and after.arguments[name] is not value:
+            yield RedactedPlace("argument", index, name)
+
+
+def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | None:
+    assert place.call is not None
+    which = f"call {place.call + 1} ({record.tool})"
+    if place.what == "tool":
+        return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
+    checks = [call.args for _, call in case.written_calls() if call.tool and same_tool(call.tool, record.tool)]
+    if place.what == "names" and any(each is not None for each in checks):
+        return f"the name of an argument of {which} holds a secret, which is not stored"
+    if any(place.argument in (each or ()) for each in checks):
+        return f"the argument {place.argument!r} of {which} holds a secret, which is not stored, and is checked"
+    return None
+
+
+def _expectations(case: Case) -> tuple[object, ...]:
+    steps = tuple((step.tool, step.args, step.forbidden_args) for step in case.steps)
+    expected: Sequence[object] = (case.ordered, case.unordered, case.disallowed, case.response, case.response_contains)
+    return (*expected, steps)
