@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
+from workbench.config.resources import bundled
 
 
 def test_a_sound_suite_answers_zero(program: Program) -> None:
@@ -85,3 +89,22 @@ def test_an_audit_looks_at_the_tools_that_servers_listed_last_and_starts_none(pr
     done = program.run("validate", "--audit", "asks.toml")
     assert "the tools of the server 's' are not known" in done.stdout
     assert done.returncode == 0
+
+
+def test_a_name_that_no_tool_has_is_an_error_of_its_runs_and_a_warning_where_the_tools_are_known(
+    program: Program,
+) -> None:
+    for name in ("office.toml", "office_server.py"):
+        shutil.copy(bundled("sample_suites") / name, program.folder / name)
+    file = program.folder / "office.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('tool = "calculate"', 'tool = "calculat"', 1), encoding="utf-8")
+    assert "no such tool" not in program.run("validate", "office.toml").stderr, "nobody knows the server's tools yet"
+    report = json.loads(program.run("run", "office.toml", "--trust", "--format", "json").stdout)
+    said = "expects 'calculat', but no such tool is offered (did you mean 'calculate'?)"
+    (wrong,) = [run for run in report["runs"] if run["error"] == said]
+    assert (wrong["status"], wrong["score"], wrong["rounds"], report["exit_code"]) == ("error", None, [], 3)
+    assert any(run["status"] == "passed" for run in report["runs"])
+    warned = program.run("validate", "office.toml")
+    assert warned.returncode == 0
+    assert "expects 'calculat', but no such tool is offered" in warned.stderr and "1 warning" in warned.stdout

@@ -32,7 +32,7 @@ CALL = 'ordered = [{ tool = "set_lights" }]\n'
         (SERVER + CASE + "disallowed = [{ tool = 'set_lights' }]\nordered = [{ tool = 'set_lights' }] #!",
          "cases[0].ordered[0].tool", "expected and disallowed"),
         (SERVER + CASE + "offer = ['other']\nunordered = [{ tool = 'set_lights' }] #!", "cases[0].unordered[0].tool",
-         "not in `offer`"),
+         "expects 'set_lights', but no such tool is offered"),
         (SERVER + CASE + "ordered = [{ tool = 't', args = { x = 1 }, forbidden_args = ['x'] }] #!",
          "cases[0].ordered[0].forbidden_args[0]", "expected and forbidden"),
         (SERVER + "[grading]\nfail_threshold = 0.9\nwarn_threshold = 0.8 #!\n" + CASE,
@@ -68,21 +68,45 @@ def test_settings_that_work_against_each_other_are_warned_of(text: str, where: s
     assert parsed(text).errors == ()
 
 
+EXPECTS = "expects 'set_light', but no such tool is offered"
+FORBIDS, MOCKS, OFFERS = (f"{what} 'set_light', but there is no such tool" for what in ("forbids", "mocks", "offers"))
+
+
 @pytest.mark.parametrize(
-    ("text", "where"),
+    ("text", "where", "says"),
     [
-        (CASE + "ordered = [{ tool = 'set_light' }] #!", "cases[0].ordered[0].tool"),
-        (CASE + "ordered = [{ any_order = [{ tool = 'set_light' }] }] #!", "cases[0].ordered[0].any_order[0].tool"),
-        (CASE + "unordered = [{ tool = 'set_light' }] #!", "cases[0].unordered[0].tool"),
-        (CASE + "disallowed = [{ tool = 'set_light' }] #!", "cases[0].disallowed[0].tool"),
-        (CASE + "offer = ['set_light'] #!", "cases[0].offer[0]"),
-        (CASE + "mocks = [{ tool = 'set_light', result = 1 }] #!", "cases[0].mocks[0].tool"),
-        (CASE + "[[mocks]]\nresult = 1\ntool = 'set_light' #!", "mocks[0].tool"),
+        (CASE + "ordered = [{ tool = 'set_light' }] #!", "cases[0].ordered[0].tool", EXPECTS),
+        (CASE + "ordered = [{ any_order = [{ tool = 'set_light' }] }] #!", "cases[0].ordered[0].any_order[0].tool",
+         EXPECTS),
+        (CASE + "unordered = [{ tool = 'set_light' }] #!", "cases[0].unordered[0].tool", EXPECTS),
+        (CASE + "disallowed = [{ tool = 'set_light' }] #!", "cases[0].disallowed[0].tool", FORBIDS),
+        (CASE + "offer = ['set_light'] #!", "cases[0].offer[0]", OFFERS),
+        (CASE + "mocks = [{ tool = 'set_light', result = 1 }] #!", "cases[0].mocks[0].tool", MOCKS),
+        (CASE + "[[mocks]]\nresult = 1\ntool = 'set_light' #!", "mocks[0].tool", MOCKS),
     ],
-)
-def test_a_tool_that_no_table_defines_is_warned_of_unless_a_server_may_bring_it(text: str, where: str) -> None:
-    assert_only_problem(HEAD + TOOL + text, where, 'no tool is called "set_light"', "`set_lights`", "warning")
+)  # fmt: skip
+def test_a_tool_that_nobody_has_is_warned_of_unless_a_server_may_bring_it(text: str, where: str, says: str) -> None:
+    assert_only_problem(HEAD + TOOL + text, where, says, "did you mean 'set_lights'?", "warning")
     assert parsed(HEAD + SERVER + TOOL + text).warnings == ()
+    prefixed = SERVER.rstrip() + "\nprefix = 'home_'\n"
+    assert_only_problem(HEAD + prefixed + TOOL + text, where, says, "did you mean 'set_lights'?", "warning")
+    assert parsed(HEAD + prefixed + TOOL + text.replace("set_light", "home_light")).warnings == ()
+    if says != OFFERS:
+        on_purpose = text.replace("tool = 'set_light'", "tool = 'set_light', unlisted = true")
+        on_purpose = (
+            on_purpose.replace(", unlisted = true #!", "\nunlisted = true #!") if "[[mocks]]" in text else on_purpose
+        )
+        assert parsed(HEAD + TOOL + on_purpose).warnings == ()
+
+
+def test_names_are_compared_as_the_grader_that_decides_compares_them() -> None:
+    def warned(by: str, **tools: str) -> list[str]:
+        text = "".join(f"{key} = [{{ tool = '{tool}' }}]\n" for key, tool in tools.items())
+        return [problem.where for problem in parsed(f"{HEAD}grading.by = '{by}'\n{TOOL}{CASE}{text}").warnings]
+
+    assert warned("critics", unordered="Set-Lights", disallowed="SET.lights") == []
+    assert warned("trajectory", unordered="Set-Lights") == ["cases[0].unordered[0].tool"]
+    assert warned("trajectory", disallowed="SET.lights") == []
 
 
 def test_the_calls_of_steps_are_advised_on_too() -> None:

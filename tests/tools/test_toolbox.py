@@ -7,6 +7,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from workbench.config.environment import Environment
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError, ToolsError, UntrustedError
+from workbench.tools.errors import ServerError, ToolsError, UnknownToolError, UntrustedError
 from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.messages import JsonValue, ToolCall
@@ -87,10 +88,39 @@ async def test_a_case_may_offer_a_part_of_the_tools(pool: ServerPool) -> None:
     assert names(await open_(pool, suite, a_case(offer=[]))) == []
 
 
-async def test_offering_a_tool_that_does_not_exist_is_refused(pool: ServerPool) -> None:
-    suite = a_suite(tools=[{"name": "lock"}])
-    with pytest.raises(ToolsError, match="case 'c' offers 'lokc', but there is no such tool; there are: lock"):
-        await open_(pool, suite, a_case(offer=["lock", "lokc"]))
+async def test_a_case_that_names_a_tool_which_is_not_there_is_refused(pool: ServerPool) -> None:
+    """Once the tools are known: those of a server too, under their prefixed names."""
+    suite = a_suite(tools=[{"name": "lock"}], servers=[{**WORKSHOP, "prefix": "shop_"}])
+    expected, echo = [{"tool": "shop_ecko"}], [{"tool": "shop_echo"}]
+    there = "but there is no such tool"
+    refusals: list[tuple[dict[str, Any], str]] = [
+        ({"offer": ["lock", "lokc"]}, f"offers 'lokc', {there} (did you mean 'lock'?)"),
+        ({"ordered": expected}, "expects 'shop_ecko', but no such tool is offered (did you mean 'shop_echo'?)"),
+        ({"unordered": expected, "offer": []}, "expects 'shop_ecko', but no such tool is offered (there are no tools"),
+        ({"unordered": echo, "offer": ["lock"]}, "expects 'shop_echo', but no such tool is offered (add it to `offer`"),
+        ({"steps": [{"user": "Go.", "tool": "echo"}]}, "expects 'echo', but no such tool is offered (did you mean"),
+        ({"disallowed": [{"tool": "unlock"}]}, f"forbids 'unlock', {there} (did you mean 'lock'?; write unlisted"),
+        ({"mocks": [{"tool": "Lock", "result": 1}]}, f"mocks 'Lock', {there} (did you mean 'lock'?)"),
+    ]
+    for wrong, says in refusals:
+        with pytest.raises(UnknownToolError) as refused:
+            await open_(pool, suite, a_case(**wrong))
+        assert str(refused.value).startswith(says)
+    purpose = {"unlisted": True}
+    fine: dict[str, Any] = {
+        "offer": ["lock"],
+        "unordered": [{"tool": "lock"}, {"tool": "teleport", **purpose}],
+        "disallowed": [*echo, {"tool": "rm_rf", **purpose}],
+        "mocks": [{"tool": "shop_echo", "result": 1}, {"tool": "rm_rf", "result": 1, **purpose}],
+    }
+    assert names(await open_(pool, suite, a_case(**fine))) == ["lock"]
+
+
+async def test_a_mock_of_the_suite_is_for_any_case_and_must_be_of_a_tool_that_somebody_has(pool: ServerPool) -> None:
+    mocked = a_suite(tools=[{"name": "lock"}, {"name": "knock"}], mocks=[{"tool": "knock", "result": 1}])
+    assert names(await open_(pool, mocked, a_case(offer=["lock"]))) == ["lock"]
+    with pytest.raises(UnknownToolError, match="mocks 'knock', but there is no such tool"):
+        await open_(pool, a_suite(tools=[{"name": "lock"}], mocks=[{"tool": "knock", "result": 1}]))
 
 
 async def test_two_tools_of_one_name_are_refused(pool: ServerPool) -> None:

@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
     from workbench.reports.values import counted
 
     try:
-        files = load_suites(options.paths)
+        files = _with_listed_names(load_suites(options.paths))
     except NoSuitesError as error:
         complain(str(error))
         return USAGE
@@ -63,6 +63,16 @@ def execute(options: argparse.Namespace) -> int:
         write("".join(f"{line}\n" for line in lines))
     write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}{found}\n")
     return USAGE if broken or settings else OK
+
+
+def _with_listed_names(files: Iterable[SuiteFile]) -> list[SuiteFile]:
+    """The files with the tool names that servers, as far as they are remembered, do not have."""
+    from workbench.config.folders import user_folders
+    from workbench.tools.listed_names import with_listed_names
+    from workbench.tools.listings import Listings
+
+    listings = Listings(user_folders().listings)
+    return [with_listed_names(file, listings) for file in files]
 
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[tuple[int, list[str]]]:

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from workbench.suite.model import ExpectedCall
+from workbench.suite.tool_names import comparable_name
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
-
-@lru_cache(maxsize=1024)
-def normalised_name(name: str) -> str:
-    """A tool's name without the differences that providers introduce: `-` and `_` become `.`, all in lower case."""
-    return name.replace("-", ".").replace("_", ".").lower()
+normalised_name = lru_cache(maxsize=1024)(comparable_name)
+"""A tool's name without the differences that providers introduce."""
 
 
 def same_tool(left: str, right: str) -> bool:

@@ -21,10 +21,11 @@ from workbench.suite.checks import (
     critic_of,
 )
 from workbench.suite.findings import Finding, did_you_mean, quoted, warning
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite, Tool
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.places import Place, written
 from workbench.suite.settings import Grading
+from workbench.suite.tool_names import unknown_in_suite
 
 _DEFAULT_GRADING = Grading()
 
@@ -34,20 +35,15 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
-    of_cases = [tool for case in suite.cases for tool in case.tools]
-    yield from _mock_advice(suite.mocks, ("mocks",), _known(suite, (*suite.tools, *of_cases)))
+    yield from _mock_advice(suite.mocks, ("mocks",))
     yield from _aggregate_advice(suite)
+    yield from unknown_in_suite(suite, case_indices, (), [server.prefix for server in suite.servers])
     for index, case in zip(case_indices, suite.cases, strict=True):
         place: Place = ("cases", index)
-        yield from _case_advice(suite, case, place, _known(suite, (*suite.tools, *case.tools)))
+        yield from _case_advice(suite, case, place)
 
 
-def _known(suite: Suite, tools: Sequence[Tool]) -> dict[str, str] | None:
-    """The names of tools written out; `None` where servers may bring any."""
-    return None if suite.servers else {_comparable(tool.name): tool.name for tool in tools}
-
-
-def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
+def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     calls = [((*place, *at), call) for at, call in case.placed_expected_calls()]
     calls += [
         ((*place, "steps", number), expected)
@@ -56,15 +52,11 @@ def _case_advice(suite: Suite, case: Case, place: Place, known: dict[str, str] |
     ]
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
-    yield from _mock_advice(case.mocks, (*place, "mocks"), known)
+    yield from _mock_advice(case.mocks, (*place, "mocks"))
     yield from _blank_requests(case, place)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
-    for index, name in enumerate(case.offer or ()):
-        yield from _unknown_tool(name, (*place, "offer", index), known)
     for at, call in case.written_calls():
-        if call.tool is not None and call.tool != ANY_TOOL:
-            yield from _unknown_tool(call.tool, (*place, *at, "tool"), known)
         yield from _checks_advice(call.args, (*place, *at, "args"))
     if case.response is not None:
         yield from _check_advice(case.response, (*place, "response"))
@@ -131,8 +123,6 @@ def _contradictions(
     for at, call in calls:
         if call.tool in never or ANY_TOOL in never:
             yield warning((*at, "tool"), f"{quoted(call.tool)} is expected and disallowed in the same case")
-        if case.offer is not None and call.tool not in case.offer and not (call.is_any and case.offer):
-            yield warning((*at, "tool"), f"{quoted(call.tool)} is expected but not in `offer`: the model never sees it")
         for index, name in enumerate(call.forbidden_args):
             if name in (call.args or {}):
                 message = f"the argument {quoted(name)} is expected and forbidden in the same call"
@@ -157,22 +147,9 @@ def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
     yield from (each for each in wanted if each[1] not in known)
 
 
-def _mock_advice(mocks: Sequence[Mock], place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
+def _mock_advice(mocks: Sequence[Mock], place: Place) -> Iterator[Finding]:
     for index, mock in enumerate(mocks):
-        yield from _unknown_tool(mock.tool, (*place, index, "tool"), known)
         yield from _checks_advice(mock.when, (*place, index, "when"))
-
-
-def _unknown_tool(name: str, place: Place, known: dict[str, str] | None) -> Iterator[Finding]:
-    """A tool that no `[[tools]]` table defines; `known` is `None` where servers may bring any."""
-    if known is not None and _comparable(name) not in known:
-        hint = did_you_mean(name, known.values()) or "write it out as [[tools]], or name the server that brings it"
-        yield warning(place, f"no tool is called {quoted(name)}", hint)
-
-
-def _comparable(name: str) -> str:
-    """Spellings that graders take for one name: case, and dots, dashes and underscores."""
-    return name.replace("-", "_").replace(".", "_").lower()
 
 
 def _checks_advice(checks: Checks | None, place: Place) -> Iterator[Finding]:

@@ -96,7 +96,7 @@ def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         at = (*place, "steps", index)
         if index == 0 and "user" not in step:
             yield Finding(at, "the first step needs `user`, the request")
-        for key in ("args", "forbidden_args", "only_args"):
+        for key in ("args", "forbidden_args", "only_args", "unlisted"):
             if key in step and "tool" not in step:
                 message = f"`{key}` needs `tool`: a step without `tool` expects no call"
                 yield Finding((*at, key), message, "name the tool, or remove the key")

@@ -150,6 +150,16 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     return SuiteFile(path, text, file_hash, suite, problems)
 
 
+def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
+    """The file with further problems. What it says of a place already is not said again."""
+    said = {(problem.where, problem.message) for problem in file.problems}
+    found = [finding for finding in findings if (written(finding.place), finding.message) not in said]
+    if not found:
+        return file
+    new = _placed(found, file.positions, file.path)
+    return replace(file, problems=tuple(sorted([*file.problems, *new], key=lambda problem: problem.line or 0)))
+
+
 def _placed(findings: list[Finding], lines: Positions, path: Path) -> tuple[Problem, ...]:
     problems = [
         Problem(path, lines.line(found.place), written(found.place), found.message, found.hint, found.severity)

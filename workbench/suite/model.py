@@ -188,7 +188,8 @@ class Tool(Frozen):
 
 
 class Mock(Frozen):
-    """What answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`."""
+    """What answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`.
+    `unlisted`: there may be no tool of that name, on purpose."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -197,6 +198,7 @@ class Mock(Frozen):
     error: str | None = None
     python: PythonReference | None = None
     delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    unlisted: bool = False
 
 
 class HistoryCall(Frozen):
@@ -229,13 +231,15 @@ def tool_text(tool: str) -> str:
 class ExpectedCall(Frozen):
     """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected.
 
-    With `only_args` no other arguments may be given than those in `args`.
+    With `only_args` no other arguments may be given than those in `args`. With `unlisted` there may be no tool of that
+    name, on purpose.
     """
 
     tool: NonEmpty
     args: Checks | None = None
     forbidden_args: Items[str] = ()
     only_args: bool = False
+    unlisted: bool = False
 
     @property
     def is_any(self) -> bool:
@@ -287,6 +291,7 @@ class Step(Frozen):
     args: Checks | None = None
     forbidden_args: Items[str] = ()
     only_args: bool = False
+    unlisted: bool = False
     mock_result: JsonValue = None
 
     @property
@@ -295,7 +300,11 @@ class Step(Frozen):
         if self.tool is None:
             return None
         return ExpectedCall(
-            tool=self.tool, args=self.args, forbidden_args=self.forbidden_args, only_args=self.only_args
+            tool=self.tool,
+            args=self.args,
+            forbidden_args=self.forbidden_args,
+            only_args=self.only_args,
+            unlisted=self.unlisted,
         )
 
 

@@ -15,3 +15,7 @@ class UntrustedError(ToolsError):
 
 class PythonReferenceError(ToolsError):
     """A `module:function` that could not be loaded."""
+
+
+class UnknownToolError(ToolsError):
+    """A case names a tool that does not exist."""

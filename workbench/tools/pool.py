@@ -75,8 +75,7 @@ class ServerPool:
         started or does not start, and nothing is to be executed, the tools that it last listed are used and the toolbox
         says so.
 
-        Raises UntrustedError and ServerError when a server's tools cannot be had, and ToolsError when two tools have
-        one name or the case offers a tool that does not exist.
+        Raises UntrustedError and ServerError when a server's tools cannot be had, and otherwise as `offered` does.
         """
         listed = await asyncio.gather(
             *(self._listed(suite_file, server, execute=execute, grant=grant) for server in suite.servers)
@@ -87,7 +86,7 @@ class ServerPool:
         code = grant.code if grant is not None else None
         functions = self._functions.setdefault(code, PythonFunctions(code))
         return Toolbox(
-            offered(definitions, case),
+            offered(definitions, suite, case),
             Mocks(case.mocks, suite.mocks, functions),
             {tool.name: each.server for each in listed if each.server for tool in each.tools} if execute else {},
             functions.answer,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from workbench.checks.evaluate import CallPython
-from workbench.suite.model import Case
+from workbench.suite.model import Case, Suite
+from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
 from workbench.tools.answer import OnProgress, ToolAnswer
-from workbench.tools.errors import ToolsError
+from workbench.tools.errors import ToolsError, UnknownToolError
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
 from workbench.tools.servers import McpServer
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition
+
+_MOST_NAMED = 3
+"""Unknown tools that an error names."""
 
 
 class Toolbox:
@@ -76,8 +80,9 @@ def _executed(call: ToolCall, server: McpServer, tool: ToolDefinition) -> Planne
     return PlannedAnswer("server", run, tool.server)
 
 
-def offered(definitions: Sequence[ToolDefinition], case: Case) -> list[ToolDefinition]:
-    """The definitions that the case offers; raises ToolsError for two tools of one name and for unknown names."""
+def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> list[ToolDefinition]:
+    """The definitions that the case offers. Raises ToolsError for two tools of one name, and UnknownToolError when the
+    case offers, expects, forbids or mocks, or the suite mocks, a tool that is not among them."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)
@@ -86,15 +91,12 @@ def offered(definitions: Sequence[ToolDefinition], case: Case) -> list[ToolDefin
                 f"there are two tools named {definition.name!r}, {_origin(other)} and {_origin(definition)}: "
                 "give a server a prefix, or rename one"
             )
-    if case.offer is None:
-        return list(definitions)
-    unknown = [name for name in case.offer if name not in by_name]
+    known = KnownNames(tuple(by_name))
+    unknown = [*unknown_names(suite, case, known), *unknown_mocks(suite.mocks, names_for_all(suite, by_name))]
     if unknown:
-        raise ToolsError(
-            f"case {case.id!r} offers {', '.join(map(repr, unknown))}, but there is no such tool; "
-            f"there are: {', '.join(by_name) or 'none'}"
-        )
-    return [definition for definition in definitions if definition.name in case.offer]
+        more = f"; and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+        raise UnknownToolError("; ".join(f"{found.message} ({found.hint})" for found in unknown[:_MOST_NAMED]) + more)
+    return [definition for definition in definitions if case.offer is None or definition.name in case.offer]
 
 
 def _origin(definition: ToolDefinition) -> str:

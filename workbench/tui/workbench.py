@@ -271,6 +271,8 @@ class Workbench(PaintedApp):
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
         self.rescorer.finish(cases)
+        if batches:
+            self.main.known_tools.forget()  # servers may have listed their tools
         self.main.delivered(cases, batches)
         self.tell_beside(cases, batches)
         self._second_hand.follow()

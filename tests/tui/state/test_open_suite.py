@@ -6,8 +6,11 @@ from pathlib import Path
 
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import FileState
+from workbench.tools.listings import Listings
+from workbench.trajectory.messages import ToolDefinition
 from workbench.tui.state.desk import Desk
 from workbench.tui.state.document import HEAD, Document
+from workbench.tui.state.form.known_tools import KnownTools
 from workbench.tui.state.form.selected import form_source
 from workbench.tui.state.open_suite import OpenSuite
 from workbench.tui.state.words import at_line
@@ -118,3 +121,24 @@ def test_a_form_of_a_suite_without_cases_names_the_key_that_makes_one() -> None:
     source = form_source(OpenSuite(read(TEXT)), HEAD)
     assert source is not None
     assert [problem.hint for problem in source.problems] == ["n makes the first one"]
+
+
+def test_a_name_that_no_listed_tool_has_is_a_problem_of_its_case(tmp_path: Path) -> None:
+    case = '[[cases]]\nname = "A"\nuser = "Go."\nunordered = [{ tool = "calculat" }]\n'
+    text = f'format = 1\nname = "S"\n[[servers]]\nname = "office"\ncommand = ["office"]\n{case}'
+    file = parse_suite(text, tmp_path / "suite.toml")
+    assert file.suite is not None
+    known = KnownTools(Listings(tmp_path))
+    desk = Desk(known.checked)
+    desk.take([file], frozenset())
+    (suite,) = desk.suites
+    assert suite.problems_of(0) == ()
+    known.listings.remember(file.path, file.suite.servers[0], (ToolDefinition("calculate"),))
+    known.forget()
+    (problem,) = suite.problems_of(0)
+    assert (problem.message, problem.hint, problem.line, problem.severity) == (
+        "expects 'calculat', but no such tool is offered",
+        "did you mean 'calculate'?",
+        9,
+        "warning",
+    )

@@ -91,7 +91,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """The findings that no warning of the suite says already, each once, in the order of the file."""
-    told = {problem.where for problem in file.warnings if problem.message.startswith("no tool is called")}
+    told = {problem.where for problem in file.warnings if "no such tool" in problem.message}
     found = [each for each in dict.fromkeys(findings) if each.kind != "unknown tool" or written(each.place) not in told]
     return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
 

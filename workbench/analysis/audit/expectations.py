@@ -46,7 +46,7 @@ def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFin
         where = (*place, *at)
         if tool is None:
             yield from _checks_alone(case, call, where)
-            if not table.unlisted and call.tool != ANY_TOOL:
+            if not table.unlisted and not call.unlisted and call.tool != ANY_TOOL:
                 yield _unknown(case, call.tool, where, table)
             continue
         if call.args == {} and at[0] != "disallowed" and (needed := required(tool)):

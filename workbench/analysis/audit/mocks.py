@@ -34,7 +34,7 @@ def _audit(
     first: dict[str, Place] = {}
     for place, mock in mocks:
         tool = table.find(mock.tool)
-        if tool is None and not table.unlisted:
+        if tool is None and not table.unlisted and not mock.unlisted:
             message = f"no tool is called {quoted(mock.tool)}: this mock never answers"
             hint = did_you_mean(mock.tool, table.names)
             yield AuditFinding("unknown tool", "warning", (*place, "tool"), message, hint, case_id)

@@ -75,7 +75,7 @@ class MainScreen(SelectionScreen):
         self.commands = commands
         self.known_tools = known_tools
         """The tools of the suites, as far as they are known without starting anything."""
-        self.desk = Desk()
+        self.desk = Desk(known_tools.checked)
         self.on_change: Callable[[OpenSuite], None] = lambda suite: None
         """Told of every suite whose document has changed."""
         self.on_reading: Callable[[Iterable[OpenSuite]], str] = lambda suites: ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from workbench.suite.loading import SuiteFile
@@ -14,8 +14,9 @@ from workbench.tui.state.run_record import CaseKey
 class Desk:
     """The open suites in the order of their paths, as the workspace was last read."""
 
-    def __init__(self) -> None:
+    def __init__(self, checked: Callable[[SuiteFile], SuiteFile] = lambda file: file) -> None:
         self.suites: tuple[OpenSuite, ...] = ()
+        self._checked = checked
 
     def at(self, path: Path) -> OpenSuite | None:
         """The suite at a path, if it is open."""
@@ -50,12 +51,17 @@ class Desk:
             suites.append(suite)
         left = [suite for suite in known.values() if suite.dirty]
         conflicts += [suite for suite in left if not suite.is_new]
-        self.suites = tuple(_in_order([*suites, *left], len(suites)))
+        self._open([*suites, *left], len(suites))
         return tuple(conflicts)
 
     def add(self, suite: OpenSuite) -> None:
         """Open one more suite."""
-        self.suites = tuple(_in_order([*self.suites, suite], len(self.suites)))
+        self._open([*self.suites, suite], len(self.suites))
+
+    def _open(self, suites: list[OpenSuite], placed: int) -> None:
+        self.suites = tuple(_in_order(suites, placed))
+        for suite in self.suites:
+            suite.checked = self._checked
 
     def remove(self, suite: OpenSuite) -> None:
         """Close a suite."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,6 +60,8 @@ class OpenSuite:
         self.is_recording = is_recording
         self.on_disk = on_disk if on_disk is not None else FileState(disk.hash) if disk.hash else None
         self.path = disk.path
+        self.checked: Callable[[SuiteFile], SuiteFile] = lambda file: file
+        """Adds the problems that only the tools of the suite's servers show."""
         self.untaken: dict[CellKey, Untaken] = {}
         """What was typed in a form and stands in no document."""
         self._history: list[Change] = []
@@ -200,7 +202,7 @@ class OpenSuite:
     def problems_of(self, index: int) -> tuple[Problem, ...]:
         """The problems of a case; with `HEAD`, those of everything else."""
         prefix = written(("cases", index))
-        problems = self.file.problems
+        problems = self.checked(self.file).problems
         if index == HEAD:
             return tuple(problem for problem in problems if not problem.where.startswith("cases["))
         return tuple(p for p in problems if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))

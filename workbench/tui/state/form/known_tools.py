@@ -8,8 +8,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from workbench.suite.findings import tables
+from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server, Tool
 from workbench.tools.definitions import definition_of
+from workbench.tools.listed_names import with_listed_names
 from workbench.tools.listings import DamagedListingError, Listings
 from workbench.trajectory.messages import ToolDefinition
 
@@ -31,6 +33,7 @@ class KnownTools:
     def __init__(self, listings: Listings) -> None:
         self.listings = listings
         self._known: dict[Path, tuple[Mapping[str, object], tuple[ToolDefinition, ...]]] = {}
+        self._checked: dict[Path, tuple[SuiteFile, SuiteFile]] = {}
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
         """The tools of a suite, read again only when its header is another object (edits of cases keep it)."""
@@ -41,9 +44,22 @@ class KnownTools:
             known = self._known[path] = (header, tools_of_suite(header, path, self.listings))
         return known[1]
 
+    def checked(self, file: SuiteFile) -> SuiteFile:
+        """The file with warnings of tool names that none of its known tools has."""
+        suite = file.suite
+        if suite is None or not suite.servers:
+            return file
+        known = self._checked.get(file.path)
+        if known is None or known[0] is not file:
+            if len(self._checked) >= _MOST_KEPT:
+                self._checked.clear()
+            known = self._checked[file.path] = (file, with_listed_names(file, self.listings))
+        return known[1]
+
     def forget(self) -> None:
         """Servers have listed their tools: what was known may have changed."""
         self._known.clear()
+        self._checked.clear()
 
 
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:

@@ -1,0 +1,99 @@
+"""Tool names that a suite writes although there is no such tool: no model can be blamed for what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from workbench.suite.findings import Finding, warning
+from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
+from workbench.suite.places import Place
+
+_MOST_LISTED = 8
+_ON_PURPOSE = "write unlisted = true where that is on purpose"
+
+
+def comparable_name(name: str) -> str:
+    """A tool's name without case, and with `-`, `_` and `.` alike, as `critics` and prohibitions compare names."""
+    return name.replace("-", ".").replace("_", ".").lower()
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """The names of the tools that there are. A server whose tools are not known may have any name that begins with its
+    prefix; `prefixes` are those of such servers."""
+
+    names: Collection[str]
+    prefixes: tuple[str, ...] = ()
+
+    def has(self, name: str, *, loosely: bool = False) -> bool:
+        """Whether there is, or may be, a tool of that name; `loosely` compares comparable names."""
+        if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
+            return True
+        return loosely and comparable_name(name) in map(comparable_name, self.names)
+
+    def hint(self, name: str) -> str:
+        """The nearest name as a question, or else which names there are."""
+        nearest = get_close_matches(name, self.names, n=1, cutoff=0.6)
+        if nearest:
+            return f"did you mean {nearest[0]!r}?"
+        if not self.names:
+            return "there are no tools: write them out as [[tools]], or name a server"
+        more = f" and {len(self.names) - _MOST_LISTED} more" if len(self.names) > _MOST_LISTED else ""
+        return f"there are: {', '.join([*self.names][:_MOST_LISTED])}{more}"
+
+
+def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
+    """The tools that a case offers, expects, forbids or mocks although there is none of that name. Places are inside of
+    the case."""
+    for index, name in enumerate(case.offer or ()):
+        if not known.has(name):
+            yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
+    offered = known if case.offer is None else KnownNames(case.offer)
+    by = case.grading.by or suite.grading.by or "critics"
+    for at, call in case.written_calls():
+        if call.tool is None or call.unlisted:
+            continue
+        place: Place = (*at, "tool")
+        if call.tool == ANY_TOOL:
+            if at[0] != "disallowed" and not offered.names and not offered.prefixes:
+                yield warning(place, "expects a call, but no tool is offered", "offer one, or expect no call")
+            continue
+        if at[0] == "disallowed":
+            if not known.has(call.tool, loosely=True):
+                hint = f"{known.hint(call.tool)}; {_ON_PURPOSE}"
+                yield warning(place, f"forbids {call.tool!r}, but there is no such tool", hint)
+        elif not offered.has(call.tool, loosely=by == "critics"):
+            message = f"expects {call.tool!r}, but no such tool is offered"
+            if known.has(call.tool):
+                yield warning(place, message, "add it to `offer`: the model never sees it")
+            else:
+                yield warning(place, message, offered.hint(call.tool))
+    yield from unknown_mocks(case.mocks, known)
+
+
+def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
+    """The mocks for tools that nobody has; places begin with `mocks`."""
+    for index, mock in enumerate(mocks):
+        if not mock.unlisted and not known.has(mock.tool):
+            hint = known.hint(mock.tool)
+            yield warning(("mocks", index, "tool"), f"mocks {mock.tool!r}, but there is no such tool", hint)
+
+
+def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
+    """The tools that any case of the suite has; `listed` are those of servers."""
+    written = (tool.name for tools in (suite.tools, *(case.tools for case in suite.cases)) for tool in tools)
+    return KnownNames(tuple(dict.fromkeys([*written, *listed])), tuple(prefixes))
+
+
+def unknown_in_suite(
+    suite: Suite, case_indices: Iterable[int], listed: Collection[str], prefixes: Collection[str]
+) -> Iterator[Finding]:
+    """All findings on names in a suite. `case_indices` are its cases' places in the file, `listed` the tools that
+    servers are known to have, and `prefixes` those of the servers whose tools are not known."""
+    yield from unknown_mocks(suite.mocks, names_for_all(suite, listed, prefixes))
+    for index, case in zip(case_indices, suite.cases, strict=True):
+        written = [tool.name for tool in written_tools(suite, case)]
+        for found in unknown_names(suite, case, KnownNames((*written, *listed), tuple(prefixes))):
+            yield warning(("cases", index, *found.place), found.message, found.hint)
