@@ -39,7 +39,7 @@ def without_times(trajectory: Trajectory) -> Trajectory:
         for round_ in trajectory.rounds
     ]
     start = replace(trajectory.start, model="", suite_hash="")
-    return replace(trajectory, run_id="", start=start, rounds=tuple(rounds), duration_ms=0.0)
+    return replace(trajectory, run_id="", start=start, rounds=tuple(rounds), duration_ms=0.0, loop_ms=0.0)
 
 
 def test_a_recorded_run_replays_to_the_same_trajectory(program: Program) -> None:

@@ -138,7 +138,7 @@ def content_of(file: Path) -> list[Any]:
 
 def _without_times(recording: Recording) -> Any:
     """What the model wrote, what it called, what came back, and all grades."""
-    times = {"run_id", "first_token_ms", "latency_ms", "duration_ms"}
+    times = {"run_id", "first_token_ms", "latency_ms", "loop_ms", "duration_ms"}
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):

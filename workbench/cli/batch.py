@@ -138,7 +138,7 @@ def _text(
     if against is not None:
         cut_at = None if to_file or not sys.stdout.isatty() else width
         lines += baseline_lines(against, cut_at, paint, only_worse=options.quiet)
+    lines.append(paint(timing_line(live.timing()), "quiet"))
     if live.kept is not None:
         lines.append(paint(live.kept, "quiet"))
-    lines.append(paint(timing_line(live.timing()), "quiet"))
     return "\n".join(lines) + "\n"
