@@ -216,5 +216,5 @@ def test_a_tool_of_a_case_is_known_in_that_case_alone() -> None:
     own = "[[cases.tools]]\nname = 'set_light'\n"
     one = CASE + "ordered = [{ tool = 'set_light' }, { tool = 'set_lights' }]\n" + own
     other = "[[cases]]\nname = 'b'\nuser = 'u'\nordered = [{ tool = 'set_light' }] #!\n"
-    assert_only_problem(HEAD + TOOL + one + other, "cases[1].ordered[0].tool", "no tool is called", "", "warning")
+    assert_only_problem(HEAD + TOOL + one + other, "cases[1].ordered[0].tool", EXPECTS, "did you mean", "warning")
     assert parsed(HEAD + TOOL + one + "[[mocks]]\ntool = 'set_light'\nresult = 1").warnings == ()

@@ -98,6 +98,7 @@ async def test_a_case_that_names_a_tool_which_is_not_there_is_refused(pool: Serv
         ({"ordered": expected}, "expects 'shop_ecko', but no such tool is offered (did you mean 'shop_echo'?)"),
         ({"unordered": expected, "offer": []}, "expects 'shop_ecko', but no such tool is offered (there are no tools"),
         ({"unordered": echo, "offer": ["lock"]}, "expects 'shop_echo', but no such tool is offered (add it to `offer`"),
+        ({"unordered": [{"tool": "*"}], "offer": []}, "expects a call, but no tool is offered (offer one"),
         ({"steps": [{"user": "Go.", "tool": "echo"}]}, "expects 'echo', but no such tool is offered (did you mean"),
         ({"disallowed": [{"tool": "unlock"}]}, f"forbids 'unlock', {there} (did you mean 'lock'?; write unlisted"),
         ({"mocks": [{"tool": "Lock", "result": 1}]}, f"mocks 'Lock', {there} (did you mean 'lock'?)"),
@@ -110,7 +111,7 @@ async def test_a_case_that_names_a_tool_which_is_not_there_is_refused(pool: Serv
     fine: dict[str, Any] = {
         "offer": ["lock"],
         "unordered": [{"tool": "lock"}, {"tool": "teleport", **purpose}],
-        "disallowed": [*echo, {"tool": "rm_rf", **purpose}],
+        "disallowed": [{"tool": "*", "args": {"x": 1}}, *echo, {"tool": "rm_rf", **purpose}],
         "mocks": [{"tool": "shop_echo", "result": 1}, {"tool": "rm_rf", "result": 1, **purpose}],
     }
     assert names(await open_(pool, suite, a_case(**fine))) == ["lock"]
