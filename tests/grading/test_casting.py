@@ -128,6 +128,6 @@ def test_a_number_is_met_by_the_texts_that_json_reads_as_it(text: str, expected:
     assert by_casting(Equals(equals=spelled), text)
 
 
-@given(json_values.filter(lambda value: value == value))
+@given(json_values.filter(lambda value: "NaN" not in json.dumps(value)))
 def test_an_equal_value_matches(value: JsonValue) -> None:
     assert by_casting(Equals(equals=value), value)
