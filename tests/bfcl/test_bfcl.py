@@ -1,0 +1,132 @@
+"""Cases made of leaderboard rows agree with the leaderboard's own checker, but for what `docs/bfcl.md` names."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.bfcl.checker import Made, is_right
+from tests.bfcl.converting import MOST_ANSWERS, UnconvertibleError, case_of, first_turn_of, suite_of
+from tests.bfcl.perturbing import calls_of, perturbed
+from tests.bfcl.rows import MULTI_TURN, SAMPLES, Sample
+from tests.suite.examples import parsed
+from tests.trajectories import trajectory_of
+from workbench.grading.run import grade_run
+from workbench.suite.model import Suite
+from workbench.suite.render import suite_text
+
+PAGE = Path(__file__).parents[2] / "docs" / "bfcl.md"
+
+
+@cache
+def suite() -> Suite:
+    """All samples as one suite, written and read as a file."""
+    cases = [case_of(sample.row, sample.answers, sample.category) for sample in SAMPLES]
+    file = parsed(suite_text(suite_of("Rows", cases)))
+    assert file.problems == ()
+    assert file.suite is not None
+    return file.suite
+
+
+def passes(number: int, made: Sequence[Made]) -> bool:
+    case = suite().cases[number]
+    return grade_run(suite(), case, trajectory_of(*made))[1] == "passed"
+
+
+def by_leaderboard(sample: Sample, made: Sequence[Made]) -> bool:
+    if sample.answers is None:
+        return bool(made) is (sample.category == "relevance")
+    return is_right(sample.row["function"], sample.answers, made)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, len(SAMPLES) - 1), st.data())
+def test_a_case_passes_what_the_leaderboard_does(number: int, data: st.DataObject) -> None:
+    sample = SAMPLES[number]
+    made = data.draw(perturbed(sample))
+    if not differs_as_documented(sample, made):
+        assert passes(number, made) is by_leaderboard(sample, made)
+
+
+def differs_as_documented(sample: Sample, made: Sequence[Made]) -> bool:
+    """Whether a number is a whole one written with a fraction, or among some with fractions, which JSON does not tell
+    apart and Python does."""
+    return any(_mixed_numbers(value) for _, arguments in made for value in arguments.values())
+
+
+def _mixed_numbers(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_mixed_numbers, value.values()))
+    if isinstance(value, list):
+        return any(map(_mixed_numbers, value)) or len({type(each) for each in value} & {int, float}) > 1
+    return isinstance(value, float) and (value.is_integer() if math.isfinite(value) else True)
+
+
+@pytest.mark.parametrize("number", range(len(SAMPLES)), ids=lambda number: SAMPLES[number].row["id"])
+def test_every_answer_that_is_accepted_passes(number: int) -> None:
+    sample = SAMPLES[number]
+    made: list[Made] = [("anything", {})] if sample.category == "relevance" else calls_of(sample)
+    assert by_leaderboard(sample, made)
+    assert passes(number, made)
+    assert not passes(number, [*made, *made, ("another", {})]) or sample.category == "relevance"
+
+
+def test_numbers_are_those_of_json_and_not_of_python() -> None:
+    sample = copy.deepcopy(SAMPLES[4])
+    assert sample.answers is not None
+    sample.answers[0]["measure"] = {"points": [[1.0, 2.5]], "corner": [[1, 2]]}
+    one = Suite.model_validate(suite_of("One", [case_of(sample.row, sample.answers)]))
+    for points, corner in ([[1, 2.5], [1, 2]], [[1.0, 2.5], [1.0, 2]]):
+        made: list[Made] = [("measure", {"points": points, "corner": corner})]
+        assert grade_run(one, one.cases[0], trajectory_of(*made))[1] == "passed"
+        assert not by_leaderboard(sample, made)
+    guests: list[Made] = [("room_book", {"guests": 2.0, "price": 80})]
+    assert passes(1, guests)
+    assert not by_leaderboard(SAMPLES[1], guests)
+
+
+def test_two_calls_that_fit_one_answer_find_their_places() -> None:
+    sample = copy.deepcopy(next(each for each in SAMPLES if each.row["id"] == "parallel_0"))
+    assert sample.answers is not None
+    sample.answers[0]["room.book"] = {"guests": [2, 4], "price": [""], "wishes": [""]}
+    made: list[Made] = [("room_book", {"guests": 4}), ("room_book", {"guests": 2})]
+    one = Suite.model_validate(suite_of("One", [case_of(sample.row, sample.answers)]))
+    assert grade_run(one, one.cases[0], trajectory_of(*made))[1] == "passed"
+    assert not by_leaderboard(sample, made)
+
+
+def test_what_no_case_can_say_is_refused_with_a_reason() -> None:
+    row = SAMPLES[2].row
+    with pytest.raises(UnconvertibleError, match="null inside a value"):
+        case_of(row, [{"paint": {"wall": [{"colour": [None]}]}}])
+    many = {name: [str(number) for number in range(MOST_ANSWERS)] for name in ("colour", "finish")}
+    with pytest.raises(UnconvertibleError, match="4096 accepted values"):
+        case_of(row, [{"paint": {"wall": [many]}}])
+
+
+def test_the_page_shows_a_case_that_agrees() -> None:
+    [text] = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    file = parsed(text)
+    assert file.problems == ()
+    assert file.suite is not None
+    [case] = file.suite.cases
+    right: dict[str, Any] = {"origin": "PARIS, france", "destination": "Lyon", "seats": 1}
+    for arguments, status in ((right, "passed"), ({**right, "seats": "1"}, "failed"), ({**right, "x": 1}, "failed")):
+        assert grade_run(file.suite, case, trajectory_of(("trains_find", arguments)))[1] == status
+
+
+def test_the_first_turn_of_several_is_a_case_that_lets_a_model_look_around() -> None:
+    case = first_turn_of(*MULTI_TURN)
+    whole = Suite.model_validate(suite_of("Turns", [case]))
+    right: list[Made] = [("book", {"guests": 2, "title": "Ann"}), ("look", {}), ("order", {"dish": "soup"})]
+    assert grade_run(whole, whole.cases[0], trajectory_of(*right))[1] == "passed"
+    assert grade_run(whole, whole.cases[0], trajectory_of(*reversed(right)))[1] == "failed"
