@@ -59,16 +59,25 @@ while True:
 """
 
 
+ROOT = Path(__file__).parents[2]
+
+
 def workbench_with(folder: Path, servers: int, *words: str) -> subprocess.Popen[str]:
     (folder / "stubborn.py").write_text(STUBBORN)
     command = [sys.executable, "-c", WORKBENCH, str(folder), str(servers), *words]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd())
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+async def next_line(running: subprocess.Popen[str]) -> str:
+    assert running.stdout is not None
+    line = await asyncio.to_thread(running.stdout.readline)
+    assert line, "it ended before it had started its servers"
+    return line
 
 
 async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path) -> None:
     running = workbench_with(tmp_path, 6)
-    assert running.stdout is not None
-    groups = list(map(int, (await asyncio.to_thread(running.stdout.readline)).split()))
+    groups = list(map(int, (await next_line(running)).split()))
     assert len(groups) == 6
     for group in groups:
         members = members_of(group)
@@ -84,8 +93,7 @@ async def test_servers_that_ignore_everything_end_with_workbench(tmp_path: Path)
 
 async def test_a_process_that_inherited_everything_from_workbench_keeps_no_server_alive(tmp_path: Path) -> None:
     running = workbench_with(tmp_path, 1, "fork")
-    assert running.stdout is not None
-    said = [await asyncio.to_thread(running.stdout.readline) for _ in range(2)]
+    said = [await next_line(running), await next_line(running)]
     [child] = [int(line.split()[1]) for line in said if line.startswith("child")]
     [group] = [int(line) for line in said if not line.startswith("child")]
     running.kill()
