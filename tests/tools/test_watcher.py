@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.conftest import OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running, members_of
 from workbench.tools import watched_start
+from workbench.tools.errors import ServerError
 
 WORKBENCH = """
 import asyncio, os, sys
@@ -28,10 +31,10 @@ async def main():
     begun = await asyncio.gather(*(started(pool, folder / "suite.toml", definition) for definition in definitions))
     if "fork" in sys.argv and os.fork() == 0:  # as a server in this process might: it holds all that is open here
         os.setsid()
-        print("child", os.getpid(), flush=True)
+        os.write(1, b"child %d\\n" % os.getpid())
         while True:
             os.read(0, 1)
-    print(*(server.pid for server in begun), flush=True)
+    os.write(1, (" ".join(str(server.pid) for server in begun) + "\\n").encode())  # in one piece
     await asyncio.Event().wait()
 
 asyncio.run(main())
@@ -127,3 +130,41 @@ async def test_a_start_that_is_cut_off_leaves_nothing(moment: str) -> None:
     program = [sys.executable, "-c", CUT_OFF, watched_start.__file__, moment]
     done = await asyncio.to_thread(subprocess.run, program, stdout=subprocess.PIPE, text=True, timeout=30)
     await becomes_true(lambda: group_is_gone(int(done.stdout)))
+
+
+REPORT = """
+import json, os, signal
+as_usual = [signal.getsignal(number) == signal.SIG_DFL for number in (signal.SIGTERM, signal.SIGHUP)]
+blocked = list(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+print(json.dumps([dict(os.environ), os.listdir("/proc/self/fd"), as_usual, blocked]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "env", "why"),
+    [
+        ("two\0words", {}, "embedded null byte"),
+        ("-", {"A": "b\0c"}, "embedded null byte"),
+        ("-", {"A=B": "c"}, "illegal environment variable name"),
+    ],
+)
+async def test_what_no_process_can_be_given_starts_nothing(
+    open_server: OpenServer, word: str, env: dict[str, str], why: str
+) -> None:
+    with pytest.raises(ServerError, match=why):
+        await open_server("python", "workshop.py", word, env=env).start()
+
+
+async def test_a_server_is_given_its_own_environment_and_no_open_file_of_workbench(
+    open_server: OpenServer, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen.json"
+    command = ("sh", "-c", f'{sys.executable} -I -c "$REPORT" > {seen}; exit 3')
+    environment = {"PATH": os.environ["PATH"], "OTHER": "not for it"}
+    with pytest.raises(ServerError, match="ended with exit code 3"):
+        await open_server(*command, environment=environment, env={"REPORT": REPORT}).start()
+    variables, files, as_usual, blocked = json.loads(seen.read_text())
+    assert (variables["PATH"], variables["REPORT"]) == (os.environ["PATH"], REPORT)
+    assert "OTHER" not in variables
+    assert len(files) == 4  # its input, output and errors, and the list of these
+    assert (as_usual, blocked) == ([True, True], [])

@@ -141,6 +141,8 @@ class StdioTransport:
     async def _started_with_watcher(self) -> asyncio.subprocess.Process:
         """Start the command through `watched_start`, which sees to it that its group does not outlive this program."""
         command = packed([os.fsencode(word) for word in self._command])
+        if any(not name or "=" in name for name in self._environment):
+            raise ValueError("illegal environment variable name")
         environment = packed([os.fsencode(f"{name}={value}") for name, value in self._environment.items()])
         ours, theirs = socket.socketpair()
         failed, told = os.pipe()

@@ -98,7 +98,10 @@ def _read(size: int) -> bytes:
 
 
 def packed(texts: list[bytes]) -> bytes:
-    """Texts without NUL as `_texts` reads them: the size in eight digits, then each with a NUL behind it."""
+    """Texts as `_texts` reads them: the size in eight digits, then each with a NUL behind it. Raises ValueError for a
+    text with NUL, which no command and no variable can hold."""
+    if any(b"\0" in text for text in texts):
+        raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)
     return b"%08d%s" % (len(whole), whole)
 
