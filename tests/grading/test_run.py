@@ -28,7 +28,8 @@ def test_the_status_is_the_verdict_of_the_grader_that_decides() -> None:
 
 
 def test_the_settings_of_suite_and_case_are_merged() -> None:
-    case = case_of(call("f", {"a": 1, "b": 2}), grading={"warn_threshold": 0.75})
+    checks = {"a": 1, "b": {"equals": 2, "required": False}}
+    case = case_of(call("f", checks), grading={"warn_threshold": 0.75})
     assert graded(case, ("f", {"a": 1, "b": 0}), grading={"fail_threshold": 0.7})[1] == "passed"
 
 

@@ -40,6 +40,19 @@ CALL = 'ordered = [{ tool = "set_lights" }]\n'
         (SERVER + "[grading]\nfail_threshold = 0.95 #!\n" + CASE, "grading.fail_threshold", "(0.9) is below"),
         (SERVER + "[grading]\nfail_threshold = 0.5\nwarn_threshold = 0.6\n" + CASE + "grading.fail_threshold = 0.7 #!",
          "cases[0].grading.fail_threshold", "(0.6) is below"),
+        (SERVER + CASE + "ordered = [{ tool = 'a' }, { tool = 'b' }] #!", "cases[0].ordered",
+         "`critics` does not look at the order"),
+        (SERVER + CASE + "ordered = [{ tool = 'a' }, { tool = 'b' }] #!\ngrading.by = 'dimensions'",
+         "cases[0].ordered", "`dimensions` does not look"),
+        (SERVER + CASE + "ordered = [{ tool = 'a' }, { tool = 'b' }] #!\ngrading.by = 'accuracy'\n"
+         "grading.accuracy.mode = 'flexible'", "cases[0].ordered", "flexible mode"),
+        (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { equals = 1, weight = 0 } } }] #!",
+         "cases[0].ordered[0].args", "weight 0"),
+        (SERVER + "[grading]\nfail_threshold = 0 #!\n" + CASE, "grading.fail_threshold", "no run fails by its score"),
+        (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { similar = 'a b', threshold = 0 } } }] #!",
+         "cases[0].ordered[0].args.x.threshold", "reached by every value"),
+        (SERVER + CASE + "response_contains = ['x', ''] #!", "cases[0].response_contains[1]", "empty"),
+        (SERVER + CASE + "response_contains = ['  '] #!", "cases[0].response_contains[0]", "blank"),
         ("execute = true #!\n" + TOOL + CASE, "execute", "no server"),
         (TOOL + CASE + "execute = true #!", "cases[0].execute", "no server"),
         (SERVER + CASE + "ordered = [{ tool = 't', args = { x = { datetime = 'soonish' } } }] #!",
@@ -109,6 +122,22 @@ def test_names_are_compared_as_the_grader_that_decides_compares_them() -> None:
     assert warned("trajectory", disallowed="SET.lights") == []
 
 
+@pytest.mark.parametrize("by", ["trajectory", "decision", "accuracy"])
+def test_an_order_is_fine_under_graders_that_look_at_it_and_so_is_one_group(by: str) -> None:
+    ordered = f"grading.by = '{by}'\nordered = [{{ tool = 'a' }}, {{ tool = 'b' }}]"
+    assert parsed(HEAD + SERVER + CASE + ordered).warnings == ()
+    group = "ordered = [{ any_order = [{ tool = 'a' }, { tool = 'b' }] }]"
+    assert parsed(HEAD + SERVER + CASE + group).warnings == ()
+
+
+def test_required_without_a_weight_that_judges_is_refused() -> None:
+    text = "ordered = [{ tool = 't', args = { x = { equals = 1, weight = 0, required = true } } }] #!"
+    assert_only_problem(HEAD + SERVER + CASE + text, "cases[0].ordered[0].args.x.required", "works against", "weight")
+    # As a value it is no option: tables that hold it alone were values before there was one.
+    value = "ordered = [{ tool = 't', args = { x = { required = true } } }]"
+    assert parsed(HEAD + SERVER + CASE + value).problems == ()
+
+
 def test_the_calls_of_steps_are_advised_on_too() -> None:
     steps = "steps = [{ user = 'u', tool = 'set_light', args = { x = { datetime = 'soonish' } } }]"
     places = {problem.where for problem in parsed(f"{HEAD}{TOOL}[[cases]]\nname = 'a'\n{steps}").warnings}
@@ -131,6 +160,22 @@ def test_a_blank_message_to_the_model_is_warned_of() -> None:
     steps = "steps = [{ user = 'u' }, { user = '' }, {}]"
     where = [problem.where for problem in parsed(f"{HEAD}{TOOL}[[cases]]\nname = 'a'\n{steps}").problems]
     assert where == ["cases[0].steps[1].user"]
+
+
+@pytest.mark.parametrize("by", ["trajectory", "decision", "accuracy"])
+def test_an_order_is_fine_under_graders_that_look_at_it_and_so_is_one_group(by: str) -> None:
+    ordered = f"grading.by = '{by}'\nordered = [{{ tool = 'a' }}, {{ tool = 'b' }}]"
+    assert parsed(HEAD + SERVER + CASE + ordered).warnings == ()
+    group = "ordered = [{ any_order = [{ tool = 'a' }, { tool = 'b' }] }]"
+    assert parsed(HEAD + SERVER + CASE + group).warnings == ()
+
+
+def test_required_without_a_weight_that_judges_is_refused() -> None:
+    text = "ordered = [{ tool = 't', args = { x = { equals = 1, weight = 0, required = true } } }] #!"
+    assert_only_problem(HEAD + SERVER + CASE + text, "cases[0].ordered[0].args.x.required", "works against", "weight")
+    # As a value it is no option: tables that hold it alone were values before there was one.
+    value = "ordered = [{ tool = 't', args = { x = { required = true } } }]"
+    assert parsed(HEAD + SERVER + CASE + value).problems == ()
 
 
 def test_the_calls_of_steps_may_contradict_other_settings_too() -> None:

@@ -9,6 +9,7 @@ from workbench.checks.equality import EqualsRule
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import Outside, evaluate
 from workbench.grading.grade import ArgumentVerdict
+from workbench.grading.weights import is_required
 from workbench.suite.checks import Check, Checks, Judged, asks
 from workbench.trajectory.messages import JsonValue
 
@@ -27,8 +28,8 @@ def judge_arguments(
     """One verdict for each check, in order; an optional argument that was left out is as if it were not listed.
 
     A check holds or not: graded ones earn all or nothing of their equal part of `shared`. No judge is asked unless
-    `same_tool` is true, nor, with `all_or_nothing`, unless all else holds and no argument is too many. Raises
-    CheckError, naming tool and argument, when a check cannot be evaluated.
+    `same_tool` is true, nor, with `all_or_nothing`, unless all else holds and no argument is too many, or the check is
+    required. Raises CheckError, naming tool and argument, when a check cannot be evaluated.
     """
     listed = checks
     if not checks.keys() <= arguments.keys():
@@ -45,7 +46,7 @@ def judge_arguments(
         holds: bool | None
         if name in judged and not same_tool:
             holds, why = False, "no judge is asked about a call of another tool"
-        elif name in judged and given and all_or_nothing and wrong:
+        elif name in judged and given and all_or_nothing and wrong and not check.required:
             holds, why = None, "not asked, as the call is wrong without it"
         else:
             try:
@@ -55,7 +56,10 @@ def judge_arguments(
             holds, why = verdict.holds, verdict.note
             wrong = wrong or not holds
         score = weight if holds else 0.0
-        verdicts[name] = ArgumentVerdict(name, holds, score, weight, describe(check), value, given, why)
+        required = is_required(check)
+        verdicts[name] = ArgumentVerdict(
+            name, holds, score, weight, describe(check), value, given, why, required=required
+        )
     return tuple([verdicts[name] for name in listed] if judged else verdicts.values())
 
 

@@ -14,7 +14,7 @@ from workbench.checks.numbers import published_number
 from workbench.checks.similarity import as_text
 from workbench.grading.errors import GradingError
 from workbench.grading.tool_names import ToolRegistry
-from workbench.grading.weights import resolve_weights
+from workbench.grading.weights import is_required, resolve_weights
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
 from workbench.suite.model import ExpectedCall
@@ -25,13 +25,15 @@ from workbench.trajectory.messages import JsonValue
 class Critic:
     """One argument of an expected call. `equals_null` has become `Equals(equals=None)`, or the schema's default.
 
-    `judged` is false for a weight of zero, which only records. `weight` is the one in force.
+    `judged` is false for a weight of zero, which only records. `weight` is the one in force. The run fails when a
+    `required` one does not hold.
     """
 
     argument: str
     check: Check
     expects_null: bool
     judged: bool
+    required: bool = False
     weight: float = 0.0
 
 
@@ -117,18 +119,19 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
         return ()
     defaults = registry.defaults(call.tool)
     return tuple(
-        _critic(name, call.args[name], defaults.get(name))
+        _critic(name, call.args[name], defaults.get(name), arcade_compatible=True)
         if name in call.args
         else Critic(name, bound_to(template, defaults.get(name)), defaults.get(name) is None, template.weight != 0)
         for name, template in templates.items()
     )
 
 
-def _critic(name: str, check: Check, default: JsonValue) -> Critic:
+def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
     """A written check; where it expects null, the schema's default is expected instead (null without one)."""
+    required = is_required(check, without_weight=not arcade_compatible)
     if isinstance(check, EqualsNull) or (isinstance(check, Equals) and check.equals is None):
-        return Critic(name, bound_to(check, default), default is None, check.weight != 0)
-    return Critic(name, check, False, check.weight != 0)
+        return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
+    return Critic(name, check, False, check.weight != 0, required)
 
 
 def _recorder(name: str, default: JsonValue) -> Critic:

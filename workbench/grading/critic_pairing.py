@@ -227,6 +227,7 @@ class CriticPairing:
                     name in given,
                     _why(verdict, name in given, name in filled),
                     verdict is None or verdict.measured or not self._compatible,
+                    required=critic.required,
                 )
             )
         outcome = "right" if right else "not all arguments right" if same_tool else "wrong tool"
@@ -244,6 +245,7 @@ class CriticPairing:
                 False,
                 "the call is missing",
                 not self._compatible,
+                required=critic.required,
             )
             for critic in self._critics[row].judging({}).critics
         )

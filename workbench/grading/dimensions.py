@@ -18,6 +18,7 @@ from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
+from workbench.grading.weights import is_required
 from workbench.suite.checks import Check
 from workbench.suite.decimals import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
@@ -238,6 +239,7 @@ def _shown(judged: _Judged, arguments: Mapping[str, JsonValue]) -> tuple[Argumen
                 name in arguments,
                 verdict.note,
                 earned is not None,
+                required=check is not None and is_required(check),
             )
             for name, check, verdict, earned in judged.found
         ]

@@ -77,6 +77,7 @@ class ArgumentVerdict(NamedTuple):
     `holds` is `None` when the argument was recorded but not judged. `score` is in 0..`weight` (unclamped with
     `arcade_compatible`); `counted` is false when the weight is left out of the denominator. An argument that the
     expected call does not list and that costs something is not `listed`: it has no weight, and a score of 0 or below.
+    The run fails when a `required` argument does not hold, whatever the score is.
     """
 
     argument: str
@@ -89,6 +90,7 @@ class ArgumentVerdict(NamedTuple):
     why: str
     counted: bool = True
     listed: bool = True
+    required: bool = False
 
 
 class CallPairing(NamedTuple):
@@ -209,7 +211,11 @@ class RunResult:
             return self.error
         if self.status == "passed":
             return None
-        return next((f"{issue.kind}: {issue.why}" for issue in self.grade.issues if issue.decides), self.grade.reason)
+        deciding = next((issue for issue in self.grade.issues if issue.decides), None)
+        if deciding is None:
+            return self.grade.reason
+        where = f"{deciding.tool}.{deciding.argument}: " if deciding.argument is not None else ""
+        return f"{deciding.kind}: {where}{deciding.why}"
 
     @property
     def is_broken(self) -> bool:

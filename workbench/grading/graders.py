@@ -13,6 +13,7 @@ from workbench.grading.critics import grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.grade import Grade, Issue, Status
+from workbench.grading.required import with_required
 from workbench.grading.requirements import latency_issue, requirement_issues
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, GraderName
@@ -81,15 +82,16 @@ def graded_whole(
     latency_ms = grader.latency(settings.grading, trajectory)
     if latency_ms > settings.limits.max_latency_ms:
         demands = (*demands, latency_issue(settings.limits, latency_ms))
+    issues = with_required(case, grade)
     return Grade(
         name,
         grade.score,
         grade.verdict,
         grade.reason,
         grade.pairings,
-        _merged(grade.issues, demands) if demands else grade.issues,
+        _merged(issues, demands) if demands else issues,
         grade.numbers,
-        _status(grade, demands),
+        _status(grade, (*issues, *demands)),
     )
 
 
@@ -99,7 +101,7 @@ def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue
     return (*(issue for issue in found if issue.kind != "extra call" or issue.call not in wrong), *demands)
 
 
-def _status(grade: Grade, demands: tuple[Issue, ...]) -> Status:
-    if demands and any(issue.decides for issue in demands):
+def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
+    if issues and any(issue.decides for issue in issues):
         return "failed"
     return "passed" if grade.verdict == "not applicable" else grade.verdict

@@ -86,6 +86,11 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
         if options.fail_on_tool_call_quantity
         else "An extra call earns nothing and costs nothing.",
     ]
+    if not options.arcade_compatible:
+        more.append(
+            "An argument without a written weight must hold, or the run fails whatever its score; one with a weight "
+            "counts by it. `required` says otherwise for an argument."
+        )
     if options.fail_on_tool_selection:
         more.append("fail_on_tool_selection: other tools than the expected ones score 0 at once.")
     return Reading(

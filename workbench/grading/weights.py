@@ -1,10 +1,15 @@
-"""How much each argument of a call counts, from the weights that a suite writes."""
+"""How much each argument of a call counts, and which must hold, from what a suite writes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.suite.checks import NAMED_WEIGHTS, Weight
+from workbench.suite.checks import NAMED_WEIGHTS, CheckBase, Weight
+
+
+def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
+    """Whether the run fails when the check does not hold: as written, else `without_weight` where it has no weight."""
+    return without_weight and check.weight is None if check.required is None else check.required
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:

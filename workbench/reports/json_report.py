@@ -119,6 +119,7 @@ class ArgumentReport(ReportModel):
     given: bool
     why: str
     listed: bool = Field(True, description="false for an argument that the expected call does not list")
+    required: bool = Field(False, description="whether the run fails when it does not hold, whatever the score is")
 
 
 class PairingReport(ReportModel):

@@ -1,6 +1,6 @@
-"""What reads well and still will not do what it says: settings that contradict each other, unknown tools, dates that
-are none, patterns that may search for too long, judges that are none, limits that limit nothing, and checks that
-`arcade_compatible` cannot express."""
+"""What reads well and still will not do what it says: settings that contradict each other or say nothing, unknown
+tools, dates that are none, patterns that may search for too long, judges that are none, limits that limit nothing, and
+checks that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.suite.findings import Finding, did_you_mean, quoted, warning
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.pattern_shape import repeats_ambiguously
 from workbench.suite.places import Place, written
-from workbench.suite.settings import Grading
+from workbench.suite.settings import Grading, settings_of
 from workbench.suite.tool_names import unknown_in_suite
 
 _DEFAULT_GRADING = Grading()
@@ -54,6 +54,8 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     yield from _contradictions(suite, case, place, calls)
     yield from _mock_advice(case.mocks, (*place, "mocks"))
     yield from _blank_requests(case, place)
+    yield from _blank_keywords(case, place)
+    yield from _says_nothing(settings_of(suite, case).grading, case, place, calls)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
     for at, call in case.written_calls():
@@ -72,6 +74,30 @@ def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
             yield warning((*at, "user"), "the message to the model is blank, which many models refuse", hint)
 
 
+def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
+    for index, keyword in enumerate(case.response_contains):
+        if not keyword.strip():
+            what = "blank" if keyword else "empty, and every answer has it"
+            yield warning((*place, "response_contains", index), f"the keyword is {what}", "write a word, or remove it")
+
+
+def _says_nothing(
+    grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
+) -> Iterator[Finding]:
+    """Expectations that the grader in force does not look at: an order of calls, arguments that all weigh nothing."""
+    flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
+    if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
+        grader = "`accuracy` in flexible mode" if flexible else f"`{grading.by}`"
+        message = f"{grader} does not look at the order of calls: `ordered` is graded as `unordered` is"
+        hint = 'list the calls as `unordered`, or grade the case by "trajectory"'
+        yield warning((*place, "ordered"), message, hint)
+    if grading.by == "critics":
+        for at, call in calls:
+            if call.args and all(check.weight == 0 for check in call.args.values()):
+                message = "every argument of this call has weight 0, so none of them is judged"
+                yield warning((*at, "args"), message, "give a weight to what matters, or leave `args` out")
+
+
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
     """An option of `critics` as the case or else the suite writes it; `None` when neither does."""
     of_case: bool | None = getattr(case.grading.critics, option)
@@ -81,13 +107,17 @@ def _written(suite: Suite, case: Case, option: str) -> bool | None:
 
 def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Finding]:
     own = suite.grading if case is None else case.grading
+    for key in ("fail_threshold", "warn_threshold"):
+        if getattr(own, key) == 0:
+            message = f"every score reaches {key} = 0: no run fails by its score"
+            yield warning((*place, "grading", key), message, "write the least score that is good enough")
     if own.fail_threshold is None and own.warn_threshold is None:
         return
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
     warn = _first(own.warn_threshold, suite.grading.warn_threshold, _DEFAULT_GRADING.warn_threshold)
     if warn < fail:
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
-        message = f"the warn threshold ({warn:g}) is below the fail threshold ({fail:g}): no run is ever warned"
+        message = f"the warn threshold ({warn:g}) is below the fail threshold ({fail:g}): the lower one fails"
         yield warning((*place, "grading", key), message, "write both, failing below warning")
 
 
@@ -169,6 +199,10 @@ def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
         message = f"{quoted(check.pattern)} repeats what fits the same text in several ways: a search may take too long"
         hint = "let each repetition begin with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
         yield warning((*place, "pattern"), message, hint)
+    for option in ("threshold", "match_threshold"):
+        if getattr(check, option, None) == 0:
+            message = f"{option} = 0 is reached by every value that can be compared"
+            yield warning((*place, option), message, "write the least likeness that is good enough")
     if isinstance(check, Judged) and check.model and (check.model == "offline" or check.model.startswith("replay:")):
         message = f"{quoted(check.model)} cannot judge: it is no language model"
         yield warning((*place, "model"), message, "name a language model, or leave `model` out and choose a judge")

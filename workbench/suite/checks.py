@@ -105,13 +105,15 @@ PythonReference = Annotated[str, AfterValidator(_python_reference)]
 
 
 class CheckBase(BaseModel):
-    """What every check has: its share of the call's score, and whether the argument may be left out."""
+    """What every check has: its share of the call's score, whether the argument may be left out, and whether the run
+    fails when the check does not hold (`required`; `None` leaves that to the grader)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     kind: ClassVar[str]
 
     weight: Weight | None = None
     optional: bool = False
+    required: bool | None = None
 
     @property
     def parts(self) -> tuple[Check, ...]:
@@ -298,8 +300,9 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {
 
 OPTION_NAMES: frozenset[str] = frozenset(
     name for cls in CHECK_CLASSES.values() for name in cls.model_fields if name not in CHECK_CLASSES
-) - {"plain"}
-"""Every option that some check takes, `weight` and `optional` included."""
+) - {"plain", "required"}
+"""Every option that some check takes, `weight` and `optional` included. `required` is left out: it is younger than the
+rule that a table of options alone is refused, and files may expect such a value."""
 
 
 _OPTIONS_OF_TYPE = CheckBase.model_fields.keys() | {"type"}
@@ -393,9 +396,9 @@ def asks(check: Check, *kinds: type[CheckBase]) -> bool:
 def critic_of(check: CheckBase) -> tuple[object, ...]:
     """What makes two checks one critic, of which `arcade_compatible` has one for each argument name of a case.
 
-    That is the check's name, weight and options, whatever value is expected and whether it may be left out;
-    `equals_null` is an `equals`.
+    That is the check's name, weight and options, whatever value is expected, whether it may be left out and whether it
+    is required; `equals_null` is an `equals`.
     """
     if isinstance(check, EqualsNull):
         check = Equals(equals=None, weight=check.weight)
-    return (check.kind, *check.model_dump(exclude={check.kind, "plain", "optional"}).items())
+    return (check.kind, *check.model_dump(exclude={check.kind, "plain", "optional", "required"}).items())

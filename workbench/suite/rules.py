@@ -297,6 +297,10 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
         message = f"{', '.join(map(quoted, without))} without weight, though other arguments of this call have one"
         hint = "give every argument a weight or none (weight = 0 records without judging)"
         yield Finding((*place, without[0]), message, hint)
+    for name, value in table(args).items():
+        if _has_weight(value) and table(value).get("required") is True and table(value)["weight"] == 0:
+            message = "`required = true` works against `weight = 0`, which records the argument without judging it"
+            yield Finding((*place, name, "required"), message, "give it a weight, or leave `weight` out")
 
 
 def _has_weight(value: object) -> bool:

@@ -169,6 +169,8 @@ def test_a_weight_moves_the_score(bench: Bench) -> None:
 def test_thresholds_of_the_suite_regrade_all_its_cases(bench: Bench) -> None:
     bench.make("one", [("go", {"to": "Oslo", "fast": False})])
     bench.make("two", [("go", {"to": "Bergen", "fast": False})])
+    bench.edit("fast = true", "fast = { equals = true, required = false }")
+    assert bench.status("one") == "failed"
     assert bench.edit("limits =", "grading = { fail_threshold = 0.5, warn_threshold = 0.5 }\nlimits =") == [
         "one",
         "two",

@@ -128,7 +128,7 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
     try:
         return check, samples_of(check)[0]
     except UnknownSampleError:
-        return Present(present=True, weight=check.weight, optional=check.optional), ANY_TEXT
+        return Present(present=True, weight=check.weight, optional=check.optional, required=check.required), ANY_TEXT
 
 
 def _answer(case: Case) -> tuple[Case, str]:

@@ -12,6 +12,7 @@ from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 from workbench.tui.state.accept_checks import KEPT, CheckChoice, choices_for, kept_choices
+from workbench.tui.state.form.cells import OF_EVERY_CHECK
 
 
 class AcceptError(ValueError):
@@ -132,7 +133,7 @@ def _argument(
     check gets the `weight` of another, as either all arguments of a call have one or none has."""
     options: dict[str, object] = {}
     if isinstance(check, dict):
-        options = {key: check[key] for key in ("weight", "optional") if key in check}
+        options = {key: check[key] for key in OF_EVERY_CHECK if key in check}
     if weight is not None:
         options.setdefault("weight", weight)
     kept = check if verdict is not None and verdict.holds is not False else None

@@ -19,11 +19,13 @@ from workbench.tui.state.form.cells import (
     is_optional,
     kind_of,
     options_of,
+    required_text,
     value_text,
     weight_text,
     with_kind,
     with_option,
     with_optional,
+    with_required,
     with_value,
     with_weight,
 )
@@ -199,6 +201,14 @@ def test_weights_are_numbers_or_names() -> None:
 def test_an_argument_may_be_left_out_and_must_be_given_again() -> None:
     assert with_optional("on", True) == {"equals": "on", "optional": True}
     assert with_optional({"equals": "on", "optional": True}, False) == "on"
+
+
+def test_an_argument_must_hold_need_not_or_is_as_the_grader_has_it() -> None:
+    assert [required_text(value) for value in ("on", with_required("on", True), with_required("on", False))] == [
+        "", "yes", "no",
+    ]  # fmt: skip
+    assert with_required({"equals": "on", "required": True}, None) == "on"
+    assert with_kind({"range": [1, 2], "required": False}, "near") == {"near": 1.5, "tolerance": 0.5, "required": False}
 
 
 def test_a_table_that_would_be_read_as_a_check_stays_behind_equals() -> None:

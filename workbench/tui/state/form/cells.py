@@ -61,6 +61,9 @@ OF_CHECKS = frozenset({"all_of", "any_of"})
 _LIKE_PLAIN = frozenset({IS, "equals_text"})
 """Checks whose value is read as the argument's schema has it."""
 
+OF_EVERY_CHECK = ("weight", "optional", "required")
+"""The options that every check takes, which stay when an argument gets another check."""
+
 _METRICS: tuple[str, ...] = get_args(SimilarityMetric)
 _SWALLOWED = frozenset({"args", "forbidden_args", "mock_result"})
 """Arguments of these names need an explicit check: a table header could have swallowed the key."""
@@ -138,7 +141,7 @@ def with_value(value: object, text: str, schema: Schema | None = None) -> object
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
-    """The argument with another check, which expects what can be kept of the old value; weight and `optional` stay."""
+    """The argument with another check, which expects what can be kept of the old value; `OF_EVERY_CHECK` stay."""
     kind = IS if kind == "equals" else kind
     if kind not in KINDS:
         raise CellError(f"no check has this name: {did_you_mean(kind, KINDS) or 'write is, one_of or range, say'}")
@@ -174,12 +177,12 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """The options of the argument's check, written or not; weight and `optional` have cells of their own."""
+    """The options of the argument's check, written or not; those of every check have cells of their own."""
     name = _check_name(value) or "equals"
     table = _table(value)
     cells = []
     for option, field in CHECK_CLASSES[name].model_fields.items():
-        if option not in (name, "plain", "weight", "optional"):
+        if option not in (name, "plain", *OF_EVERY_CHECK):
             default = "" if field.default is None else _option_text(field.default)
             cells.append(OptionCell(option, _option_text(table[option]) if option in table else "", default))
     return tuple(cells)
@@ -235,6 +238,17 @@ def with_optional(value: object, optional: bool) -> object:
     return _with(value, "optional", True) if optional else _without(value, "optional")
 
 
+def required_text(value: object) -> str:
+    """What stands in the cell that says whether the argument must hold: yes, no, or nothing where it is not written."""
+    required = _table(value).get("required")
+    return "" if required is None else "yes" if required is True else "no"
+
+
+def with_required(value: object, required: bool | None) -> object:
+    """The argument that must hold, or need not; `None` leaves that to the grader."""
+    return _without(value, "required") if required is None else _with(value, "required", required)
+
+
 def as_argument(name: str, value: object) -> object:
     """The value as it can stand under an argument's name: a plain one explicitly where the format asks for that."""
     return {"equals": value} if name in _SWALLOWED and _check_name(value) is None else value
@@ -271,7 +285,7 @@ def _alone(value: object) -> object:
 def _with_check(value: object, name: str, expected: object) -> object:
     """Another check in place of the argument's, without the options that were the old one's."""
     table = _table(value)
-    return _plain({name: expected, **{key: table[key] for key in ("weight", "optional") if key in table}})
+    return _plain({name: expected, **{key: table[key] for key in OF_EVERY_CHECK if key in table}})
 
 
 def _plain(table: Table) -> object:

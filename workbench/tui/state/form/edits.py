@@ -15,6 +15,7 @@ from workbench.tui.state.form.cells import (
     with_kind,
     with_option,
     with_optional,
+    with_required,
     with_weight,
 )
 from workbench.tui.state.form.cells import (
@@ -67,7 +68,7 @@ def with_id(source: FormSource, table: Table) -> Table:
 
 def toggled(cell: Cell) -> str | None:
     """What Enter makes of a cell that says yes or no; `None` for the others."""
-    if cell.kind not in ("yes_no", "optional"):
+    if cell.kind not in ("yes_no", "optional", "required"):
         return None
     return "no" if (cell.text or cell.shown).startswith("yes") else "yes"
 
@@ -125,6 +126,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_option(value, cell.option, text)
         case "optional":
             return with_optional(value, _yes_no(text))
+        case "required":
+            return with_required(value, _yes_no(text) if text.strip() else None)
         case "weight":
             return with_weight(value, text)
         case "tool":

@@ -30,6 +30,7 @@ _ROLES: dict[CellKind, Role] = {
     "number": "number",
     "yes_no": "literal",
     "optional": "literal",
+    "required": "literal",
     "choice": "literal",
     "tool": "tool",
     "key": "key",

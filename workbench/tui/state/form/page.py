@@ -184,7 +184,7 @@ class FormPage:
         """Let a row below the cursor ask what is to be added: below all of the argument or list that it is on."""
         row = self.current
         assert row is not None
-        is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional")
+        is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
         around = row.cells[0].place if is_option else row.place
         at = self.row + 1
         if is_option or row.kind in ("pair", "section"):

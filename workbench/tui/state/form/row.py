@@ -29,13 +29,15 @@ CellKind = Literal[
     "expected",
     "option",
     "optional",
+    "required",
     "weight",
     "args",
     "response",
 ]
 """What a cell holds: `lines` is text with line breaks, `words` a command, `key` the name of an argument or variable,
 `one_key` which of several keys is written, `args` whether arguments matter, and `check`, `expected`, `option`,
-`optional` and `weight` are the parts of one check; `response` is the check of the answer that is not there yet."""
+`optional`, `required` and `weight` are the parts of one check; `response` is the check of the answer that is not there
+yet."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
 """A key with its value, a list or table of things, one element of a list, one entry of a table whose keys are free

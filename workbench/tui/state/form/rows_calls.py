@@ -8,7 +8,15 @@ from dataclasses import replace
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.places import Place
 from workbench.suite.render import Table
-from workbench.tui.state.form.cells import KINDS, is_optional, kind_of, options_of, value_text, weight_text
+from workbench.tui.state.form.cells import (
+    KINDS,
+    is_optional,
+    kind_of,
+    options_of,
+    required_text,
+    value_text,
+    weight_text,
+)
 from workbench.tui.state.form.fields import Field, as_it_stands, field_row
 from workbench.tui.state.form.json_types import Schema
 from workbench.tui.state.form.row import Cell, FormRow, FormSource
@@ -115,7 +123,7 @@ def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cel
 
 
 def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = False) -> Iterator[FormRow]:
-    """The options of a check, and whether its argument may be left out."""
+    """The options of a check, whether its argument may be left out, and whether it must hold."""
     is_plain = kind_of(value) == "is"
     for option in options_of(value):
         cell = Cell("option", place, option.text, not option.text, option.default or "none", option=option.name)
@@ -125,6 +133,10 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
         text = "yes" if is_optional(value) else "no"
         cell = Cell("optional", place, text, text == "no")
         yield FormRow("field", (*place, "optional"), indent, "optional", (cell,), absent=text == "no", rare=True)
+    if not of_answer and place[-2] != "when":
+        text = required_text(value)
+        cell = Cell("required", place, text, not text, "" if text else "as the grader has it")
+        yield FormRow("field", (*place, "required"), indent, "required", (cell,), absent=not text, rare=True)
 
 
 def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]) -> Iterator[FormRow]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.suite.places import Place
 from workbench.suite.render import Table
 from workbench.trajectory.messages import ToolDefinition
-from workbench.tui.state.form.cells import with_option, with_optional
+from workbench.tui.state.form.cells import with_option, with_optional, with_required
 from workbench.tui.state.form.completions import Completion, complete
 from workbench.tui.state.form.edits import Edit, name_of
 from workbench.tui.state.form.row import FormRow, FormSource
@@ -70,9 +70,12 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
         return "nothing is written here that could be taken away"
     said = f"{name_of(source, row)} removed"
     cell = row.cells[0] if row.cells else None
-    if cell is not None and cell.kind in ("option", "optional"):
+    if cell is not None and cell.kind in ("option", "optional", "required"):
         value = value_at(source.table, cell.place)
-        value = with_optional(value, False) if cell.kind == "optional" else with_option(value, cell.option, None)
+        if cell.kind == "option":
+            value = with_option(value, cell.option, None)
+        else:
+            value = with_optional(value, False) if cell.kind == "optional" else with_required(value, None)
         return Edit(with_value(source.table, cell.place, value), row.place, said)
     if row.place in (("name",), ("format",)):
         return f"a {'case' if source.is_case else 'suite'} needs `{row.place[0]}`"

@@ -9,7 +9,7 @@ from workbench.tui.state.form.row import Cell, FormSource
 from workbench.tui.state.form.schemas import arguments_of
 from workbench.tui.state.form.tables import value_at
 
-CHOSEN = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional"})
+CHOSEN = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional", "required"})
 """Cells that hold one of a few words."""
 
 
@@ -35,7 +35,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             return complete("option value", typed, kind=kind, option=cell.option, words=source.models)
         case "weight":
             return complete("weight", typed)
-        case "yes_no" | "optional":
+        case "yes_no" | "optional" | "required":
             return complete("word", typed, words=("yes", "no"))
         case "names" if key == "offer":
             return complete("tools", typed, tools=source.tools)
