@@ -30,6 +30,16 @@ def score(case: Case, *calls: CallSpec, grading: Grading = DEFAULT) -> float:
     return result
 
 
+def test_a_tolerance_counts_the_same_with_arcade_compatible() -> None:
+    case = case_of(call("f", {"n": {"near": 10, "tolerance": 2}, "m": 1}))
+    for grading in (DEFAULT, COMPATIBLE):
+        assert score(case, ("f", {"n": 12, "m": 1}), grading=grading) == 1.0
+        assert score(case, ("f", {"n": 13, "m": 1}), grading=grading) == pytest.approx(0.875)
+    # What is no number keeps its weight, or loses it as the published critic's does.
+    assert score(case, ("f", {"m": 1})) == 0.75
+    assert score(case, ("f", {"m": 1}), grading=COMPATIBLE) == 1.0
+
+
 class TestRules:
     def test_the_tool_counts_as_much_as_all_arguments(self) -> None:
         assert score(case_of(call("f", {"a": 1, "b": 2})), ("f", {"a": 1, "b": 3})) == 0.75

@@ -182,10 +182,6 @@ def test_the_calls_of_steps_may_contradict_other_settings_too() -> None:
     assert advised_on_a_chain("offer = []\n") == ["cases[0].steps[0].tool", "cases[0].steps[1].tool"]
     both = "tool = 'set_lights', args = { x = 1 }, forbidden_args = ['x']"
     assert advised_on_a_chain("", both) == [f"cases[0].steps[{number}].forbidden_args[0]" for number in (0, 1)]
-    near = "tool = 'set_lights', args = { x = { near = 1, tolerance = 1 } }"
-    compatible = "grading.critics.arcade_compatible = true\n"
-    where = [f"cases[0].steps[{number}].args.x.tolerance" for number in (0, 1)]
-    assert advised_on_a_chain(compatible, near) == where
 
 
 def test_spellings_that_graders_take_for_one_tool_are_no_surprise() -> None:
@@ -233,9 +229,9 @@ def test_arcade_compatible_allows_different_values_under_one_check() -> None:
     assert parsed(f"{ARCADE}ordered = [{calls}]").errors == ()
 
 
-def test_arcade_compatible_refuses_the_option_that_the_peer_does_not_have() -> None:
-    text = f"{ARCADE}ordered = [{{ tool = 'a', args = {{ x = {{ near = 1, tolerance = 1 }} }} }}] #!"
-    assert_only_problem(text, "cases[0].ordered[0].args.x.tolerance", "arcade_compatible", "`value_range`")
+def test_arcade_compatible_allows_a_tolerance() -> None:
+    text = f"{ARCADE}ordered = [{{ tool = 'a', args = {{ x = {{ near = 1, tolerance = 1 }} }} }}]"
+    assert parsed(text).problems == ()
 
 
 @pytest.mark.parametrize(

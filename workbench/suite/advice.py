@@ -234,9 +234,6 @@ def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
     for at, call in calls:
         for name, check in (call.args or {}).items():
             place = (*at, "args", name)
-            if isinstance(check, Near) and check.tolerance is not None:
-                message = "`tolerance` is refused under arcade_compatible: its numeric critic has none"
-                yield Finding((*place, "tolerance"), message, "use `value_range`")
             critic = critic_of(check)
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
