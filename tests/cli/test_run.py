@@ -116,7 +116,9 @@ def test_a_case_that_runs_several_times_counts_by_its_rule(program: Program, rul
     program.write("weather.toml", WEATHER + f"[grading]\nrepeat_rule = '{rule}'\n")
     program.write("checks.py", "calls = iter([True, True, False])\ndef answer(value):\n    return next(calls)\n")
     text = (program.folder / "weather.toml").read_text(encoding="utf-8")
-    program.write("weather.toml", text.replace('city = "Oslo"', 'city = { python = "checks:answer" }'))
+    program.write(
+        "weather.toml", text.replace('city = "Oslo"', 'city = { python = "checks:answer", required = false }')
+    )
     done = program.run("run", "weather.toml", "--repeats", "3", "--trust", "--concurrency", "1")
     assert f"    3 runs by {rule}: " in done.stdout
     assert "2/3 passed or warned · mean 0.83 ± 0.24" in done.stdout

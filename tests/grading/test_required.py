@@ -20,6 +20,7 @@ from workbench.suite.settings import settings_of
 
 PAY: dict[str, Any] = {"from": "savings", "to": "Alice", "amount": 20, "currency": "EUR", "memo": "lunch"}
 STOLEN = {**PAY, "to": "Mallory"}
+approx: Any = pytest.approx
 FREE = {"fail_on_tool_call_quantity": False, "fail_on_tool_selection": False}
 
 
@@ -36,7 +37,7 @@ def test_a_wrong_argument_without_a_weight_fails_the_run_and_says_which() -> Non
     suite, case, run = suite_of(), case_of(call("transfer", PAY)), trajectory_of(("transfer", STOLEN))
     grades, status = grade_run(suite, case, run)
     grade = grades[0]
-    assert (grade.score, grade.verdict, status) == (pytest.approx(0.9), "passed", "failed")
+    assert (grade.score, grade.verdict, status) == (approx(0.9), "passed", "failed")
     result = RunResult("r", "s", case.id, case.name, "m", 0, status, run, grades)
     assert result.reason == "wrong argument: transfer.to: not equal"
     assert reason_of(grade) == "wrong argument: transfer.to"
@@ -73,7 +74,7 @@ def test_weights_and_required_say_what_must_hold(
     checks: dict[str, Any], options: dict[str, Any], status: Status
 ) -> None:
     grade, got = graded(case_of(call("transfer", {**PAY, **checks})), ("transfer", STOLEN), critics=options)
-    assert (grade.score, got) == (pytest.approx(0.9, abs=0.01), status)
+    assert (grade.score, got) == (approx(0.9, abs=0.01), status)
 
 
 def test_an_optional_argument_that_is_left_out_is_fine_and_a_call_that_is_missing_is_not() -> None:
@@ -93,7 +94,7 @@ def test_an_optional_argument_that_is_left_out_is_fine_and_a_call_that_is_missin
 def test_a_check_that_holds_in_part_holds() -> None:
     case = case_of(call("f", {"n": {"near": 5, "value_range": [0, 10]}}))
     grade, status = graded(case, ("f", {"n": 6}))
-    assert (grade.score, status) == (pytest.approx(0.95), "passed")
+    assert (grade.score, status) == (approx(0.95), "passed")
     assert graded(case, ("f", {"n": 8}), fail_threshold=0.1, warn_threshold=0.1)[1] == "failed"
 
 
@@ -105,7 +106,7 @@ def test_groups_and_the_steps_of_a_chain_are_held_to_it_too() -> None:
     run = run_of([("transfer", wrong)])
     _, status, (step,) = grade_run_and_steps(suite_of(), chain, run)
     assert (step.status, status, step.why) == ("failed", "failed", "wrong argument: transfer.memo")
-    assert step.score == pytest.approx(0.9)
+    assert step.score == approx(0.9)
 
 
 OTHERS = {
@@ -120,7 +121,7 @@ OTHERS = {
 def test_the_other_graders_require_what_is_written_as_required(by: str) -> None:
     options, score = OTHERS[by]
     plain, status = graded(case_of(call("transfer", PAY)), ("transfer", STOLEN), by=by, **options)
-    assert (plain.score, status) == (pytest.approx(score, abs=1e-3), "failed" if by == "trajectory" else "passed")
+    assert (plain.score, status) == (approx(score, abs=1e-3), "failed" if by == "trajectory" else "passed")
     strict = {**PAY, "to": {"equals": "Alice", "required": True}}
     grade, status = graded(case_of(call("transfer", strict)), ("transfer", STOLEN), by=by, **options)
     assert (grade.score, grade.verdict, status) == (plain.score, plain.verdict, "failed")

@@ -162,22 +162,6 @@ def test_a_blank_message_to_the_model_is_warned_of() -> None:
     assert where == ["cases[0].steps[1].user"]
 
 
-@pytest.mark.parametrize("by", ["trajectory", "decision", "accuracy"])
-def test_an_order_is_fine_under_graders_that_look_at_it_and_so_is_one_group(by: str) -> None:
-    ordered = f"grading.by = '{by}'\nordered = [{{ tool = 'a' }}, {{ tool = 'b' }}]"
-    assert parsed(HEAD + SERVER + CASE + ordered).warnings == ()
-    group = "ordered = [{ any_order = [{ tool = 'a' }, { tool = 'b' }] }]"
-    assert parsed(HEAD + SERVER + CASE + group).warnings == ()
-
-
-def test_required_without_a_weight_that_judges_is_refused() -> None:
-    text = "ordered = [{ tool = 't', args = { x = { equals = 1, weight = 0, required = true } } }] #!"
-    assert_only_problem(HEAD + SERVER + CASE + text, "cases[0].ordered[0].args.x.required", "works against", "weight")
-    # As a value it is no option: tables that hold it alone were values before there was one.
-    value = "ordered = [{ tool = 't', args = { x = { required = true } } }]"
-    assert parsed(HEAD + SERVER + CASE + value).problems == ()
-
-
 def test_the_calls_of_steps_may_contradict_other_settings_too() -> None:
     assert advised_on_a_chain("offer = []\n") == ["cases[0].steps[0].tool", "cases[0].steps[1].tool"]
     both = "tool = 'set_lights', args = { x = 1 }, forbidden_args = ['x']"
@@ -255,7 +239,7 @@ def test_a_case_may_switch_arcade_compatible_off() -> None:
 
 def test_a_tool_of_a_case_is_known_in_that_case_alone() -> None:
     own = "[[cases.tools]]\nname = 'set_light'\n"
-    one = CASE + "ordered = [{ tool = 'set_light' }, { tool = 'set_lights' }]\n" + own
+    one = CASE + "unordered = [{ tool = 'set_light' }, { tool = 'set_lights' }]\n" + own
     other = "[[cases]]\nname = 'b'\nuser = 'u'\nordered = [{ tool = 'set_light' }] #!\n"
     assert_only_problem(HEAD + TOOL + one + other, "cases[1].ordered[0].tool", EXPECTS, "did you mean", "warning")
     assert parsed(HEAD + TOOL + one + "[[mocks]]\ntool = 'set_light'\nresult = 1").warnings == ()

@@ -25,7 +25,7 @@ RIGHT: Sequence[Call] = (
 CASES = 300
 MANY = 'format = 1\nname = "Many"\n\n[[tools]]\nname = "go"\n' + "".join(
     f'\n[[cases]]\nname = "Case {number}"\nuser = "Go to {number}."\n'
-    f'[[cases.ordered]]\ntool = "go"\nargs = {{ to = {number}, how = "fast" }}\n'
+    f'[[cases.ordered]]\ntool = "go"\nargs = {{ to = {{ equals = {number}, required = false }}, how = "fast" }}\n'
     for number in range(CASES)
 )
 CHECKED = SMART_HOME.replace('power = "on"', 'power = { python = "powers:is_power" }')

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from workbench.checks.equality import by_json
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
+from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.errors import GradingError
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
@@ -54,6 +55,8 @@ def grade_accuracy(
         numbers |= counts
         wrong_first = sorted(Counter([line.outcome for line in lines]).items(), key=lambda found: found[0] == EXACT)
         reason = f"{len(expected)} expected: {'; '.join(f'{number} × {what}' for what, number in wrong_first)}"
+        if not reading.all_compared:
+            reason += f"; {NOT_ALL_COMPARED}"
     all_right = numbers.get("exact") == len(lines)
     issues = () if all_right else findings(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
@@ -74,6 +77,8 @@ class _Reading:
         self._options = options
         self._outside = outside
         self._verdicts: dict[tuple[int, int], tuple[ArgumentVerdict, ...]] = {}
+        self.all_compared = True
+        """Whether there can be no more exact pairs than were found."""
 
     def in_order(self) -> tuple[CallPairing, ...]:
         """Exact mode: the actual calls against the expected ones in the same places."""
@@ -97,12 +102,17 @@ class _Reading:
 
         Expected calls of any tool get what is left.
         """
+        among = Candidates(
+            [(wanted.tool, wanted.args) for wanted in self._expected],
+            [(record.tool, record.arguments) for record in self._calls],
+            apart={index for index, record in enumerate(self._calls) if record.call.raw == ""},
+        )
         exact: dict[int, int] = {}
         partner: dict[int, int] = {}
         extra = list(range(len(self._calls)))
         for is_any in (False, True):
             rows = [index for index, wanted in enumerate(self._expected) if wanted.is_any is is_any]
-            found = paired_in_turn(rows, extra, self._equal)
+            found = paired_in_turn(rows, extra, self._equal, among)
             exact |= found
             partner |= found
             still_open: dict[str, list[int]] = {}
@@ -116,6 +126,7 @@ class _Reading:
                     partner[waiting.pop(0)] = call
                     taken.add(call)
             extra = [call for call in extra if call not in taken]
+        self.all_compared = not among.exhausted
         return (
             *(
                 self._together(index, partner[index], index in exact, self._shown(index, partner[index]))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 MOST_PAIRS = 10_000
 """So many pairs, a hundred by a hundred, are weighed against each other; of more, each takes what is best in turn."""
 
+_MOST_VERIFIED = 20_000
+_SLACK = 1e-9
 _LOOKED_AT = 100
+_LOOKED_AT_IN_ALL = 100_000
 
 
 def pairs_in_turn(
@@ -15,17 +19,72 @@ def pairs_in_turn(
 ) -> list[tuple[int, int]]:
     """Each row with the column that gains most among the first hundred that are left: quick, if not the best.
 
+    Of more than a thousand rows each looks at fewer columns, so that the time grows with the rows alone.
     The pairs come in the order of the rows; of equal gains the earliest column counts.
     """
     left = list(columns)
+    looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
     pairs = []
     for row in rows:
         if not left:
             break
-        column = max(left[:_LOOKED_AT], key=lambda each: gain(row, each))
+        column = max(left[:looked_at], key=lambda each: gain(row, each))
         left.remove(column)
         pairs.append((row, column))
     return pairs
+
+
+class LargePairing(NamedTuple):
+    """Pairs of rows with columns, and whether they are certain to gain the most."""
+
+    pairs: dict[int, int]
+    surely_best: bool
+
+
+def large_pairing(
+    rows: Sequence[int],
+    columns: Sequence[int],
+    perfect: Mapping[int, int],
+    best: Callable[[Sequence[int], Sequence[int]], Mapping[int, int]],
+    in_turn: Callable[[Sequence[int], Sequence[int]], Mapping[int, int]],
+    gain: Callable[[int, int], float],
+    most: Callable[[int], float],
+) -> LargePairing:
+    """Pair more rows and columns than can be weighed against each other: the `perfect` pairs, then what is left.
+
+    What is left is paired by `best` where it is few enough, else by `in_turn`. `most(row)` is what a row can gain at
+    most. The pairs surely gain the most when each line of the shorter side has its best.
+    """
+    taken = set(perfect.values())
+    rows_left = [row for row in rows if row not in perfect]
+    columns_left = [column for column in columns if column not in taken]
+    few = len(rows_left) * len(columns_left) <= MOST_PAIRS
+    pairs = {**perfect, **(best if few else in_turn)(rows_left, columns_left)}
+    return LargePairing(pairs, _each_has_its_best(rows, columns, pairs, gain, most))
+
+
+def _each_has_its_best(
+    rows: Sequence[int],
+    columns: Sequence[int],
+    pairs: Mapping[int, int],
+    gain: Callable[[int, int], float],
+    most: Callable[[int], float],
+) -> bool:
+    """Whether each row, or each column where those are fewer, gains as much as it can; `False` if that is unknown."""
+    by_row = len(rows) <= len(columns)
+    if len(pairs) < min(len(rows), len(columns)):
+        return False
+    limit = max(map(most, rows), default=0.0)
+    doubtful = [
+        (row, column) for row, column in pairs.items() if gain(row, column) < (most(row) if by_row else limit) - _SLACK
+    ]
+    if len(doubtful) * max(len(rows), len(columns)) > _MOST_VERIFIED:
+        return False
+    others = columns if by_row else rows
+    return all(
+        gain(row, column) >= max(gain(row, other) if by_row else gain(other, column) for other in others) - _SLACK
+        for row, column in doubtful
+    )
 
 
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:

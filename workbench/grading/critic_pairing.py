@@ -10,14 +10,23 @@ from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
 from workbench.checks.numbers import closeness, published_number
-from workbench.grading.assignment import MOST_PAIRS, best_pairing, clear_pairing, pairs_in_turn, sure_pairs
+from workbench.grading.assignment import (
+    MOST_PAIRS,
+    best_pairing,
+    clear_pairing,
+    large_pairing,
+    pairs_in_turn,
+    sure_pairs,
+)
+from workbench.grading.candidates import Candidates
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.matching import paired_in_turn
 from workbench.grading.tool_names import ToolRegistry, normalised_name
 from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar, asks
-from workbench.suite.model import ExpectedCall
+from workbench.suite.model import ANY_TOOL, ExpectedCall
 from workbench.suite.settings import CriticsOptions
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord
@@ -75,6 +84,8 @@ class CriticPairing:
         self._compatible = options.arcade_compatible
         self._outside = outside
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
+        self.surely_best = True
+        """Whether no other pairing of the calls can gain more."""
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
             raise GradingError("weight: the weights of the case are too large to be added up")
@@ -91,47 +102,78 @@ class CriticPairing:
 
     def _is_perfect_in_order(self) -> bool:
         """Whether each expected call has all it can have in the call of the same place: no pairing is better then."""
-        return len(self._expected) <= len(self._calls) and all(map(self._is_perfect, range(len(self._expected))))
+        rows = range(len(self._expected))
+        return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
-    def _is_perfect(self, index: int) -> bool:
-        own, arguments = self._critics[index], self._filled[index]
-        if not self._same_tool(index, index) or not own.always_all:
+    def _is_perfect(self, row: int, column: int) -> bool:
+        own, arguments = self._critics[row], self._filled[column]
+        if not self._same_tool(row, column) or not own.always_all:
             return False
         for critic in own.critics:
             if critic.judged and (
-                arguments.get(critic.argument) is None or self._verdict(index, index, critic).score != 1.0
+                arguments.get(critic.argument) is None or self._verdict(row, column, critic).score != 1.0
             ):
                 return False
         return True
 
     def _best(self) -> dict[int, int]:
-        columns = range(len(self._calls))
-        if len(self._expected) * len(self._calls) > MOST_PAIRS:
-            return self._in_turn()
-        gains = [[self._gain(row, column) for column in columns] for row in range(len(self._expected))]
-        clear = clear_pairing(gains, _CLEARLY)
-        if clear is not None:
-            return dict(clear)
-        sure = sure_pairs(gains, _CLEARLY)
-        rows = [row for row in range(len(self._expected)) if row not in sure]
-        others = [column for column in columns if column not in sure.values()]
-        pairs = best_pairing(self._exact_gains(gains, rows, others))
-        return sure | {rows[row]: others[column] for row, column in pairs}
+        rows, columns = range(len(self._expected)), range(len(self._calls))
+        if len(rows) * len(columns) <= MOST_PAIRS:
+            return self._exactly(rows, columns)
+        found = large_pairing(
+            rows, columns, self._perfect(), self._exactly, self._in_turn, self._gain, self._most_of_row
+        )
+        self.surely_best = found.surely_best
+        return found.pairs
 
-    def _in_turn(self) -> dict[int, int]:
+    def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
+        """The best pairing of some rows and columns."""
+        gains = [[self._gain(row, column) for column in columns] for row in rows]
+        pairs = clear_pairing(gains, _CLEARLY)
+        if pairs is None:
+            sure = sure_pairs(gains, _CLEARLY)
+            rest = [number for number in range(len(rows)) if number not in sure]
+            others = [number for number in range(len(columns)) if number not in sure.values()]
+            exact = self._exact_gains(
+                [[gains[row][column] for column in others] for row in rest],
+                [rows[row] for row in rest],
+                [columns[column] for column in others],
+            )
+            pairs = [*sure.items(), *((rest[row], others[column]) for row, column in best_pairing(exact))]
+        return {rows[row]: columns[column] for row, column in pairs}
+
+    def _perfect(self) -> dict[int, int]:
+        """As many pairs as possible in which everything is right."""
+        among = Candidates(
+            [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)],
+            list(zip(self._called_names, self._filled, strict=True)),
+            ask_outside=False,
+        )
+        return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
+
+    def _most_of_row(self, row: int) -> float:
+        """What a row can gain at most."""
+        return self._tool_weight + self._critics[row].weight
+
+    def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         """Pairs tool by tool, and what is left over as it comes."""
         columns_of: dict[str, list[int]] = {}
-        for column, name in enumerate(self._called_names):
-            columns_of.setdefault(name, []).append(column)
+        for column in columns:
+            columns_of.setdefault(self._called_names[column], []).append(column)
         rows_of: dict[str, list[int]] = {}
-        for row, name in enumerate(self._expected_names):
-            rows_of.setdefault(name, []).append(row)
+        for row in rows:
+            rows_of.setdefault(self._expected_names[row], []).append(row)
+        of_any = rows_of.pop(ANY_TOOL, [])
         paired = dict(
-            pair for name, rows in rows_of.items() for pair in pairs_in_turn(rows, columns_of.get(name, []), self._gain)
+            pair
+            for name, of_tool in rows_of.items()
+            for pair in pairs_in_turn(of_tool, columns_of.get(name, []), self._gain)
         )
         taken = set(paired.values())
-        rows = [row for row in range(len(self._expected)) if row not in paired]
-        return paired | dict(zip(rows, (each for each in range(len(self._calls)) if each not in taken), strict=False))
+        paired |= pairs_in_turn(of_any, [column for column in columns if column not in taken], self._gain)
+        taken = set(paired.values())
+        rest = [row for row in rows if row not in paired]
+        return paired | dict(zip(rest, (each for each in columns if each not in taken), strict=False))
 
     def _gain(self, row: int, column: int) -> float:
         """What the pairing goes by: what the pair earns, arguments that are or should be null left out."""
@@ -167,7 +209,7 @@ class CriticPairing:
     def _exact_gains(
         self, gains: Sequence[Sequence[float]], rows: Sequence[int], columns: Sequence[int]
     ) -> list[list[int]]:
-        """What each pair of some rows and columns is worth for the pairing, as one integer.
+        """What each pair of some rows and columns is worth for the pairing, as one integer. `gains` are theirs.
 
         The pairing total decides (to 1e-9), as the peer has it. It leaves ties, which are resolved so that the score
         does not depend on the order of the calls: the higher score, then the lower weight, then the right tool, then
@@ -177,8 +219,11 @@ class CriticPairing:
             return []
         size = len(self._expected) + len(self._calls)
         in_units = [
-            [(_in_units(gains[row][column]), *map(_in_units, self._score_and_cost(row, column))) for column in columns]
-            for row in rows
+            [
+                (_in_units(gain), *map(_in_units, self._score_and_cost(row, column)))
+                for column, gain in zip(columns, of_row, strict=True)
+            ]
+            for row, of_row in zip(rows, gains, strict=True)
         ]
         largest = max(max(map(abs, each)) for amounts in in_units for each in amounts)
         base = 1 + 2 * size * max(largest, 2 * size**3)

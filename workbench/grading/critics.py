@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.criteria import CallCritics, critics_of
 from workbench.grading.critic_pairing import CriticPairing
 from workbench.grading.findings import findings
@@ -35,8 +36,11 @@ def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outsi
     options = grading.critics
     registry = ToolRegistry(trajectory.start.tools if trajectory.start else ())
     critics = critics_of(expected, registry, arcade_compatible=options.arcade_compatible)
-    pairings = CriticPairing(expected, critics, calls, registry, options, outside).lines()
+    pairing = CriticPairing(expected, critics, calls, registry, options, outside)
+    pairings = pairing.lines()
     score, verdict, reason, numbers = _decide(expected, critics, calls, pairings, grading)
+    if numbers and not pairing.surely_best:
+        reason += f"; {NOT_ALL_COMPARED}"
     issues = findings(expected, calls, pairings, extras_matter=options.fail_on_tool_call_quantity, closed=True)
     return Grade("critics", score, verdict, reason, pairings, issues, numbers)
 

@@ -6,16 +6,18 @@ The published five-dimension tool evaluator, with the repairs that `docs/graders
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.checks.describe import describe
 from workbench.checks.equality import by_python
 from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
-from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
+from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
+from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
+from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
 from workbench.grading.weights import is_required
@@ -64,7 +66,7 @@ def grade_dimensions(
         complete = found == keywords
         score = 1.0 if complete else 0.5
         return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
-    pairings, missing = _paired(expected, calls, outside)
+    pairings, missing, surely_best = _paired(expected, calls, outside)
     wanted = {call.tool for call in expected}
     if ANY_TOOL in wanted:
         wanted = {record.tool for record in calls}
@@ -80,6 +82,8 @@ def grade_dimensions(
     reason = ", ".join(f"{name} {decimals(amount)}" for name, amount in worst_first)
     if missing:
         reason = f"not called: {', '.join(missing)}; {reason}"
+    if not surely_best:
+        reason += f"; {NOT_ALL_COMPARED}"
     issues = tuple(_issues(expected, calls, pairings, wanted))
     verdict: Verdict = "passed" if passed else "failed"
     return Grade("dimensions", round(score, 3), verdict, reason, pairings, issues, amounts | latency)
@@ -105,8 +109,9 @@ class _Judged:
 
 def _paired(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], outside: Outside
-) -> tuple[tuple[CallPairing, ...], list[str]]:
-    """A line for each expected call, one for each call that is left, and the tools that were called too seldom."""
+) -> tuple[tuple[CallPairing, ...], list[str], bool]:
+    """A line for each expected call, one for each call that is left, the tools that were called too seldom, and whether
+    no other pairing can have better parameters."""
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
         made.setdefault(record.tool, []).append(index)
@@ -122,6 +127,19 @@ def _paired(
             judged = known[row, column] = _judged(expected[row], calls[column], outside)
         return judged
 
+    def score(row: int, column: int) -> float:
+        return judged_on(row, column).score
+
+    def best(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
+        if not rows or not columns:
+            return {}
+        table = [[judged_on(row, column) for column in columns] for row in rows]
+        return {rows[row]: columns[column] for row, column in _best(table)}
+
+    def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
+        return dict(pairs_in_turn(rows, columns, score))
+
+    surely_best = True
     for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]
         if tool == ANY_TOOL:
@@ -129,11 +147,13 @@ def _paired(
         in_turn = list(zip(rows, columns, strict=False))
         if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
             partner.update(in_turn)
-        elif len(rows) * len(columns) > MOST_PAIRS:
-            partner.update(pairs_in_turn(rows, columns, lambda row, column: judged_on(row, column).score))
+        elif len(rows) * len(columns) <= MOST_PAIRS:
+            partner.update(best(rows, columns))
         else:
-            table = [[judged_on(row, column) for column in columns] for row in rows]
-            partner.update([(rows[row], columns[column]) for row, column in _best(table)])
+            perfect = _perfect(expected, rows, calls, columns, judged_on)
+            found = large_pairing(rows, columns, perfect, best, turn_by_turn, score, lambda row: 1.0)
+            surely_best = surely_best and found.surely_best
+            partner.update(found.pairs)
     lines = [
         _together(row, partner[row], judged_on(row, partner[row]), calls[partner[row]].arguments)
         if row in partner
@@ -143,7 +163,28 @@ def _paired(
     if len(partner) < len(calls):
         left = sorted({*range(len(calls))}.difference(partner.values()))
         lines += [_alone(call=index, outcome=_of_left(calls[index].tool, rows_of)) for index in left]
-    return tuple(lines), [call.tool_text for row, call in enumerate(expected) if row not in partner]
+    return tuple(lines), [call.tool_text for row, call in enumerate(expected) if row not in partner], surely_best
+
+
+def _perfect(
+    expected: Sequence[ExpectedCall],
+    rows: Sequence[int],
+    calls: Sequence[CallRecord],
+    columns: Sequence[int],
+    judged_on: Callable[[int, int], _Judged],
+) -> dict[int, int]:
+    """As many pairs of expected calls and calls of one tool as possible in which all parameters are right."""
+    among = Candidates(
+        [("", expected[row].args) for row in rows],
+        [("", calls[column].arguments) for column in columns],
+        ask_outside=False,
+    )
+
+    def fits(row: int, column: int) -> bool:
+        return judged_on(rows[row], columns[column]).score == 1
+
+    pairs = paired_in_turn(range(len(rows)), range(len(columns)), fits, among)
+    return {rows[row]: columns[column] for row, column in pairs.items()}
 
 
 def _of_left(tool: str, expected: Mapping[str, object]) -> str:

@@ -2,60 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+Bucket = tuple[Hashable, ...]
+"""What a call and the members that it may fit have in common."""
 
 
-def paired_in_turn(members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool]) -> dict[int, int]:
+class Among(Protocol):
+    """Which members a call may fit at all: those of its buckets (see `workbench.grading.candidates`)."""
+
+    def bucket(self, expected: int) -> Bucket: ...
+    def buckets(self, call: int) -> Sequence[Bucket]: ...
+    def kind(self, call: int) -> Hashable: ...
+    def may_compare(self, bucket: Bucket) -> bool: ...
+
+
+def paired_in_turn(
+    members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: Among | None = None
+) -> dict[int, int]:
     """The call of each member that got one: a largest pairing, which takes a call before those that come after it.
 
     The calls are walked in the order given; each is taken if the pairing can be enlarged by it, for which calls that
     were taken before may pass to other members. The walk stops when every member has a call. `fits(member, call)` is
-    asked only as far as that needs.
+    asked only as far as that needs, and only of members that the call may fit `among` all; calls of one kind fit the
+    same members.
     """
-    call_of: dict[int, int] = {}
-    settled: set[int] = set()
+    pairing = _Pairing(members, fits, among or _All())
     for call in calls:
-        if len(call_of) == len(members):
+        if len(pairing.call_of) == len(members):
             break
-        free = next((member for member in members if member not in call_of and fits(member, call)), None)
-        if free is not None:
-            call_of[free] = call
-        elif call_of:
-            _enlarge(call_of, call, [member for member in members if member not in settled], fits, settled)
-    return call_of
+        pairing.take(call)
+    return pairing.call_of
 
 
-def _enlarge(
-    call_of: dict[int, int],
-    call: int,
-    members: Sequence[int],
-    fits: Callable[[int, int], bool],
-    settled: set[int],
-) -> None:
-    """Give the call to a member along a shortest augmenting path, if there is one.
+class _All:
+    """Every call may fit every member."""
 
-    Where there is none, no path leads on from any member that was reached, nor will one ever: they are `settled`.
-    """
-    offered: dict[int, int] = {}
-    seeking = [call]
-    for seeker in seeking:
+    def bucket(self, expected: int) -> Bucket:
+        return ()
+
+    def buckets(self, call: int) -> Sequence[Bucket]:
+        return ((),)
+
+    def kind(self, call: int) -> Hashable:
+        return call
+
+    def may_compare(self, bucket: Bucket) -> bool:
+        return True
+
+
+class _Pairing:
+    """The pairs so far. A member that has a call keeps one, be it another."""
+
+    def __init__(self, members: Sequence[int], fits: Callable[[int, int], bool], among: Among) -> None:
+        self.call_of: dict[int, int] = {}
+        self._fits = fits
+        self._among = among
+        self._free: dict[Bucket, list[int]] = {}
         for member in members:
-            if member in offered or not fits(member, seeker):
-                continue
-            offered[member] = seeker
-            if member in call_of:
-                seeking.append(call_of[member])
-            else:
-                _pass_on(call_of, member, offered, call)
-                return
-    settled.update(offered)
+            self._free.setdefault(among.bucket(member), []).append(member)
+        self._reachable = {bucket: list(members) for bucket, members in self._free.items()}
+        self._settled: set[int] = set()
+        self._closed: set[Hashable] = set()
 
-
-def _pass_on(call_of: dict[int, int], member: int, offered: dict[int, int], call: int) -> None:
-    """Walk the path back from a free member: every call on it goes to the member that it was offered to."""
-    member_of = {taken: holder for holder, taken in call_of.items()}
-    while True:
-        given = call_of[member] = offered[member]
-        if given == call:
+    def take(self, call: int) -> None:
+        """Add a call if the pairing can be enlarged by it."""
+        if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
             return
-        member = member_of[given]
+        if self._closed and self._among.kind(call) in self._closed:
+            return
+        free = next(self._fitting(call, self._free), None)
+        if free is not None:
+            self._hand(free, call)
+        else:
+            self._enlarge(call)
+
+    def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
+        """The members of some lists that a call fits, in order; with `taken` only those that have a call."""
+        buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
+        if len(buckets) == 1:
+            (bucket,) = buckets
+            for member in lists[bucket]:
+                if taken and member not in self.call_of:
+                    continue
+                if not self._among.may_compare(bucket):
+                    return
+                if self._fits(member, call):
+                    yield member
+            return
+        for member in heapq.merge(*(lists[bucket] for bucket in buckets)):
+            if taken and member not in self.call_of:
+                continue
+            if self._among.may_compare(self._among.bucket(member)) and self._fits(member, call):
+                yield member
+
+    def _enlarge(self, call: int) -> None:
+        """Give the call to a member along a shortest augmenting path, if there is one.
+
+        Where there is none, no path leads on from any member that was reached, nor will one ever: they are settled, and
+        calls of the kinds that were seen need not be looked at again.
+        """
+        offered: dict[int, int] = {}
+        kinds: set[Hashable] = set()
+        seeking = [call]
+        for seeker in seeking:
+            kind = self._among.kind(seeker)
+            if kind in kinds:
+                continue
+            kinds.add(kind)
+            # That no free member takes the first one was seen before.
+            for member in self._fitting(seeker, self._reachable, taken=seeker == call):
+                if member in offered:
+                    continue
+                offered[member] = seeker
+                if member in self.call_of:
+                    seeking.append(self.call_of[member])
+                else:
+                    self._pass_on(member, offered, call)
+                    return
+        self._closed |= kinds
+        self._settled.update(offered)
+        for bucket in {self._among.bucket(member) for member in offered}:
+            self._reachable[bucket] = [each for each in self._reachable[bucket] if each not in self._settled]
+
+    def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
+        """Walk the path back from a free member: every call on it goes to the member that it was offered to."""
+        member_of = {taken: holder for holder, taken in self.call_of.items()}
+        free = member
+        while True:
+            given = self.call_of[member] = offered[member]
+            if given == call:
+                break
+            member = member_of[given]
+        self._hand(free, self.call_of[free])
+
+    def _hand(self, member: int, call: int) -> None:
+        """Let a free member have a call."""
+        self.call_of[member] = call
+        self._free[self._among.bucket(member)].remove(member)

@@ -5,9 +5,12 @@ What the published system leaves open is decided as `docs/graders/trajectory.md`
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
 from workbench.checks.describe import describe
@@ -15,6 +18,7 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
+from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.errors import GradingError
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
@@ -64,10 +68,15 @@ class _Reading:
         self._outside = outside
         self._asking_nobody = replace(NOTHING_OUTSIDE, searched=outside.searched)
         self._verdicts: dict[tuple[int, int], _Said] = {}
-        self._fitting = [bytearray(len(calls)) for _ in self._expected]
+        self._fitting: dict[tuple[int, int], bool] = {}
+        self._among = Candidates(
+            [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)],
+            [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)],
+        )
 
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
+        self._all_compared = not self._among.exhausted
         self._offenders = [
             [call for call, record in enumerate(calls) if _meets(prohibition, record, outside)]
             for prohibition in case.disallowed
@@ -92,7 +101,7 @@ class _Reading:
             "trajectory",
             matched / total if total else 1.0,
             "passed" if passed else "failed",
-            _reason(lines, matched, total),
+            _reason(lines, matched, total) + ("" if self._all_compared else f"; {NOT_ALL_COMPARED}"),
             tuple(lines),
             () if passed else tuple(self._issues(lines)),
             {
@@ -114,19 +123,22 @@ class _Reading:
         call_of: dict[int, int] = {}
         first = cursor = 0
         for size in sizes:
-            later = range(cursor, len(self._calls))
-            if size == 1:
-                for call in later:
-                    if self._fits(first, call):
-                        call_of[first] = call
-                        cursor = call + 1
-                        break
-            else:
-                taken = paired_in_turn(range(first, first + size), later, self._fits)
-                call_of |= taken
-                cursor = max(taken.values(), default=cursor - 1) + 1
+            members = range(first, first + size)
+            taken = paired_in_turn(members, self._calls_for(members, cursor), self._fits, self._among)
+            call_of |= taken
+            cursor = max(taken.values(), default=cursor - 1) + 1
             first += size
         return call_of
+
+    def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
+        """The calls from a place on that may fit some member, in order."""
+        lists = {self._among.bucket(member): self._among.calls(member) for member in members}
+        later = [
+            islice(calls, bisect_left(calls, cursor), None)
+            for bucket, calls in lists.items()
+            if not self._among.given_up(bucket)
+        ]
+        return (call for call, _ in groupby(heapq.merge(*later)))
 
     def _in_any_order(self) -> dict[int, int]:
         """The calls of the unordered list; those that the ordered list took come last (A11, A12)."""
@@ -134,20 +146,21 @@ class _Reading:
         if not members:
             return {}
         used = set(self._ordered.values())
-        return paired_in_turn(members, sorted(range(len(self._calls)), key=used.__contains__), self._fits)
+        calls = sorted(range(len(self._calls)), key=used.__contains__)
+        return paired_in_turn(members, calls, self._fits, self._among)
 
     def _fits(self, expected: int, call: int) -> bool:
         """Whether the call meets the expectation."""
         if not self._same_tool(expected, call):
             return False
-        known = self._fitting[expected]
-        if not known[call]:
+        fits = self._fitting.get((expected, call))
+        if fits is None:
             said: _Said = {}
             fits = _all_hold(self._expected[expected], self._calls[call], said, self._outside)
-            known[call] = _FITS if fits else _FAILS
-            if known[call] == _FITS or self._wanted[expected].asks_outside:
+            self._fitting[expected, call] = fits
+            if fits or self._wanted[expected].asks_outside:
                 self._verdicts[expected, call] = said
-        return known[call] == _FITS
+        return fits
 
     def _same_tool(self, expected: int, call: int) -> bool:
         return self._expected[expected].is_any or self._wanted[expected].tool == self._called_tools[call]
@@ -172,7 +185,8 @@ class _Reading:
         if not unmet:
             return {}
         taken = set(self._ordered.values())
-        return paired_in_turn(unmet, (call for call in range(len(self._calls)) if call not in taken), self._would_fit)
+        calls = (call for call in range(len(self._calls)) if call not in taken)
+        return paired_in_turn(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
         """For what is unmet beside those the calls of its tool that met nothing, with the most checks that hold."""
@@ -200,9 +214,9 @@ class _Reading:
         """As `_fits`, where only the place was wrong: nobody outside is asked for the sake of what is shown."""
         if not self._same_tool(expected, call):
             return False
-        known = self._fitting[expected][call]
-        if known:
-            return known == _FITS
+        known = self._fitting.get((expected, call))
+        if known is not None:
+            return known
         try:
             return _all_hold(self._expected[expected], self._calls[call], {}, self._asking_nobody)
         except CheckError:
@@ -282,9 +296,6 @@ class _Reading:
 _Arguments = Mapping[str, JsonValue]
 _Said = dict[str, CheckVerdict | None]
 """What the checks of a call said, by argument."""
-
-_FAILS, _FITS = 1, 2
-"""What is noted of an expectation and a call, which is 0 before they are held against each other."""
 
 _WRONG_ORDER = "wrong order"
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")

@@ -16,7 +16,6 @@ from workbench.suite.checks import (
     DateTime,
     Equals,
     Judged,
-    Near,
     Pattern,
     critic_of,
 )
@@ -88,8 +87,8 @@ def _says_nothing(
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
     if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
         grader = "`accuracy` in flexible mode" if flexible else f"`{grading.by}`"
-        message = f"{grader} does not look at the order of calls: `ordered` is graded as `unordered` is"
-        hint = 'list the calls as `unordered`, or grade the case by "trajectory"'
+        message = f"{grader} does not look at the order of calls"
+        hint = 'list them as `unordered`, or grade the case by "trajectory"'
         yield warning((*place, "ordered"), message, hint)
     if grading.by == "critics":
         for at, call in calls:

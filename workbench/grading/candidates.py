@@ -1,0 +1,183 @@
+"""Which calls may fit which expected calls, found by the plain values that are expected instead of by comparing all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+from workbench.checks.canonical import canonical_text
+from workbench.checks.numbers import spelled_number
+from workbench.grading.matching import Bucket
+from workbench.suite.checks import Checks, DateTime, Equals, Judged, Pattern, PythonCheck, Similar, asks
+from workbench.suite.model import ANY_TOOL
+from workbench.trajectory.messages import JsonValue
+
+FEW_PAIRS = 1_000
+"""Up to so many pairs, comparing all is quicker than looking for what they have in common."""
+
+MOST_COMPARED = 100_000
+"""Comparisons for which nothing but the tool speaks, after which no more are made."""
+
+MOST_COMPARED_SLOWLY = 20_000
+"""The same where some check takes its time, such as a pattern or a likeness."""
+
+MOST_COMPARED_IN_BUCKETS = 1_000_000
+"""The same where calls have all the plain values, which few should that do not fit."""
+
+NOT_ALL_COMPARED = "too many calls to compare each with each, so a better pairing may exist"
+"""What the reason of a grade adds where that was so."""
+
+Wanted = tuple[str, Checks | None]
+"""A tool and what is asked of its arguments."""
+
+Made = tuple[str, Mapping[str, JsonValue]]
+"""A tool and arguments."""
+
+_MOST_SHAPES = 20
+"""Different sets of plain arguments for one tool; calls are not looked up by more."""
+
+_OUTSIDE = (Judged, PythonCheck)
+_SLOW = (Similar, DateTime, Pattern, PythonCheck, Judged)
+
+
+class Candidates:
+    """For each call the expected calls that may fit it, and the other way round; the rest certainly do not.
+
+    A bucket is a tool with the names and values of plain arguments, or a tool alone for what asks for no plain value.
+    Both are counted from 0. An expected call may fit a call of its tool that has all its plain values. Equality of
+    values is taken loosely here (5, 5.0 and "5" are one), so that it holds under every grader's rule.
+
+    `apart` are calls that may fit others than calls with equal arguments do. Without `ask_outside`, an expected call
+    that needs a judge or a function, and asks for no plain value, is compared with none. `exhausted` says that the rest
+    was given up after many comparisons for which nothing but the tool spoke.
+    """
+
+    def __init__(
+        self,
+        wanted: Sequence[Wanted],
+        made: Sequence[Made],
+        *,
+        apart: Collection[int] = (),
+        ask_outside: bool = True,
+    ) -> None:
+        self.made = made
+        self._apart = apart
+        self._ask_outside = ask_outside
+        self.exhausted = False
+        slow = any(asks(check, *_SLOW) for _, checks in wanted for check in (checks or {}).values())
+        self._left = {True: MOST_COMPARED_SLOWLY if slow else MOST_COMPARED, False: MOST_COMPARED_IN_BUCKETS}
+        self._compares_all = len(wanted) * len(made) <= FEW_PAIRS
+        self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
+        self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
+        self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
+        self._calls_in: dict[Bucket, list[int]] | None = None
+        self._buckets: dict[int, list[Bucket]] = {}
+        self._kinds: dict[int, Hashable] = {}
+
+    def bucket(self, expected: int) -> Bucket:
+        """What calls must have in common to fit an expected call."""
+        return self._bucket_of[expected]
+
+    def buckets(self, call: int) -> list[Bucket]:
+        """The buckets of all expected calls that the call may fit."""
+        known = self._buckets.get(call)
+        if known is None:
+            known = self._buckets[call] = list(self._buckets_for(*self.made[call]))
+        return known
+
+    def calls(self, expected: int) -> Sequence[int]:
+        """The calls that may fit an expected call, in order."""
+        if self._compares_all:
+            return range(len(self.made))
+        if self._calls_in is None:
+            self._calls_in = {}
+            for call in range(len(self.made)):
+                for bucket in self.buckets(call):
+                    self._calls_in.setdefault(bucket, []).append(call)
+        return self._calls_in.get(self._bucket_of[expected], ())
+
+    def given_up(self, bucket: Bucket) -> bool:
+        """Whether no more calls are compared for a bucket."""
+        return self._left[len(bucket) == 1] <= 0 and not self._compares_all
+
+    def kind(self, call: int) -> Hashable:
+        """What is equal for calls with equal tools and arguments."""
+        known = self._kinds.get(call)
+        if known is None:
+            tool, arguments = self.made[call]
+            try:
+                known = call if call in self._apart else (tool, json.dumps(arguments, sort_keys=True))
+            except (RecursionError, ValueError):
+                known = call
+            self._kinds[call] = known
+        return known
+
+    def may_compare(self, bucket: Bucket) -> bool:
+        """Whether another comparison is worth its time."""
+        if self._compares_all:
+            return True
+        alone = len(bucket) == 1
+        if self._left[alone] <= 0:
+            self.exhausted = True
+            return False
+        self._left[alone] -= 1
+        return True
+
+    def _bucket(self, tool: str, checks: Checks | None) -> Bucket:
+        if self._compares_all:
+            return _ALL
+        plain = {
+            name: check.equals for name, check in (checks or {}).items() if isinstance(check, Equals) and _counts(check)
+        }
+        shapes = self._shapes.setdefault(tool, {})
+        names = tuple(sorted(plain))
+        try:
+            values = tuple(_loosely(plain[name]) for name in names)
+        except RecursionError:
+            return (tool,)
+        if not names and not self._ask_outside and any(asks(each, *_OUTSIDE) for each in (checks or {}).values()):
+            return _NOWHERE
+        if not names or (names not in shapes and len(shapes) == _MOST_SHAPES):
+            return (tool,)
+        shapes[names] = None
+        return (tool, names, values)
+
+    def _buckets_for(self, tool: str, arguments: Mapping[str, JsonValue]) -> Sequence[Bucket]:
+        if self._compares_all:
+            return (_ALL,)
+        found: list[Bucket] = []
+        keys: dict[str, Hashable] = {}
+        for named in (tool, ANY_TOOL) if self._some_any else (tool,):
+            found.append((named,))
+            for names in self._shapes.get(named, ()):
+                if not all(name in arguments for name in names):
+                    continue
+                try:
+                    keys |= {name: _loosely(arguments[name]) for name in names if name not in keys}
+                except RecursionError:
+                    continue
+                found.append((named, names, tuple(keys[name] for name in names)))
+        return found
+
+
+_ALL: Bucket = ("",)
+_NOWHERE: Bucket = ()
+_BEGINS_NUMBER = frozenset("-0123456789 \t\r\n")
+
+
+def _counts(check: Equals) -> bool:
+    return not check.optional and check.weight != 0 and check.equals is not None
+
+
+def _loosely(value: JsonValue) -> Hashable:
+    """A key that values have in common which some grader takes for equal. Raises RecursionError for one too deep."""
+    if isinstance(value, str):
+        if value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        number = spelled_number(value) if value[:1] in _BEGINS_NUMBER else None
+        return number if number is not None else canonical_text(value)
+    if isinstance(value, list):
+        return ("[", *map(_loosely, value))
+    if isinstance(value, dict):
+        return ("{", frozenset((_loosely(name), _loosely(item)) for name, item in value.items()))
+    return value
