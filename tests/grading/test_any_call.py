@@ -9,6 +9,7 @@ import pytest
 from tests.chains import chain_run
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
+from workbench.grading.findings import describe_expected
 from workbench.grading.run import grade_run
 from workbench.suite.model import AccuracyTable, Case, GraderName, GradingTable, Suite
 from workbench.trajectory.trajectory import Trajectory
@@ -79,3 +80,9 @@ class TestEveryGrader:
         case = case_of(call("a"), disallowed=[call("a", {"x": 1}, only_args=True)])
         assert graded(grader, case, ("a", {"x": 1}))[1] == "failed"
         assert graded(grader, case, ("a", {"x": 1, "y": 2}))[1] == "passed"
+
+
+def test_they_are_described_in_words() -> None:
+    case = case_of(call("*"), call("*", {"x": 1}, only_args=True), call("a", {}, only_args=True))
+    said = [describe_expected(each) for each in case.expected_calls()]
+    assert said == ["any tool(…)", "any tool(x=1, nothing else)", "a(nothing else)"]

@@ -145,8 +145,9 @@ def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bo
 def _expected_text(expected: ExpectedCall) -> str:
     if expected.args is None:
         return f"{expected.tool_text}(…)"
-    arguments = ", ".join(f"{name}={describe(check)}" for name, check in expected.args.items())
-    return cut(f"{expected.tool_text}({arguments})")
+    arguments = [f"{name}={describe(check)}" for name, check in expected.args.items()]
+    arguments += ["nothing else"] * expected.only_args
+    return cut(f"{expected.tool_text}({', '.join(arguments)})")
 
 
 describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
