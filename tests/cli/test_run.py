@@ -384,3 +384,32 @@ def test_another_grader_decides_a_run_and_its_recording(program: Program) -> Non
     assert (again.returncode, "graded by dimensions" in again.stdout) == (0, True), again.stdout
     assert again.stdout.endswith("nothing moved against the recorded grades\n")
     assert program.run("grade", "out", "--suite", "weather.toml").returncode == 1
+
+
+PARTS = {
+    "critics": "critics: tools 1 of 1 · arguments 0 of 1 · earned 1 of 2",
+    "decision": "decision: should call 1 · tool 1 · arguments 0",
+    "accuracy": "accuracy: matches 0 · name only 1 · extras 0 · missing 0",
+    "trajectory": "trajectory: met 0 of 1 · unexpected 0",
+    "dimensions": "dimensions: precision 1 · recall 1 · parameters 0.5 · content 1",
+}
+
+
+def test_verbose_shows_the_parts_of_the_grader_that_decides_and_json_those_of_all(program: Program) -> None:
+    suite = WEATHER.split("\n[[cases]]")[0] + WRONG + "[grading.accuracy]\nmode = 'flexible'\n"
+    for grader, line in PARTS.items():
+        program.write("weather.toml", suite + f"[grading]\nby = '{grader}'\n")
+        assert f"    {line}\n" in program.run("run", "weather.toml", "--verbose").stdout
+        assert line not in program.run("run", "weather.toml").stdout
+    program.write("weather.toml", suite + "[grading]\nby = 'accuracy'\n")
+    report = json.loads(program.run("run", "weather.toml", "--format", "json").stdout)
+    numbers = {grade["grader"]: grade["numbers"] for grade in report["runs"][0]["grades"]}
+    assert numbers["decision"].items() >= {"should_call": 1, "tool_name": 1, "arguments": 0}.items()
+    assert numbers["dimensions"].items() >= {"precision": 1, "recall": 1, "parameters": 0.5, "content": 1}.items()
+    (summary,) = report["published"]
+    assert summary["numbers"]["evals"][0]["metadata"]["details"] == {
+        "matches": [],
+        "nameOnlyMatches": [{"toolName": "get_weather", "input": {"city": "Oslo"}}],
+        "extras": [],
+        "missingToolCalls": [{"toolName": "get_weather", "input": {"city": "Nowhere"}}],
+    }

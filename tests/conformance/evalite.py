@@ -1,4 +1,4 @@
-"""What the vectors have of Evalite beyond its scores, made from our grades: its details and its summary of a run."""
+"""What the vectors have of Evalite beyond its scores, its summary of a run."""
 
 from __future__ import annotations
 
@@ -6,37 +6,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
-from workbench.grading.grade import Grade
-from workbench.suite.model import ExpectedCall
-
-
-@dataclass(frozen=True)
-class FlexibleDetails:
-    """Which calls flexible mode counted as what, as indices of actual calls and, at last, of expected ones."""
-
-    matches: tuple[int, ...]
-    name_only: tuple[int, ...]
-    extras: tuple[int, ...]
-    missing: tuple[int, ...]
-
-
-def flexible_details(grade: Grade, expected: Sequence[ExpectedCall]) -> FlexibleDetails:
-    """The details of a score in flexible mode.
-
-    Expected calls that only found their name again count as missing here too, unlike in the counts; equal ones stand
-    together, in the order of their first.
-    """
-
-    def made(outcome: str) -> tuple[int, ...]:
-        return tuple(sorted(line.call for line in grade.pairings if line.outcome == outcome and line.call is not None))
-
-    missing = [
-        line.expected_call for line in grade.pairings if line.expected_call is not None and line.outcome != EXACT
-    ]
-    by_first = sorted(missing, key=lambda index: (next(i for i in missing if expected[i] == expected[index]), index))
-    return FlexibleDetails(made(EXACT), made(NAME_ONLY), made(EXTRA), tuple(by_first))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tests.conformance.evalite import flexible_details, run_summary
+from tests.conformance.evalite import run_summary
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
-from workbench.analysis.published.accuracy import score_metadata
+from workbench.analysis.published.accuracy import flexible_details, score_metadata
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.criteria import bound_to
 from workbench.suite.checks import Check
@@ -62,6 +62,12 @@ def made_of(actual: Sequence[Call]) -> list[ToolCall]:
     return calls
 
 
+def published(call: Call) -> dict[str, Any]:
+    """A call under the scorer's own names, its input as an object."""
+    given = input_of(call)
+    return {"toolName": call["name"], **({} if given is None else {"input": given})}
+
+
 def grading_of(given: Mapping[str, Any]) -> Grading:
     """The grading of a suite with the vector's mode and weights; raises ValidationError where it cannot be written."""
     options = {OPTIONS[name]: value for name, value in given.get("weights", {}).items() if name in OPTIONS}
@@ -85,14 +91,10 @@ def test_calls_score_as_published(vector: Vector) -> None:
     counts = {name: count for name, count in expect["metadata"].items() if name not in NOT_COMPARED}
     assert score_metadata(grade) == counts
     if "details" in expect["metadata"]:
-        details = flexible_details(grade, tuple(case.expected_calls()))
-        shown = {
-            "matches": [given["actual"][index] for index in details.matches],
-            "nameOnlyMatches": [given["actual"][index] for index in details.name_only],
-            "extras": [given["actual"][index] for index in details.extras],
-            "missingToolCalls": [given["expected"][index] for index in details.missing],
+        details = flexible_details(grade, trajectory_of(*made_of(given["actual"])).calls, case.expected_calls())
+        assert details == {
+            name: [published(call) for call in calls] for name, calls in expect["metadata"]["details"].items()
         }
-        assert shown == expect["metadata"]["details"]
 
 
 @pytest.mark.parametrize("vector", of_kind("summary"))

@@ -67,9 +67,9 @@ def case_of(given: Mapping[str, Any]) -> Case:
     )
 
 
-def grade_of(given: Mapping[str, Any], outside: Outside = NOTHING_OUTSIDE) -> Grade:
+def grade_of(given: Mapping[str, Any], outside: Outside = NOTHING_OUTSIDE, **options: str) -> Grade:
     case, run = case_of(given["case"]), given["run"]
-    suite = Suite(format=1, name="vectors", cases=(case,))
+    suite = Suite.model_validate({"format": 1, "name": "vectors", "cases": [case], "grading": {"dimensions": options}})
     trajectory = trajectory_of(
         *((call["tool"], call["arguments"]) for call in run["calls"]),
         answer=run["response"],
@@ -199,3 +199,17 @@ def test_every_issue_of_a_graded_run_falls_into_the_published_group() -> None:
 
 def test_every_vector_is_of_a_kind_that_is_tested() -> None:
     assert {vector["input"]["kind"] for vector in VECTORS} == {"case", "suite", "analysis", "gate"}
+
+
+LITERAL = [pytest.param(vector, id=vector["id"]) for vector in VECTORS if {"F2", "F3"} & {*vector.get("tags", ())}]
+
+
+@pytest.mark.parametrize("vector", LITERAL)
+def test_repeated_calls_count_as_published_where_that_is_asked_for(vector: Vector) -> None:
+    literal = vector.get("literal", {})
+    grade = grade_of(vector["input"], repeated_calls="as published")
+    expect = {**vector["expect"], **literal}
+    assert grade.score == pytest.approx(expect["score"], abs=CLOSE)
+    assert (grade.verdict == "passed") is expect["passed"]
+    assert grade.numbers["recall"] == pytest.approx(expect["recall"], abs=CLOSE)
+    assert grade.numbers["parameters"] == pytest.approx(expect["param_accuracy"], abs=CLOSE)

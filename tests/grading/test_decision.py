@@ -34,7 +34,8 @@ def test_calls_are_compared_place_by_place_and_the_score_is_their_mean() -> None
     assert [line.credit for line in grade.pairings] == pytest.approx([1, 2 / 3])
     assert grade.score == pytest.approx(5 / 6)
     assert grade.verdict == "warned"
-    assert grade.numbers == {"items": 2, "total": pytest.approx(5 / 3)}
+    parts = {"should_call": 1, "tool_name": 1, "arguments": 0.5}
+    assert grade.numbers == {"items": 2, "total": pytest.approx(5 / 3), **parts}
 
 
 def test_a_missing_call_is_a_refusal_without_arguments() -> None:
@@ -152,13 +153,13 @@ def test_a_step_without_its_call_has_not_the_right_tool() -> None:
         {"tool_name": 1, "arguments": 0},
         {"tool_name": 0, "arguments": 1},
     ]
-    assert grade.numbers == {"items": 3, "total": 2}
+    assert grade.numbers == pytest.approx({"items": 3, "total": 2, "tool_name": 2 / 3, "arguments": 2 / 3})
 
 
 def test_a_step_that_was_never_reached_earns_nothing() -> None:
     grade = chain([("a", {"x": 1})])
     assert outcomes(grade) == ["right", "never reached"]
-    assert grade.numbers == {"items": 3, "total": 1}
+    assert grade.numbers == pytest.approx({"items": 3, "total": 1, "tool_name": 1 / 3, "arguments": 1 / 3})
     assert [(issue.kind, issue.expected_call) for issue in grade.issues] == [("missing call", 1)]
 
 

@@ -84,6 +84,7 @@ def _run(
             batch=live.batch,
             baseline=against,
             timing=live.timing(),
+            cases={made.result.run_id: made.case for made in whole},
         )
         text = json_report(report)
     else:

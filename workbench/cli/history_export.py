@@ -78,11 +78,12 @@ def _report(
     gates = {path: suite.gate for path, suite in suites.items()}
     quality = quality_of(results, gates, None, aggregates=aggregates_of(results, suites))
     cases = {path: {case.id: case for case in suite.cases} for path, suite in suites.items()}
-    failures = failures_of(
-        (result, cases[result.suite][result.case_id])
+    graded_by = {
+        result.run_id: cases[result.suite][result.case_id]
         for result in results
         if result.case_id in cases.get(result.suite, {})
-    )
+    }
+    failures = failures_of((result, graded_by[result.run_id]) for result in results if result.run_id in graded_by)
     report = report_of(
         results,
         quality,
@@ -91,6 +92,7 @@ def _report(
         started_at=batch.started_at,
         interrupted=bool(batch.missing),
         exit_code=_exit_code(batch, met=quality.met),
+        cases=graded_by,
         batch=batch.number,
     )
     text = json_report(report)

@@ -105,6 +105,7 @@ def regrade_and_report(options: argparse.Namespace) -> int:
             started_at=started_at,
             interrupted=False,
             exit_code=code,
+            cases={result.run_id: each.case for result, each in zip(results, opened, strict=True)},
         )
         text = json_report(regrade_report(report, regraded))
     else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -46,8 +46,13 @@ def grade_decision(
     lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
     all_right = total == len(items)
     issues = () if all_right else findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
-    numbers = {"items": float(len(items)), "total": total}
+    numbers = {"items": float(len(items)), "total": total, **_means(items)}
     return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
+
+
+def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
+    """The mean of each part over all decisions; whether to call is no part of a chain."""
+    return {part: math.fsum([item.parts[part] for item in items]) / len(items) for part in items[0].parts}
 
 
 class Decision(NamedTuple):

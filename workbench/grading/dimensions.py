@@ -66,13 +66,14 @@ def grade_dimensions(
         complete = found == keywords
         score = 1.0 if complete else 0.5
         return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
-    pairings, missing, surely_best = _paired(expected, calls, outside)
+    as_published = options.repeated_calls == "as published"
+    pairings, missing, surely_best = _paired(expected, calls, outside, first_call_for_all=as_published)
     wanted = {call.tool for call in expected}
     if ANY_TOOL in wanted:
         wanted = {record.tool for record in calls}
     amounts = {
         "precision": sum([record.tool in wanted for record in calls]) / len(calls) if calls else 1.0,
-        "recall": (len(expected) - len(missing)) / len(expected),
+        "recall": _recall(expected, calls, missing, wanted, as_published),
         "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
     }
@@ -107,11 +108,32 @@ class _Judged:
     found: list[tuple[str, Check | None, CheckVerdict, int | None]]
 
 
+def _recall(
+    expected: Sequence[ExpectedCall],
+    calls: Sequence[CallRecord],
+    missing: Sequence[str],
+    wanted: set[str],
+    as_published: bool,
+) -> float:
+    """The share of the expected calls that were made; as published, every call of an expected tool counts, so that it
+    may be above 1."""
+    if as_published:
+        return sum([record.tool in wanted for record in calls]) / len(expected)
+    return (len(expected) - len(missing)) / len(expected)
+
+
 def _paired(
-    expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], outside: Outside
+    expected: Sequence[ExpectedCall],
+    calls: Sequence[CallRecord],
+    outside: Outside,
+    *,
+    first_call_for_all: bool = False,
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
     """A line for each expected call, one for each call that is left, the tools that were called too seldom, and whether
-    no other pairing can have better parameters."""
+    no other pairing can have better parameters.
+
+    With `first_call_for_all`, all expected calls of a tool are compared with its first call, as published.
+    """
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
         made.setdefault(record.tool, []).append(index)
@@ -144,6 +166,9 @@ def _paired(
         columns = made.get(tool, [])[: len(rows)]
         if tool == ANY_TOOL:
             columns = sorted({*range(len(calls))}.difference(partner.values()))[: len(rows)]
+        if first_call_for_all:
+            partner.update(dict.fromkeys(rows, columns[0]) if columns else {})
+            continue
         in_turn = list(zip(rows, columns, strict=False))
         if len(in_turn) == len(rows) and (len(rows) == 1 or all(judged_on(*pair).score == 1 for pair in in_turn)):
             partner.update(in_turn)

@@ -39,7 +39,7 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
     if made:
         known = Amount(round(numbers["precision"] * made))
         precision = Facet("precision", Quotient(known, Amount(made)), "calls of an expected tool")
-    called = Amount(sum(line.call is not None for line in wanted))
+    called = Amount(round(numbers["recall"] * len(wanted)))
     earned = Sum(tuple(Amount(line.credit) for line in wanted))
     if len(wanted) > _MOST_TERMS:
         earned = Sum((Amount(numbers["parameters"] * len(wanted)),))

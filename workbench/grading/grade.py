@@ -134,10 +134,15 @@ class Grade(NamedTuple):
     @property
     def is_broken(self) -> bool:
         """Whether something beside the score fails the run, which no mean of scores makes good."""
-        if self.grader == "dimensions" and self.numbers.get("recall", 1.0) < 1:
+        if self.grader == "dimensions" and self._lacks_a_tool:
             return True
         scored = _SCORED.get(self.grader, frozenset())
         return any(issue.decides and issue.kind not in scored for issue in self.issues)
+
+    @property
+    def _lacks_a_tool(self) -> bool:
+        lines = [line for line in self.pairings if line.expected_call is not None]
+        return any(line.call is None for line in lines) if lines else self.numbers.get("recall", 1.0) < 1
 
 
 _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidden call", "extra call"})}

@@ -266,6 +266,7 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
 
 
 def _dimensions(grade: Grade, grading: Grading) -> Reading:
+    published = grading.dimensions.repeated_calls == "as published"
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
     expected = _expected(grade)
     numbers = grade.numbers
@@ -282,10 +283,12 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
         "The pass mark plays no part" if shortcut else _pass_mark(grade),
         (
             "Precision: the share of the calls whose tool is expected. Recall: the share of the expected calls that "
-            "were made.",
+            "were made." + (" Every call of an expected tool counts, so that it may be above 1." if published else ""),
             "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
             "and one that is not given 0; forbidden and invalid ones count as further zeros.",
-            "A tool that is expected several times is held against as many of its first calls.",
+            "All expected calls of a tool are held against its first call."
+            if published
+            else "A tool that is expected several times is held against as many of its first calls.",
             "Content: the share of the keywords (response_contains) in the final answer.",
             "Latency is told beside the score, and adds nothing to it.",
         ),

@@ -170,8 +170,13 @@ def _extra_calls(
 
     A call that is only out of its place is accounted for by the expected call of its tool that has no other.
     """
-    met = {pairing.expected_call: pairing.call for pairing in pairings if pairing.same_tool}
-    accounted = {call for row, call in met.items() if row is not None}
+    accounted: set[int | None] = set()
+    met: set[int] = set()
+    for pairing in pairings:
+        # Several expected calls may be compared with one.
+        if pairing.same_tool and pairing.expected_call is not None and pairing.call not in accounted:
+            accounted.add(pairing.call)
+            met.add(pairing.expected_call)
     elsewhere = Counter([call.tool for row, call in enumerate(expected) if row not in met])
     for index, record in enumerate(calls):
         if index in accounted or index in forbidden:

@@ -4,10 +4,11 @@ cases of the JSON report."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import Field
 
+from workbench.grading.formulas import figure
 from workbench.grading.grade import Grade, RunResult, Status, disagree
 from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.reports.paint import Paint
@@ -102,6 +103,51 @@ def _grade_text(grade: Grade) -> str:
     if grade.verdict == "error":
         return f"{grader} {STATUS_SIGNS['error']}"
     return f"{grader} {STATUS_SIGNS[grade.status or grade.verdict]} {score_text(grade.score)}"
+
+
+def parts_line(grade: Grade) -> str | None:
+    """The parts of a grade's score, by the words of its grader; `None` where it has no score."""
+    if grade.score is None:
+        return None
+    parts = _PARTS[grade.grader](grade)
+    return one_line(f"    {grade.grader}: {' · '.join(parts) if parts else grade.reason}")
+
+
+def _critics_parts(grade: Grade) -> list[str]:
+    """What the tools and the arguments earned; empty where a rule decided before that."""
+    if not grade.numbers:
+        return []
+    lines = [line for line in grade.pairings if line.expected_call is not None]
+    verdicts = [verdict for line in lines for verdict in line.arguments if verdict.counted]
+    sums = {
+        "tools": (sum(line.tool_score for line in lines), sum(line.tool_weight for line in lines)),
+        "arguments": (sum(verdict.score for verdict in verdicts), sum(verdict.weight for verdict in verdicts)),
+        "earned": (grade.numbers["earned"], grade.numbers["possible"]),
+    }
+    return [f"{name} {figure(earned)} of {figure(possible)}" for name, (earned, possible) in sums.items()]
+
+
+def _counts(grade: Grade, names: Mapping[str, str]) -> list[str]:
+    return [f"{words} {figure(grade.numbers[name])}" for name, words in names.items() if name in grade.numbers]
+
+
+_PARTS: Mapping[str, Callable[[Grade], list[str]]] = {
+    "critics": _critics_parts,
+    "decision": lambda grade: _counts(
+        grade, {"should_call": "should call", "tool_name": "tool", "arguments": "arguments"}
+    ),
+    "accuracy": lambda grade: _counts(
+        grade,
+        {"exact": "matches", "name_only": "name only", "wrong": "wrong", "extra": "extras", "missing": "missing"},
+    ),
+    "trajectory": lambda grade: [
+        f"met {figure(grade.numbers['matched'])} of {figure(grade.numbers['total'])}",
+        f"unexpected {figure(grade.numbers['unexpected'])}",
+    ],
+    "dimensions": lambda grade: _counts(
+        grade, {name: name for name in ("precision", "recall", "parameters", "content")}
+    ),
+}
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:

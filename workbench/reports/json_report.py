@@ -6,7 +6,7 @@ changed or taken away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -23,6 +23,7 @@ from workbench.reports.measured import JudgeUseReport, LatencyReport, UsageRepor
 from workbench.reports.published import PublishedSummary, published_summaries
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.timing import Timing
+from workbench.suite.model import Case
 from workbench.trajectory.trajectory import CallRecord, Round
 
 
@@ -252,9 +253,10 @@ def report_of(
     batch: int | None = None,
     baseline: AgainstBaseline | None = None,
     timing: Timing | None = None,
+    cases: Mapping[str, Case] | None = None,
 ) -> Report:
     """Put the results of a batch into a report. `quality` and `failures` are of those runs that count. `batch` is its
-    number in the history, if it is kept."""
+    number in the history, if it is kept. `cases` are those by which the runs were graded, by run."""
     counted = that_count(results)
     return Report(
         workbench=program_version,
@@ -268,7 +270,7 @@ def report_of(
         runs=tuple(_run(result) for result in results),
         cases=tuple(case_report(case) for case in quality.cases),
         failures=failures_report(failures),
-        published=published_summaries(counted),
+        published=published_summaries(counted, cases),
         batch=batch,
         baseline=baseline_report(baseline) if baseline is not None else None,
         timing=TimingReport.model_validate(timing) if timing is not None else None,

@@ -12,6 +12,7 @@ from workbench.grading.grade import RunResult
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import ReportModel, SuitePath
 from workbench.reports.visible import one_line
+from workbench.suite.model import Case
 
 
 class PublishedSummary(ReportModel):
@@ -24,8 +25,10 @@ class PublishedSummary(ReportModel):
     numbers: dict[str, JsonValue] = Field(description="under the names and with the roundings of the system")
 
 
-def published_summaries(results: Sequence[RunResult]) -> tuple[PublishedSummary, ...]:
-    """The numbers for the JSON report."""
+def published_summaries(
+    results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
+) -> tuple[PublishedSummary, ...]:
+    """The numbers for the JSON report. `cases` are those of the runs, by run."""
     return tuple(
         PublishedSummary(
             suite=report.suite,
@@ -34,7 +37,7 @@ def published_summaries(results: Sequence[RunResult]) -> tuple[PublishedSummary,
             system=report.system,
             numbers=dict(report.summary.numbers),
         )
-        for report in published_reports(results)
+        for report in published_reports(results, cases or {})
     )
 
 

@@ -15,7 +15,7 @@ from workbench.grading.grade import Grade, Issue, RunResult, disagree
 from workbench.grading.repeats import CaseResult
 from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
-from workbench.reports.cases import DISAGREE, deciders_line, grades_line, repeats_lines
+from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.issues import issue_text
 from workbench.reports.judgements import judgement_text, judging_text
@@ -166,6 +166,8 @@ def _table(
         yield f"{sign} {title}  {paint(model, 'quiet')}  {score:>6}{differing} {latency:>9}  {calls:>5}{cost}"
         if in_full and result.grades:
             yield grades_line(result.grades)
+            if (parts := parts_line(result.grades[0])) is not None:
+                yield parts
         yield from _details(result, paint, in_full)
         if id(result) in ending:
             yield from repeats_lines(ending[id(result)], paint, with_arguments=in_full)

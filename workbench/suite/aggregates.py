@@ -11,7 +11,7 @@ STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 
 NUMBERS: dict[GraderName, tuple[str, ...]] = {
     "critics": ("earned", "possible"),
-    "decision": ("items", "total"),
+    "decision": ("items", "total", "should_call", "tool_name", "arguments"),
     "accuracy": ("expected", "made", "exact", "name_only", "wrong", "extra", "missing"),
     "trajectory": ("matched", "total", "unexpected", "all_pass"),
     "dimensions": ("precision", "recall", "parameters", "content", "latency_ms", "latency_ok"),

@@ -81,6 +81,7 @@ class DimensionsTable(Frozen):
     """Options of the `dimensions` grader as written."""
 
     latency: Literal["wall", "model"] | None = None
+    repeated_calls: Literal["as expected", "as published"] | None = None
 
 
 class GradingTable(Frozen):

@@ -44,6 +44,7 @@ class DimensionsOptions(Frozen):
     """Options of the `dimensions` grader in force."""
 
     latency: Literal["wall", "model"] = "wall"
+    repeated_calls: Literal["as expected", "as published"] = "as expected"
 
 
 class Grading(Frozen):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.analysis.published.system import Summary, System
+from workbench.checks.describe import describe_whole
+from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
+from workbench.suite.checks import Checks, Equals, EqualsNull
+from workbench.suite.model import Case, ExpectedCall
 from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.trajectory import CallRecord
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
@@ -29,11 +35,67 @@ def score_metadata(grade: Grade) -> dict[str, JsonValue]:
     return {"mode": "flexible", **matched, "extras": counts["extra"], "missing": counts["missing"], "totals": totals}
 
 
-def _summary(runs: Sequence[RunResult]) -> Summary:
+def flexible_details(
+    grade: Grade, calls: Sequence[CallRecord], expected: Sequence[ExpectedCall]
+) -> dict[str, JsonValue]:
+    """The calls behind the counts of flexible mode, under the scorer's names.
+
+    `missingToolCalls` has every expected call without an exact match, also those that found their name, unlike the
+    count; equal ones stand together, in the order of their first. What is expected is a plain value, or a check in
+    words.
+    """
+
+    def made(outcome: str) -> list[JsonValue]:
+        lines = sorted(line.call for line in grade.pairings if line.outcome == outcome and line.call is not None)
+        return [_call(calls[index].tool, _input(calls[index])) for index in lines]
+
+    missing: dict[str, list[JsonValue]] = {}
+    for line in grade.pairings:
+        if line.expected_call is not None and line.outcome != EXACT:
+            wanted = expected[line.expected_call]
+            call = _call(wanted.tool, None if wanted.args is None else _expected_input(wanted.args))
+            missing.setdefault(json.dumps(call, sort_keys=True), []).append(call)
+    return {
+        "matches": made(EXACT),
+        "nameOnlyMatches": made(NAME_ONLY),
+        "extras": made(EXTRA),
+        "missingToolCalls": [call for equal in missing.values() for call in equal],
+    }
+
+
+def _call(tool: str, given: Mapping[str, JsonValue] | None) -> JsonValue:
+    return {"toolName": tool} if given is None else {"toolName": tool, "input": dict(given)}
+
+
+def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
+    """What a call was made with; `None` where nothing of its arguments was written."""
+    return None if record.call.raw == "" else record.arguments
+
+
+def _expected_input(checks: Checks) -> dict[str, JsonValue]:
+    return {
+        name: check.equals
+        if isinstance(check, Equals)
+        else None
+        if isinstance(check, EqualsNull)
+        else describe_whole(check)
+        for name, check in checks.items()
+    }
+
+
+def _metadata(run: RunResult, grade: Grade, cases: Mapping[str, Case]) -> dict[str, JsonValue]:
+    metadata = score_metadata(grade)
+    case = cases.get(run.run_id)
+    if metadata.get("mode") == "flexible" and case is not None:
+        metadata["details"] = flexible_details(grade, run.trajectory.calls, case.expected_calls())
+    return metadata
+
+
+def _summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
     average = statistics.fmean(run.score or 0.0 for run in runs)
     details = tuple(f"{run.case_name}: {_percent(run.score)}%" for run in runs)
     scores: list[JsonValue] = [
-        {"name": run.case_name, "score": run.score, "metadata": score_metadata(run.grade)}
+        {"name": run.case_name, "score": run.score, "metadata": _metadata(run, run.grade, cases)}
         for run in runs
         if run.grade is not None
     ]
@@ -46,4 +108,4 @@ def _percent(score: float | None) -> int:
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
-ACCURACY = System(_summary)
+ACCURACY = System(lambda runs: _summary(runs, {}), with_cases=_summary)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from workbench.analysis.published.accuracy import ACCURACY
 from workbench.analysis.published.critics import CRITICS
@@ -13,6 +14,7 @@ from workbench.analysis.published.system import Summary, System
 from workbench.analysis.published.trajectory import TRAJECTORY
 from workbench.grading.explaining import SYSTEMS as NAMES
 from workbench.grading.grade import RunResult
+from workbench.suite.model import Case
 
 SYSTEMS: dict[str, System] = {
     "critics": CRITICS,
@@ -22,6 +24,8 @@ SYSTEMS: dict[str, System] = {
     "dimensions": DIMENSIONS,
 }
 """The published systems by the graders that follow them."""
+
+_NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,8 @@ class PublishedReport:
     summary: Summary
 
 
-def published_reports(results: Iterable[RunResult]) -> Iterator[PublishedReport]:
-    """The reports on a batch, suite by suite in the order of the runs.
+def published_reports(results: Iterable[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
+    """The reports on a batch, suite by suite in the order of the runs. `cases` are those of the runs, by run.
 
     Runs count by the verdict of the grader that decides them, as the published systems know nothing of requirements
     beside it. Runs that were not graded, or to which it does not apply, are left out.
@@ -51,7 +55,8 @@ def published_reports(results: Iterable[RunResult]) -> Iterator[PublishedReport]
         system = SYSTEMS[grader]
         models = dict.fromkeys(run.model for run in runs)
         for model in models:
-            summary = system.summary([run for run in runs if run.model == model])
+            mine = [run for run in runs if run.model == model]
+            summary = system.summary(mine) if system.with_cases is None else system.with_cases(mine, cases)
             yield PublishedReport(suite, model, grader, NAMES[grader], summary)
         if len(models) > 1 and system.comparison is not None:
             yield PublishedReport(suite, None, grader, NAMES[grader], system.comparison(runs))

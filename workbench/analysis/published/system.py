@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.grading.grade import RunResult
+from workbench.suite.model import Case
 from workbench.trajectory.messages import JsonValue
 
 
@@ -23,11 +24,14 @@ class System:
     """A published system. Its functions get graded runs of one suite to which its grader applies, at least one, each
     with the grader's own verdict as its status.
 
-    `summary` gets the runs with one model; `comparison`, where the system has one, those with all of several models.
+    `summary` gets the runs with one model; `with_cases`, where the system has one, replaces it and gets the cases as
+    well, by run and as far as they are known; `comparison`, where the system has one, gets the runs with all of several
+    models.
     """
 
     summary: Callable[[Sequence[RunResult]], Summary]
     comparison: Callable[[Sequence[RunResult]], Summary] | None = None
+    with_cases: Callable[[Sequence[RunResult], Mapping[str, Case]], Summary] | None = None
 
 
 def share(part: int, whole: int, digits: int) -> float:

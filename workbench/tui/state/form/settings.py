@@ -47,7 +47,10 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("extra_penalty", "number"),
         Field("wrong_penalty", "number"),
     ),
-    ("grading", "dimensions"): (Field("latency", "choice", choices=("wall", "model")),),
+    ("grading", "dimensions"): (
+        Field("latency", "choice", choices=("wall", "model")),
+        Field("repeated_calls", "choice", choices=("as expected", "as published")),
+    ),
     ("gate",): (
         Field("min_score", "number", limits=UNIT),
         Field("min_pass_rate", "number", limits=UNIT),
