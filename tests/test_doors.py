@@ -19,7 +19,20 @@ import pytest
 from tests.cli.program import Program
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
+from tests.tui.apps import Opened, conversation, opened
 from workbench.config.doors import DOORS
+from workbench.config.secrets import Secrets
+from workbench.suite.loading import load_suite
+from workbench.suite.render import Table
+from workbench.tools.answer import ToolAnswer
+from workbench.trajectory.events import Event, TextDelta
+from workbench.trajectory.fold import fold
+from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+from workbench.tui.copying import copy_text
+from workbench.tui.state.accept import accept_run
+from workbench.tui.state.accept_secrets import proposal_without_secrets, table_without_secrets
+from workbench.tui.state.taking import case_expecting, case_with_mock
 
 ROOT = Path(__file__).parents[1] / "workbench"
 
@@ -256,6 +269,106 @@ def test_a_stored_run_with_a_checked_secret_keeps_its_verdict_and_says_why(left:
     for which in ("history regraded", "regraded"):
         assert "cannot be graded again and keeps its verdict: the argument 'text' of call 1" in left.out[which]
         assert "nothing moved" in left.out[which]
+
+
+APP_SUITE = """
+format = 1
+name = "Home"
+[[tools]]
+name = "set_lights"
+[[cases]]
+name = "Lights"
+user = "Use correcthorse."
+[[cases.ordered]]
+tool = "set_lights"
+args = { room = "hall", token = "planted-dotenv-0815" }
+"""
+
+
+async def test_no_secret_is_drawn_copied_or_put_into_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run itself is as it happened: it is graded by what the model really wrote."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home.toml").write_text(APP_SUITE, encoding="utf-8")
+    (tmp_path / ".env").write_text("DOTENV_PASSWORD=planted-dotenv-0815\n", encoding="utf-8")
+    variables = {**ENVIRONMENT, "DB_PASSWORD": "correct4horse"}
+    secrets = ("planted-dotenv-0815", "correct4horse", KEY, "planted-url-pw")
+    said = " ".join(secrets)
+    arguments: dict[str, JsonValue] = {"room": "hall", "token": "planted-dotenv-0815", "more": [said], said: 1}
+    left: dict[str, str] = {}
+
+    def look(app: Opened, door: str) -> None:
+        left[door] = " ".join(app.screen.split())
+
+    async with opened(tmp_path, variables=variables, size=(200, 60)) as app:
+        app.app.program.secrets.add("KEY_VARIABLE", KEY)
+        (run,) = await app.run("r")
+        happenings = conversation(run, [("set_lights", arguments)], "")
+        pieces = [TextDelta(2, piece) for piece in (f"I know {said[:25]}", said[25:60], f"{said[60:]} too. ")]
+        happenings[-3:-2] = pieces
+        app.session.say(run, *happenings[:-3])
+        await app.pilot.pause()
+        look(app, "while it runs")
+        app.session.say(run, *happenings[-3:], first=len(happenings) - 3)
+        result = app.session.grade(run, fold(Event(run.run_id, at, 1.0, what) for at, what in enumerate(happenings)))
+        app.session.end_batch()
+        assert result.trajectory.calls[0].arguments == arguments
+        await app.until(lambda: "too." in app.screen)
+        look(app, "the run")
+        assert "I know $DOTENV_PASSWORD $DB_PASSWORD $KEY_VARIABLE $DATABASE_URL too." in left["the run"]
+        app.app.main.announce(f"A notice of {said}")
+        app.app.main.sub_title = said
+        await app.pilot.pause()
+        look(app, "a notice")
+        for door, keys in (("grades", "g"), ("the trajectory", "t")):
+            await app.press(keys)
+            look(app, door)
+            await app.press("y")
+            await app.pilot.pause()
+            left[f"copied from {door}"] = app.app.clipboard
+            await app.press("escape")
+        copy_text(app.app, said, "it", app.app.main.announce)
+        await app.until(lambda: "Copied it" in app.screen)
+        left["copied"] = app.app.clipboard
+        await app.press("ctrl+p", *"picture", "enter")
+        await app.until(lambda: "Saved in" in " ".join(app.screen.split()))
+        left |= {file.name: file.read_text(encoding="utf-8") for file in tmp_path.glob("workbench-*")}
+        assert len([name for name in left if name.startswith("workbench-")]) == 2
+        await app.press("2", "e")
+        look(app, "the suite in its editor")
+    leaked = [(door, secret) for door, text in left.items() for secret in secrets if secret in text]
+    assert not leaked
+
+
+def test_what_is_accepted_of_a_run_holds_no_secret(tmp_path: Path) -> None:
+    suite = load_suite(_written(tmp_path / "home.toml", APP_SUITE.replace(', token = "planted-dotenv-0815"', "")))
+    assert suite.suite is not None
+    (case,) = suite.suite.cases
+    secrets = Secrets()
+    secrets.add_from_file("DOTENV_PASSWORD", "planted-dotenv-0815")
+    call = ToolCall(
+        "c", "set_lights", {"room": "hall", "token": "planted-dotenv-0815", "more": ["planted-dotenv-0815"]}
+    )
+    trajectory = Trajectory("run", rounds=(Round(1, calls=(CallRecord(call, 1),), stop_reason="tool calls"),))
+    table: Table = {"name": "Lights", "user": "u", "ordered": [{"tool": "set_lights", "args": {"room": "hall"}}]}
+    proposal = proposal_without_secrets(accept_run(case, table, trajectory, ()), secrets)
+    present = {"present": True}
+    assert proposal.applied(table)["ordered"] == [
+        {"tool": "set_lights", "args": {"room": "hall", "token": present, "more": present}}
+    ]
+    expecting = case_expecting(table, "set_lights", call.arguments)
+    mocked = case_with_mock(expecting, "set_lights", call.arguments, ToolAnswer("knows planted-dotenv-0815"))
+    cleaned = table_without_secrets(mocked, table, secrets)
+    assert "planted-dotenv-0815" not in repr(cleaned)
+    assert cleaned["mocks"][0]["when"] == {"room": "hall", "token": present, "more": present}  # type: ignore[index]
+    assert cleaned["mocks"][0]["result"] == "knows $DOTENV_PASSWORD"  # type: ignore[index]
+    assert table_without_secrets(expecting, expecting, secrets) is not None
+    with pytest.raises(ValueError, match="holds a secret"):
+        table_without_secrets(case_expecting(table, "use_planted-dotenv-0815", {}), table, secrets)
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text, encoding="utf-8")
+    return file
 
 
 _WRITES = {"write", "writelines", "write_text", "write_bytes", "write_atomically", "copy_to_clipboard", "print", "dump"}

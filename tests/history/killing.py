@@ -126,7 +126,8 @@ def content_of(file: Path) -> list[Any]:
                 [
                     (
                         *(run.place, run.case_id, run.case_name, run.model, run.model_of_suite, run.repeat, run.by),
-                        run.figures and replace(run.figures, latency_ms=0, first_token_ms=0, began_ms=0, ended_ms=0),
+                        run.figures
+                        and replace(run.figures, latency_ms=0, loop_ms=0, first_token_ms=0, began_ms=0, ended_ms=0),
                         _without_times(history.recording(run)) if run.figures else None,
                     )
                     for run in history.runs(batch.number)

@@ -12,6 +12,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.suite.judged import judged_checks
 from workbench.suite.references import environment_names
+from workbench.tools.environment import learn_written
 
 if TYPE_CHECKING:
     from workbench.batches.plan import PlannedRun
@@ -25,6 +26,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None) ->
     environment = program.environment.of(folder)
     names = {spec.api_key_env for spec in program.models.named(folder)}
     for server in suite.servers if suite is not None else ():
+        learn_written(server, program.secrets)
         for text in (*server.env.values(), *server.headers.values()):
             names.update(environment_names(text))
     for name in names:

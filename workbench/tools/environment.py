@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.config.secrets import Secrets
-from workbench.suite.references import with_variables
+from workbench.suite.model import Server
+from workbench.suite.references import environment_names, with_variables
 
 
 class MissingVariableError(LookupError):
@@ -14,6 +15,26 @@ class MissingVariableError(LookupError):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
+
+
+_AUTHORIZING = ("authorization", "proxy-authorization", "cookie")
+
+
+def learn_written(server: Server, secrets: Secrets) -> None:
+    """Know what is secret in the settings of a server as they are written in the suite: what authorises in its headers,
+    what looks like a key in its `env`, and passwords in addresses. Any other text in them is none."""
+    secrets.add_passwords(server.name, server.url or "")
+    for name, value in server.env.items():
+        if not environment_names(value):
+            secrets.guess(name, value)
+    for name, value in server.headers.items():
+        variable = name.upper().replace("-", "_")
+        if environment_names(value):
+            continue
+        if name.lower() in _AUTHORIZING:
+            secrets.add(variable, value.rpartition(" ")[2])
+        else:
+            secrets.guess(variable, value)
 
 
 def filled(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:

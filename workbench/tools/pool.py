@@ -15,6 +15,7 @@ from workbench.tools.code_files import FoundCode
 from workbench.tools.command import CommandConnection
 from workbench.tools.connection import Connection
 from workbench.tools.definitions import definitions_for
+from workbench.tools.environment import learn_written
 from workbench.tools.errors import ServerError, UntrustedError
 from workbench.tools.grant import Grant
 from workbench.tools.in_memory import ModuleConnection
@@ -202,6 +203,7 @@ class ServerPool:
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant) -> Connection:
         folder, secrets = suite_file.parent, self._program.secrets
+        learn_written(server, secrets)
         if server.module is not None:
             return ModuleConnection(server.module, server.object or "mcp", grant.code, self._limits)
         environment = grant.variables(server)
