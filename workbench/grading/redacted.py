@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.grading.tool_names import same_tool
-from workbench.suite.model import Case
+from workbench.suite.model import ANY_TOOL, Case
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ class RedactedPlace(NamedTuple):
     """Where a stored run holds `$NAME` in place of a secret, as far as a check may look there.
 
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
-    names of a call's arguments, "case" is what the stored suite says that the run's case expects.
+    names of a call's arguments, "schema" that of some tool on offer, which has the defaults of arguments, "case" is what the stored suite says that the run's case expects.
     """
 
-    what: Literal["tool", "argument", "names", "answer", "case"]
+    what: Literal["tool", "argument", "names", "answer", "schema", "case"]
     call: int | None = None
     argument: str | None = None
 
@@ -33,6 +33,8 @@ def redacted_places(
     if stored is not raw:
         for index, (before, after) in enumerate(zip(raw.calls, stored.calls, strict=True)):
             places += _in_call(index, before, after)
+        if _schemas(raw) != _schemas(stored):
+            places.append(RedactedPlace("schema"))
         if stored.final_answer != raw.final_answer:
             places.append(RedactedPlace("answer"))
     if (
@@ -55,11 +57,19 @@ def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str |
         elif place.what == "answer":
             if case.checks_answer:
                 return _kept("the answer holds a secret, which is not stored, and the case checks the answer")
+        elif place.what == "schema":
+            if any(call.args for _, call in case.written_calls()):
+                return _kept("the schema of a tool holds a secret, which is not stored, and arguments are checked")
         elif place.call is not None and place.call < len(result.trajectory.calls):
             why = _why_of_call(place, result.trajectory.calls[place.call], case)
             if why is not None:
                 return _kept(why)
     return None
+
+
+def _schemas(trajectory: Trajectory) -> list[object]:
+    start = trajectory.start
+    return [tool.parameters for tool in start.tools] if start is not None else []
 
 
 def _kept(why: str) -> str:
@@ -83,12 +93,16 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     which = f"call {place.call + 1} ({record.tool})"
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
-    checks = [call.args for _, call in case.written_calls() if call.tool and same_tool(call.tool, record.tool)]
+    checks = [call.args for _, call in case.written_calls() if call.tool and _is_meant(call.tool, record.tool)]
     if place.what == "names" and any(each is not None for each in checks):
         return f"the name of an argument of {which} holds a secret, which is not stored"
     if any(place.argument in (each or ()) for each in checks):
         return f"the argument {place.argument!r} of {which} holds a secret, which is not stored, and is checked"
     return None
+
+
+def _is_meant(expected: str, tool: str) -> bool:
+    return expected == ANY_TOOL or same_tool(expected, tool)
 
 
 def _expectations(case: Case) -> tuple[object, ...]:
