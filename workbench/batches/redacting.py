@@ -127,6 +127,8 @@ class EventDoor:
         if finder is None:
             return [*self.rest(), event]
         what = event.what
+        if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
+            return [event]
         slot = _Slot(event)
         self._waiting.append(slot)
         match what:
@@ -135,15 +137,25 @@ class EventDoor:
             case CallArgumentsDelta(call_id=call_id, fragment=fragment):
                 self._text(what, call_id).add(slot, fragment, finder)
             case CallStarted():
-                slot.decided(replace(event, what=self._parts.secrets.redacted(what)))
+                slot.shown = self._whole(event)
             case CallFinished(call_id=call_id):
                 self._end((CallArgumentsDelta, call_id), finder)
-                slot.decided(replace(event, what=self._parts.secrets.redacted(what)))
+                slot.shown = self._whole(event)
             case _:
                 for key in tuple(self._texts):
                     self._end(key, finder)
-                slot.decided(self._whole(event))
+                slot.shown = self._whole(event)
         return list(self._free())
+
+    def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
+        """Whether a piece may leave at once, as most do: nothing waits, and no secret stands or may begin in it."""
+        if isinstance(what, CallArgumentsDelta):
+            text, piece = self._text(what, what.call_id), what.fragment
+            if self._parts.secrets.redact(what.call_id) is not what.call_id:
+                return False
+        else:
+            text, piece = self._text(what, ""), what.text
+        return text.passes(piece, finder)
 
     def rest(self) -> list[Event]:
         """What was held back, since nothing more comes."""
@@ -165,7 +177,10 @@ class EventDoor:
         return event if shown_what is what else replace(event, what=shown_what)
 
     def _text(self, what: _Delta, call_id: str) -> _Text:
-        return self._texts.setdefault((type(what), call_id), _Text(self._parts.secrets))
+        text = self._texts.get((type(what), call_id))
+        if text is None:
+            text = self._texts[type(what), call_id] = _Text(self._parts.secrets)
+        return text
 
     def _end(self, key: tuple[type[_Delta], str], finder: Finder) -> None:
         text = self._texts.pop(key, None)
@@ -178,16 +193,13 @@ class EventDoor:
             yield event
 
 
-@dataclass
+@dataclass(slots=True)
 class _Slot:
     """An event that waits for its turn; `shown` is the event as it may leave, once that is decided."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
-
-    def decided(self, event: Event) -> None:
-        self.shown = event
 
     def decided_text(self, secrets: Secrets) -> None:
         """All of the text of the piece is decided."""
@@ -203,7 +215,7 @@ class _Slot:
             self.shown = self.event if same else replace(self.event, what=replace(what, text=self.text))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Text:
     """One text that comes in pieces, as far as it is not decided: the pieces of `undecided`, and how long each is."""
 
@@ -217,12 +229,23 @@ class _Text:
         self.pieces.append((slot, len(piece)))
         self._decide(finder, over=False)
 
+    def passes(self, piece: str, finder: Finder) -> bool:
+        """Take a piece, if nothing in it has to wait or be replaced."""
+        text = self.before + piece
+        if self.pieces or finder.open_from(text) < len(text) or finder.may_be_in(text):
+            return False
+        self.before = text[-LOOKS_BACK:]
+        return True
+
     def end(self, finder: Finder) -> None:
         self._decide(finder, over=True)
 
     def _decide(self, finder: Finder, *, over: bool) -> None:
         text, begin = self.before + self.undecided, len(self.before)
         until, places = finder.decided(text, begin, over=over)
+        if not places and until == len(text):
+            self._all_as_it_is(text)
+            return
         inside = iter([*places, (len(text), len(text), "")])
         first, last, shown = next(inside)
         at = begin
@@ -247,3 +270,14 @@ class _Text:
             slot.decided_text(self.secrets)
         self.undecided = text[until:]
         self.before = text[max(until - LOOKS_BACK, 0) : until]
+
+    def _all_as_it_is(self, text: str) -> None:
+        """Everything is decided, and what was not said yet holds no secret."""
+        at = len(text)
+        for slot, size in reversed(self.pieces):
+            slot.text += text[at - size : at]
+            at -= size
+            slot.decided_text(self.secrets)
+        self.pieces.clear()
+        self.undecided = ""
+        self.before = text[-LOOKS_BACK:]

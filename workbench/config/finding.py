@@ -31,10 +31,10 @@ class Finder:
         found += [f"{_BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}"] if words else []
         self._pattern = re.compile("|".join(found))
         self._words = frozenset(words)
-        self._begins = re.compile("[" + "".join({re.escape(value[0]) for value in self.values}) + "]")
         self._by_first: dict[str, list[str]] = {}
         for value in self.values:
             self._by_first.setdefault(value[0], []).append(value)
+        self._begins = re.compile("|".join(_beginning(first, values) for first, values in self._by_first.items()))
 
     def may_be_in(self, text: str) -> bool:
         """Whether any value stands in a text, as a word or within one."""
@@ -58,7 +58,7 @@ class Finder:
         """Where a value may begin that is not over at the end of the text; its length where none does."""
         for begin in self._begins.finditer(text, max(len(text) - self.longest, 0)):
             tail = text[begin.start() :]
-            for value in self._by_first[begin[0]]:
+            for value in self._by_first[tail[0]]:
                 if value.startswith(tail) and (len(value) > len(tail) or value in self._words):
                     return begin.start()
         return len(text)
@@ -101,6 +101,11 @@ class Pieces:
             at = last
         self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
         return "".join((*shown, text[at:until]))
+
+
+def _beginning(first: str, values: Iterable[str]) -> str:
+    """A pattern for the first two characters of some values, or the first one at the end of a text."""
+    return f"{re.escape(first)}(?=[{''.join({re.escape(value[1]) for value in values})}]|\\Z)"
 
 
 def _is_word(value: str) -> bool:

@@ -17,7 +17,8 @@ class RedactedPlace(NamedTuple):
     """Where a stored run holds `$NAME` in place of a secret, as far as a check may look there.
 
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
-    names of a call's arguments, "schema" that of some tool on offer, which has the defaults of arguments, "case" is what the stored suite says that the run's case expects.
+    names of a call's arguments. "schema" is that of some tool on offer, which has the defaults of arguments. "case" is
+    what the stored suite says that the run's case expects.
     """
 
     what: Literal["tool", "argument", "names", "answer", "schema", "case"]

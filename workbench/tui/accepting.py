@@ -56,6 +56,8 @@ def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: R
     result = run.result
     if result is None or result.status in BROKEN_OFF:
         raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
+    if any(place.call is not None for place in result.redacted):
+        raise AcceptError("what was secret in its calls is not stored with this run; r runs the case again")
     read = read_now(suite, outline)
     if read is None:
         raise AcceptError("this case has errors: correct them first")
