@@ -97,6 +97,7 @@ def test_the_json_report_says_what_moved(recorded: Program) -> None:
             "before": {"status": "passed", "score": 1.0},
             "after": {"status": "failed", "score": 0.5},
             "moved": True,
+            "not_regraded": None,
         }
     ]
     assert (report["report"], report["exit_code"], report["runs"][0]["case_id"]) == ("workbench", 1, "right")

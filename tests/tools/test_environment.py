@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.secrets import Secrets
+from workbench.suite.model import Server
 from workbench.suite.references import environment_names
-from workbench.tools.environment import MissingVariableError, filled
+from workbench.tools.environment import MissingVariableError, filled, learn_written
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
@@ -67,3 +68,18 @@ def test_exactly_the_values_that_are_used_are_secret_from_then_on() -> None:
     secrets = Secrets()
     filled("Bearer $HOME_TOKEN", ENVIRONMENT, secrets)
     assert secrets.redact("abc-123 at example.test") == "$HOME_TOKEN at example.test"
+
+
+def test_what_a_suite_writes_out_for_a_server_is_secret_only_where_it_authorises_or_looks_like_a_key() -> None:
+    secrets = Secrets()
+    written = {
+        "name": "shop",
+        "url": "https://ann:open-sesame@shop.test/mcp",
+        "headers": {"Authorization": "Bearer plain", "X-Api-Key": "sk-4711-0815", "X-Mode": "production"},
+    }
+    learn_written(Server.model_validate(written), secrets)
+    learn_written(
+        Server(name="s", command=("x",), env={"MODE": "prod", "KEY": "$HOST", "API_TOKEN": "t0ken-4711"}), secrets
+    )
+    said = "plain sk-4711-0815 production prod t0ken-4711 https://ann:open-sesame@shop.test"
+    assert secrets.redact(said) == "$AUTHORIZATION $X_API_KEY production prod $API_TOKEN https://ann:$shop@shop.test"

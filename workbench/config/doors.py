@@ -79,8 +79,11 @@ DOORS: tuple[Door, ...] = (
     Door(
         "app",
         "Everything drawn. Runs and results are redacted before they become lines (`RunRecord.shown_result`, the events"
-        " of its view), and each drawn line passes `tui.secrets_filter`.",
-        ("tui/driver.py:_Terminal.write",),
+        " of its view), and each drawn line passes `tui.secrets_filter`. An app that hangs says where its log is.",
+        (
+            *("tui/driver.py:_Terminal.write", "tui/driver.py:TolerantDriver.give_back"),
+            "tui/leaving.py:Leaving._leave_past_loop",
+        ),
     ),
     Door(
         "clipboard",
