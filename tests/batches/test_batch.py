@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import Surroundings
 from workbench.grading.grade import RunResult
+from workbench.history.packing import packed_events, packed_outcome
 from workbench.providers.model import Model, ModelError
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
@@ -285,3 +288,24 @@ async def test_no_run_takes_the_place_of_one_that_is_not_kept_yet() -> None:
     may_go_on.set()
     await making
     assert len([event for event in said if isinstance(event, RunDone)]) == 6
+
+
+@pytest.mark.parametrize(("kind", "times"), [("values", 3), ("text", 8)])
+async def test_memory_of_a_run_follows_what_the_model_sent(kind: str, times: int) -> None:
+    async def took(number: int) -> tuple[int, int]:
+        """The size of what was sent, and the most that was taken while the run was made, graded and packed."""
+        city: Any = [f"s{n}" for n in range(number)] if kind == "values" else "x" * (20 * number)
+        sent = sum(map(sys.getsizeof, city)) + sys.getsizeof(city) if kind == "values" else sys.getsizeof(city)
+        watched = Watched({"big": scripted(Say(calls=[("get_weather", {"city": city})]), DONE)})
+        tracemalloc.start()
+        try:
+            (result,) = await watched.run(suite(case("Oslo")))
+            packed_events([event.event for event in watched.said if isinstance(event, RunEvent)])
+            packed_outcome(result)
+            return sent, tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    await took(100)  # what is imported and remembered
+    (few_sent, few), (many_sent, many) = await took(20_000), await took(80_000)
+    assert many - few <= times * (many_sent - few_sent)

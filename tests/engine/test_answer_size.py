@@ -35,9 +35,9 @@ def finished(arguments: dict[str, object]) -> CallFinished:
         ),
         ([CallStarted(1, "c", "save")] * limits.MOST_CALLS, CallStarted(1, "c", "save"), "1,000 calls"),
         (
-            [finished({f"a{n}": n for n in range(5_000)})] * 2,
-            finished({"a": 1}),
-            "10,000 arguments of calls",
+            [finished({f"a{n}": n for n in range(1_000)})] * 2,
+            finished({f"a{n}": n for n in range(1_001)}),
+            "1,000 arguments of a call",
         ),
         ([finished({"a": [[1]] * 49_999})], finished({"a": {"b": 2}}), "100,000 values in the arguments of calls"),
     ],

@@ -57,6 +57,7 @@ async def test_a_call_of_the_tool_is_the_verdict_and_its_tokens_are_counted(api:
         json.dumps(NO),
         f"  \n{json.dumps(NO)}\n",
         f"```json\n{json.dumps(NO, indent=2)}\n```",
+        "```json\n" + "\n" * 100_000 + f"{json.dumps(NO)}\n\n```",
         f"<think>The value says {json.dumps(YES)}, hm.</think>\n\n{json.dumps(NO)}",
         f'{{"mark": "{MARK}", "rationale": "No.", "holds": "False"}}',
     ],

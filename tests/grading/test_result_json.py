@@ -10,8 +10,9 @@ import pytest
 
 from tests.results import result
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
-from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.reports.json_report import GradeReport
+from workbench.trajectory.typed_json import compact_json
 
 GRADE = Grade(
     "critics",
@@ -27,6 +28,7 @@ def test_it_reads_back_to_the_same_grades() -> None:
     outcome = outcome_of(result("failed", grade=GRADE))
     assert (outcome.status, outcome.error, outcome.score, outcome.grades) == ("failed", None, 0.5, (GRADE,))
     assert outcome_from_json(json.loads(json.dumps(outcome_to_json(outcome)))) == outcome
+    assert "".join(outcome_pieces(outcome)) == compact_json(outcome_to_json(outcome))
 
 
 def test_its_words_are_those_of_the_json_report() -> None:

@@ -10,6 +10,7 @@ from tests.trajectory.scripts import stamped
 from workbench.reports.by_hand import changes_by_hand
 from workbench.reports.paint import Paint
 from workbench.reports.steps import StepLines
+from workbench.reports.values import result_text
 from workbench.trajectory.events import (
     AskedAgain,
     CallArgumentsDelta,
@@ -220,3 +221,9 @@ def test_the_request_for_the_final_answer_of_a_chain_is_told_as_no_steps(
     assert lines([*step, *ANSWER])[-2:] == [line, "« Snow."]
     assert sum(said.startswith("answer") for said in lines([*step, *ANSWER, AskedAgain(2), *ANSWER])) == 1
     assert lines([*step[:1], *ANSWER]) == ["« Snow."]
+
+
+def test_the_line_of_a_result_takes_time_by_its_length() -> None:
+    # Searched from each of its blanks, this would take hours.
+    assert result_text("{" + " " * 1_000_000 + "}").endswith("}")
+    assert result_text('{\n  "a": 1 \n}') == '{ "a": 1 }'

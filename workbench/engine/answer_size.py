@@ -19,7 +19,7 @@ class AnswerSize:
     """The size of one answer, while it comes."""
 
     def __init__(self) -> None:
-        self._characters = self._calls = self._arguments = self._values = 0
+        self._characters = self._calls = self._values = 0
 
     def add(self, event: ModelEvent) -> None:
         """Count a piece of the answer. Raises TooMuchError."""
@@ -29,7 +29,7 @@ class AnswerSize:
             case CallStarted():
                 self._calls = _counted(self._calls, 1, limits.MOST_CALLS, "calls")
             case CallFinished(arguments=arguments):
-                self._arguments = _counted(self._arguments, len(arguments), limits.MOST_ARGUMENTS, "arguments of calls")
+                _counted(0, len(arguments), limits.MOST_ARGUMENTS, "arguments of a call")
                 values = _values_in(dict(arguments), limits.MOST_VALUES)
                 self._values = _counted(self._values, values, limits.MOST_VALUES, "values in the arguments of calls")
 

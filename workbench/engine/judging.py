@@ -68,7 +68,7 @@ _VERDICT = ToolDefinition(
 )
 
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any, get_args
@@ -14,7 +14,7 @@ from workbench.grading.judgements import Judgement
 from workbench.grading.redacted import RedactedPlace
 from workbench.suite.model import GraderName
 from workbench.trajectory.messages import JsonValue
-from workbench.trajectory.typed_json import reader_of
+from workbench.trajectory.typed_json import compact_json, reader_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,22 @@ def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
     """All of it, `redacted` only where there is something; infinite scores become the largest number."""
     names = [field.name for field in fields(outcome) if field.name != "redacted" or outcome.redacted]
     return {name: _plain(getattr(outcome, name)) for name in names}
+
+
+def outcome_pieces(outcome: Outcome) -> Iterator[str]:
+    """The text of `outcome_to_json` in pieces, one grade at a time: each grader's holds the arguments of the calls."""
+    for number, field in enumerate(fields(outcome)):
+        value = getattr(outcome, field.name)
+        yield f"{',' if number else '{'}{compact_json(field.name)}:"
+        if isinstance(value, tuple):
+            yield "["
+            for index, item in enumerate(value):
+                yield "," * bool(index)
+                yield compact_json(_plain(item))
+            yield "]"
+        else:
+            yield compact_json(_plain(value))
+    yield "}"
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:

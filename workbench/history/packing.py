@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.grading.grade import RunResult
-from workbench.grading.result_json import outcome_of, outcome_to_json
+from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.suite.excerpt import Blocks
 from workbench.suite.settings import Grading
 from workbench.trajectory.event_lines import event_from_line, event_to_line
@@ -23,10 +23,19 @@ _DEFAULTS = Grading()
 
 def packed(text: str) -> bytes:
     """A text, small; lone surrogates too. Raises ValueError when it is too long."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) > LARGEST_BYTES:
-        raise ValueError(f"a text is longer than {LARGEST_BYTES >> 20} MB")
-    return zlib.compress(data, _LEVEL)
+    return packed_pieces((text,))
+
+
+def packed_pieces(pieces: Iterable[str]) -> bytes:
+    """A text that comes in pieces, which are never in memory all at once; as `packed`."""
+    packing, length, done = zlib.compressobj(_LEVEL), 0, bytearray()
+    for piece in pieces:
+        data = piece.encode("utf-8", "surrogatepass")
+        length += len(data)
+        if length > LARGEST_BYTES:
+            raise ValueError(f"a text is longer than {LARGEST_BYTES >> 20} MB")
+        done += packing.compress(data)
+    return bytes(done + packing.flush())
 
 
 def unpacked(data: bytes) -> str:
@@ -43,7 +52,8 @@ def unpacked(data: bytes) -> str:
 
 def packed_events(events: Iterable[Event]) -> bytes:
     """The events of a run; raises TypeError, ValueError or RecursionError when they hold what JSON cannot say."""
-    return packed("\n".join(map(event_to_line, events)))
+    lines = map(event_to_line, events)
+    return packed_pieces(line if number == 0 else f"\n{line}" for number, line in enumerate(lines))
 
 
 def unpacked_events(data: bytes) -> list[Event]:
@@ -54,7 +64,7 @@ def unpacked_events(data: bytes) -> list[Event]:
 
 def packed_outcome(result: RunResult) -> bytes:
     """Status, grades and so on; raises as `packed_events`."""
-    return packed(compact_json(outcome_to_json(outcome_of(result))))
+    return packed_pieces(outcome_pieces(outcome_of(result)))
 
 
 def unpacked_outcome(data: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from workbench.suite.decimals import decimals
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, Usage
 
-_LAYOUT = re.compile(r"\s*\n\s*")
+_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")  # begun nowhere inside of blanks: that would take the square of their number
 
 
 def shown_json(value: JsonValue) -> str:

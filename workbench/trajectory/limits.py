@@ -7,8 +7,8 @@ MOST_CHARACTERS = 2 * 1024 * 1024
 
 MOST_CALLS = 1_000
 
-MOST_ARGUMENTS = 10_000
-"""Named arguments of all calls together."""
+MOST_ARGUMENTS = 1_000
+"""Named arguments of one call."""
 
 MOST_VALUES = 100_000
 """Values in the arguments of all calls, at any depth."""
