@@ -97,7 +97,9 @@ def test_a_batch_is_shown_with_what_failed_and_why(program: Program) -> None:
     shown = said(program, "show", "1")
     assert "offline: 2 cases: 1 passed, 1 failed" in shown
     assert "pass rate 50.0% (95 %: 9.5 to 90.5) · mean score 0.750" in shown
-    assert re.search(r"^2  ✗ Weather › Nowhere  offline +0\.50  0 of 1 argument right$", shown, re.MULTILINE)
+    assert re.search(
+        r"^2  ✗ Weather › Nowhere  offline +0\.50  wrong argument: get_weather.city: not equal$", shown, re.MULTILINE
+    )
     assert "Paris" not in shown
     assert "Paris #2" in said(program, "show", "--verbose")
     as_json = json.loads(said(program, "show", "1", "--format", "json"))
@@ -109,7 +111,7 @@ def test_a_stored_run_is_told_step_by_step(program: Program) -> None:
     assert lines[0] == "#2 run 2  Weather › Nowhere  offline"
     assert '→ get_weather(city="Berlin")' in lines
     assert "✗ failed 0.50" in lines
-    assert lines[-1].endswith('expected "Rome", got "Berlin" (not equal)')
+    assert lines[-1].endswith('expected "Rome", got "Berlin" (not equal; this alone fails the case)')
     assert "batch 2 has 2 runs: there is no run 3" in complaint(program, "show", "2", "--run", "3")
 
 
@@ -118,7 +120,7 @@ def test_a_case_is_shown_over_time(program: Program) -> None:
     assert lines[1] == "offline  ▄▄█  good in 1 of 3 batches, scores by height"
     assert lines[3].startswith("#3") and lines[3].endswith("✓ passed 1.00 (2 of 2)")
     assert "another one before" in lines[4]
-    assert lines[6].startswith("#1") and lines[6].endswith("✗ failed 0.50: 0 of 1 argument right")
+    assert lines[6].startswith("#1") and lines[6].endswith("✗ failed 0.50: wrong argument: get_weather.city: not equal")
     assert "did you mean 'nowhere'" in complaint(program, "show", "--case", "nowere")
 
 
@@ -159,11 +161,12 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
     assert "changed between the two: weather.toml" in lines
     assert lines[-2:] == [
         "fixed",
-        "  Weather › Nowhere  failed 0.50 → passed 1.00 (2 of 2), before: 0 of 1 argument right",
+        "  Weather › Nowhere  failed 0.50 → passed 1.00 (2 of 2), before: wrong argument: get_weather.city: not equal",
     ]
     assert "batch 3 is the newest one: say with which to compare it" in complaint(program, "diff", "3")
     markdown = said(program, "diff", "3", "1", "--format", "markdown")
-    assert "| broke | Weather › Nowhere | passed 1.00 (2 of 2) → failed 0.50: 0 of 1 argument right |" in markdown
+    broke = "| broke | Weather › Nowhere | passed 1.00 (2 of 2) → failed 0.50: wrong argument:"
+    assert broke in markdown
     as_json = json.loads(said(program, "diff", "1", "2", "--format", "json"))
     assert (as_json["changes"], as_json["compared"], as_json["tests"][0]["pairs"]) == ([], 2, 2)
     (test,) = as_json["tests"]

@@ -38,7 +38,7 @@ def test_which_case_it_is_stands_in_full_where_nothing_limits_a_line(tmp_path: P
     program = Program(tmp_path)
     broke = f"  {CALLED} › Nowhere  passed 1.00 → failed 0.50"
     assert broke in program.run("history", "diff", "1", "2").stdout
-    assert f"{CALLED} › Nowhere  offline  0.50  0 of 1" in program.run("history", "show", "2").stdout
+    assert f"{CALLED} › Nowhere  offline  0.50  wrong argument" in program.run("history", "show", "2").stdout
     assert broke in program.run("run", "weather.toml", "--baseline", "1").stdout
 
 

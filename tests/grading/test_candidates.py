@@ -17,7 +17,9 @@ from workbench.grading import assignment, candidates, critic_pairing, dimensions
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.grade import Grade
 from workbench.grading.run import grade_run
+from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.settings import Grading
 
 LOOSE = {
     "critics": {"fail_on_tool_call_quantity": False, "fail_on_tool_selection": False},
@@ -57,9 +59,11 @@ def test_right_calls_are_paired_whatever_their_order_and_a_wrong_one_with_what_i
 
 def test_where_a_better_pairing_may_exist_the_reason_says_so() -> None:
     size = 400
-    case = unordered(*(call("f", {"n": {"range": [number, number + 0.5]}}) for number in range(size)))
+    ranges = [call("f", {"n": {"range": [number, number + 0.5]}}) for number in range(size)]
     suite = Suite.model_validate({"format": 1, "name": "s", "grading": LOOSE})
-    grades, _ = grade_run(suite, case, trajectory_of(*(("f", {"n": -number - 1}) for number in range(size))))
+    run = trajectory_of(*(("f", {"n": -number - 1}) for number in range(size)))
+    assert NOT_ALL_COMPARED in grade_trajectory(case_of(*ranges), Grading(), run).reason
+    grades, _ = grade_run(suite, unordered(*ranges), run)
     assert [grade.grader for grade in grades if NOT_ALL_COMPARED not in grade.reason] == ["decision"]
 
 

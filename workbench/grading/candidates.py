@@ -98,7 +98,9 @@ class Candidates:
 
     def given_up(self, bucket: Bucket) -> bool:
         """Whether no more calls are compared for a bucket."""
-        return self._left[len(bucket) == 1] <= 0 and not self._compares_all
+        given_up = self._left[len(bucket) == 1] <= 0 and not self._compares_all
+        self.exhausted = self.exhausted or given_up
+        return given_up
 
     def kind(self, call: int) -> Hashable:
         """What is equal for calls with equal tools and arguments."""

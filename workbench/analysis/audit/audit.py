@@ -192,7 +192,7 @@ def _what_would_notice(case: Case, settings: CaseSettings, changes: Collection[s
         return "`trajectory` and `accuracy` look at the order of calls"
     grading = settings.grading
     if grading.by == "critics" and any(check.weight is not None for check in case.written_checks()):
-        return "without `weight` an argument must hold"
+        return "without `weight`, or with `required = true`, an argument must hold"
     by_threshold = grading.by in ("critics", "decision", "accuracy") and grading.fail_threshold < 1
     return "raise `fail_threshold`" if by_threshold else "let another grader decide"
 
