@@ -46,6 +46,7 @@ class Terminal:
         environment: Mapping[str, str] | None = None,
         program: Sequence[str] = WORKBENCH,
         bytes_per_s: float | None = None,
+        shows: bool = True,
     ) -> None:
         self.output = bytearray()
         self._screen = pyte.Screen(columns, rows)
@@ -72,6 +73,8 @@ class Terminal:
         )
         os.close(slave)
         self._master = master
+        self._shows = shows
+        """Whether what is written is looked at; that takes longer than writing it."""
         self._bytes_per_s = bytes_per_s
         """As slow as the link is that what is written comes over; `None`: no link."""
 
@@ -110,6 +113,10 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size, as dragging a window's corner does."""
         self._screen.resize(rows, columns)
+        self.resize_only(columns, rows)
+
+    def resize_only(self, columns: int, rows: int) -> None:
+        """Say that the terminal has another size, which may be none that can be shown."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, timeout_s: float) -> int:
@@ -123,7 +130,8 @@ class Terminal:
         if self._bytes_per_s is not None:
             select.select([], [], [], len(data) / self._bytes_per_s)  # the link's own pace
         self.output += data
-        self._stream.feed(data)
+        if self._shows:
+            self._stream.feed(data)
         return len(data)
 
     def wait_for(self, condition: str | Callable[[], bool]) -> None:

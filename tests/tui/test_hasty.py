@@ -44,6 +44,19 @@ async def test_the_palette_does_what_was_chosen_once_and_closes_once(tmp_path: P
         assert app.app.screen is app.app.main
 
 
+async def test_a_paste_that_is_too_long_for_a_field_is_refused(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        for keys in (["2", "home", "down", "down", "e"], ["ctrl+p"], ["1", "n"], ["1", "slash"]):
+            await app.press("escape", "escape", *keys)
+            app.app.post_message(events.Paste("漢e\u0301" * 300_000))
+            await app.settle()
+            assert app.app.screen is not app.app.main or "are too many to paste in here" in app.screen
+            app.app.post_message(events.Paste("a line\n" * 150_000))
+            await app.settle()
+            await app.press("escape", "escape", "escape")
+        assert not app.app.main.desk.dirty
+
+
 async def test_a_search_that_was_never_opened_begins_with_its_next_match(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "o")

@@ -95,8 +95,8 @@ def open_app(
     try:
         app.run()
     finally:
-        app.leaving.closed()
         app.runner.close()
+        app.leaving.closed()
         logging.shutdown()
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:

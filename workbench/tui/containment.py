@@ -25,7 +25,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.worker import WorkerFailed
+from textual.worker import NoActiveWorker, WorkerFailed, get_current_worker
 
 from workbench.config.logs import LOG_NAME
 from workbench.reports.visible import one_line
@@ -51,6 +51,8 @@ class Containment:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
+        self.handled = 0
+        """How many messages were handled."""
         self.recent: deque[Exception] = deque(maxlen=10)
         self.undrawn: WeakSet[Widget] = WeakSet()
         """Widgets that could not be drawn since the last key, and are not tried before the next one."""
@@ -66,8 +68,8 @@ class Containment:
         nothing that could go on."""
         cause = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
         app = self._app
-        if app.is_ending or self._is_of_doomed(undrawn or active_message_pump.get(None)):
-            _log.warning("an error of what ends", exc_info=cause)
+        if app.is_ending or self._is_closing(undrawn or _at_work()):
+            _log.warning("while it closed", exc_info=cause)
             return
         kind = _kind(cause)
         self._in_a_row = self._in_a_row + 1 if kind == self._last else 1
@@ -87,9 +89,12 @@ class Containment:
                 self.undrawn.add(undrawn)
         app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
 
-    def _is_of_doomed(self, pump: MessagePump | None) -> bool:
-        """Whether it is, or is in, a screen that is being closed for an error: any other is a consequence."""
-        return isinstance(pump, Widget) and not self._doomed.isdisjoint(pump.ancestors_with_self)
+    def _is_closing(self, node: object) -> bool:
+        """Whether it is, or is in, a screen that closes: an error there is a consequence, and has none."""
+        if not isinstance(node, Widget):
+            return False
+        screen = next((above for above in node.ancestors_with_self if isinstance(above, Screen)), None)
+        return screen in self._doomed if screen in self._app.screen_stack else True
 
     def _words(self, error: Exception) -> str:
         return one_line(self._app.program.secrets.redact(str(error)))[:SHOWN_CHARACTERS]
@@ -138,6 +143,14 @@ _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 """The screen that is being laid out or drawn."""
 
 
+def _at_work() -> object:
+    """The widget whose message is handled, or for which a worker works."""
+    try:
+        return get_current_worker().node
+    except NoActiveWorker:
+        return active_message_pump.get(None)
+
+
 def drawn_by(pump: MessagePump | None) -> Widget | None:
     """What was being drawn, or set up by its message pump, when Textual caught an error itself."""
     screen = _drawing.get()
@@ -160,10 +173,12 @@ _draw = Screen._compositor_refresh
 
 
 async def _dispatch_contained(self: MessagePump, message: Message) -> None:
+    containment = _containment_of(self)
+    if containment is not None:
+        containment.handled += 1
     try:
         await _dispatch(self, message)
     except Exception as error:
-        containment = _containment_of(self)
         if containment is None:
             raise
         begins = isinstance(message, events.Load | events.Compose | events.Mount)

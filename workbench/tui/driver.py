@@ -40,7 +40,7 @@ GIVING_BACK = (
 GIVING_BACK_S = 0.5
 """So long the terminal has to take it."""
 
-MOST_WAITING = 1_000
+MOST_WAITING = 200
 """So many messages may wait for the app before more is read."""
 
 
@@ -67,6 +67,10 @@ class TolerantDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
         # Textual gives up, to try again later, where the program was brought back into the background only.
         self._is_away = self._key_thread is None or not self._key_thread.is_alive()
+
+    def stop_application_mode(self) -> None:
+        super().stop_application_mode()
+        self._is_away = True
 
     def _get_terminal_size(self) -> tuple[int, int]:
         columns, rows = super()._get_terminal_size()

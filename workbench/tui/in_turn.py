@@ -17,6 +17,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
+from workbench.tui.pasting import refuses
+
 LOOK_AGAIN_S = 0.02
 """Keys that wait are looked after this often."""
 
@@ -80,6 +82,8 @@ class KeysInTurnApp(App[int]):
         while self._waiting and self._has_turn():
             event = self._waiting.popleft()
             self._looked = 0
+            if isinstance(event, events.Paste) and refuses(self.focused, event):
+                continue
             if self._is_for_field(event):
                 await super().on_event(event)
                 continue

@@ -51,7 +51,7 @@ class Leaving:
     def follow_signals(self) -> None:
         """Leave on the signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
-            self._signals = SignalWatch(self._leave_for, self._leave_past_loop)
+            self._signals = SignalWatch(self._leave_for, self._leave_past_loop, lambda: self._app.containment.handled)
 
     def closed(self) -> None:
         """The app has ended."""
@@ -127,6 +127,7 @@ class Leaving:
     def _leave(self, code: int) -> None:
         if not self._leaving:
             self._leaving = True
+            self._app.workers.cancel_group(self._app, "start")
             self._app.run_worker(self._close_and_exit(code), group="leave")
 
     async def _close_and_exit(self, code: int) -> None:

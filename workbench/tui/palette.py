@@ -5,14 +5,25 @@ from __future__ import annotations
 from functools import partial
 
 from textual import events
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.app import ComposeResult
+from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, LoadingIndicator, OptionList
 
 from workbench.tui.actions import Action, ScreenName, offered_actions
 from workbench.tui.closing import ClosesOnce
 from workbench.tui.painting import keymap_of
+
+
+class _Listed(CommandList):
+    """Is clicked where an option was a moment ago, too."""
+
+    async def _on_click(self, event: events.Click) -> None:
+        option = event.style.meta.get("option")
+        if option is not None and option >= self.option_count:
+            event.prevent_default()
 
 
 class Palette(ClosesOnce[None], CommandPalette):
@@ -22,6 +33,26 @@ class Palette(ClosesOnce[None], CommandPalette):
         chooses = isinstance(message, OptionList.OptionSelected | Input.Submitted | events.Click)
         if self.is_current or not chooses:  # a second choice would do a second command
             await super()._on_message(message)
+
+    def _on_click(self, event: events.Click) -> None:
+        if not self.region.contains(event.screen_x, event.screen_y):
+            event.prevent_default()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="--container"):
+            with Horizontal(id="--input"):
+                yield CommandInput(placeholder=self._placeholder, select_on_focus=False)
+            with Vertical(id="--results"):
+                yield _Listed()
+                yield LoadingIndicator()
+
+    def _watch__list_visible(self) -> None:
+        if self.query(CommandList):
+            super()._watch__list_visible()
+
+    async def _watch__show_busy(self) -> None:
+        if self.query(CommandList):
+            await super()._watch__show_busy()
 
     def _action_command_list(self, action: str) -> None:
         if self.query_one(CommandList).scrollable_content_region:  # else Textual has counted no lines

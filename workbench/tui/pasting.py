@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from textual import events
 from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -18,6 +21,31 @@ class PasteCleaned(Message, verbose=True):
         self.left_out = left_out
         self.was_cut = was_cut
         self.behind = behind
+
+
+LONGEST_PASTE = 60_000
+"""Fields of Textual's take no longer paste: it would hold the app up."""
+
+
+class PasteRefused(Message):
+    """A text was too long to be pasted into a field."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+
+def refuses(field: Widget | None, event: events.Paste) -> bool:
+    """Whether a text is too long for the field that has the keyboard, which is said then."""
+    if len(event.text) <= LONGEST_PASTE or field is None or not field.check_consume_key("a", "a"):
+        return False  # short enough, or nothing is typed there
+    if getattr(field, "TAKES_LONG_PASTES", False):
+        return False
+    takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
+    if takes_one_line and event.text.find("\n", 0, LONGEST_PASTE) >= 0:
+        return False
+    field.post_message(PasteRefused(len(event.text)))
+    return True
 
 
 def harmless(text: str) -> str:

@@ -42,7 +42,7 @@ from workbench.tui.keymap import load_keymap
 from workbench.tui.leaving import Leaving
 from workbench.tui.painting import PaintedApp
 from workbench.tui.palette import ActionCommands, Palette
-from workbench.tui.pasting import PasteCleaned
+from workbench.tui.pasting import PasteCleaned, PasteRefused
 from workbench.tui.questions import Questions
 from workbench.tui.reading import Reader
 from workbench.tui.rescoring import Rescorer
@@ -323,7 +323,7 @@ class Workbench(PaintedApp):
             return []
         from workbench.tui.screens.beside import BesideScreen  # with the first of them
 
-        return [screen for screen in self.screen_stack if isinstance(screen, BesideScreen)]
+        return [screen for screen in self.screen_stack if isinstance(screen, BesideScreen) and screen.is_mounted]
 
     @on(MainScreen.Free)
     def _main_is_free(self) -> None:
@@ -347,6 +347,9 @@ class Workbench(PaintedApp):
         end = "its end, since it is too long" if event.was_cut else ""
         said = f"Left out of what was pasted: {' and '.join(filter(None, (lost, end)))}{way}"
         self.announce(said, "warned", GLYPHS.warned)
+
+    def on_paste_refused(self, event: PasteRefused) -> None:
+        self.announce(f"{many(event.length, 'character')} are too many to paste in here", "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""

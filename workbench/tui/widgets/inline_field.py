@@ -39,6 +39,7 @@ BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 class LineField(SafeInput):
     """One line of text."""
 
+    TAKES_LINES = True
     DEFAULT_CSS = """
     LineField { position: absolute; display: none; border: none; height: 1; padding: 0; background: $panel; }
     LineField:focus { border: none; background-tint: $foreground 0%; }

@@ -58,6 +58,7 @@ class TextEditor(LineView, inherit_bindings=False):
     the step it belongs to; `first` is the number that the text's first line has."""
 
     DEFAULT_CSS = "TextEditor { pointer: text; }"
+    TAKES_LONG_PASTES = True
 
     class Copied(Message):
         """Something was copied, or cut."""
