@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.style import Style
 from textual import events
 from textual.widgets import OptionList
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.tui.palette import Palette
 from workbench.tui.screens.help import HelpScreen
+from workbench.tui.widgets.form_view import FormView
 from workbench.tui.widgets.search_bar import SearchBar
 
 
@@ -42,6 +44,29 @@ async def test_the_palette_does_what_was_chosen_once_and_closes_once(tmp_path: P
             app.app.screen.dismiss(None) if isinstance(app.app.screen, HelpScreen) else palette.dismiss(None)
         await app.settle()
         assert app.app.screen is app.app.main
+
+
+async def test_a_click_beside_the_palette_or_on_what_is_no_longer_listed_does_no_harm(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        await app.press("ctrl+p")
+        palette = app.app.screen
+        listed = palette.query_one(OptionList)
+        for x, y, option in ((500, 500, None), (5, 5, 500)):
+            style = Style.from_meta({"option": option} if option is not None else {})
+            click = events.Click(listed, x, y, 0, 0, 1, False, False, False, x, y, style)
+            (palette if option is None else listed).post_message(click)
+            await app.settle()
+        assert app.app.screen is palette
+
+
+async def test_a_move_that_comes_when_a_field_of_the_form_is_open_leaves_it(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("2", "home", *["down"] * 6, "right", "e")
+        form = app.app.main.query_one(FormView)
+        assert form.typing
+        form.action_move("page_down")
+        await app.settle()
+        assert not form.typing
 
 
 async def test_a_paste_that_is_too_long_for_a_field_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Palette(ClosesOnce[None], CommandPalette):
         if self.is_current or not chooses:  # a second choice would do a second command
             await super()._on_message(message)
 
-    def _on_click(self, event: events.Click) -> None:
+    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]  # as Textual's own
         if not self.region.contains(event.screen_x, event.screen_y):
             event.prevent_default()
 

@@ -67,6 +67,7 @@ def test_the_same_breakpoint_is_never_there_twice() -> None:
     points = Breakpoints(POINTS)
     assert points.put(POINTS[2]) == 2
     assert points.put(POINTS[2], 0) == 0
+    assert points.put(POINTS[2], 9) == 0, "the one that was to be changed was taken away meanwhile"
     assert said(points) == [(LINES[2], True), (LINES[1], True), (LINES[3], True)]
 
 

@@ -128,10 +128,10 @@ class Breakpoints:
         return "switched on"
 
     def put(self, point: Breakpoint, index: int | None = None) -> int:
-        """Set one, in the place of the one at an index if that is given; where it stands then. What is there already is
-        not there twice: it is switched on."""
+        """Set one, in the place of the one at an index if that is given and there; where it stands then. What is there
+        already is not there twice: it is switched on."""
         points = list(self.points)
-        if index is not None:
+        if index is not None and index < len(points):
             point = replace(point, enabled=points[index].enabled)
             points[index] = point
         elif (known := self.index_of(point)) is not None:

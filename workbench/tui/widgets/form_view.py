@@ -16,6 +16,7 @@ from workbench.tui.state.form.row import FormRow, FormSource
 from workbench.tui.state.form.structure import adding, duplicated, grouped, moved, removed, ungrouped
 from workbench.tui.state.spans import Line
 from workbench.tui.widgets.form_fields import FormFields
+from workbench.tui.widgets.line_view import Motion
 
 
 class FormView(FormFields):
@@ -39,6 +40,11 @@ class FormView(FormFields):
         if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
             return False
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
+
+    def action_move(self, motion: Motion) -> None:
+        """A key that was struck before the field had the keyboard leaves it, as a click elsewhere does."""
+        if not self.typing or self._leave_field():
+            super().action_move(motion)
 
     def on_click(self, event: events.Click) -> None:
         line = self.top + event.y
