@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -99,9 +100,14 @@ def fuzz_in_terminal(folder: Path, seed: int, deeds: list[Deed]) -> None:
     """Play a session in a real terminal; then the program is asked to end."""
     suites = suites_for_fuzzing(folder)
     columns, rows = size_of(seed)
-    environment = {"EDITOR": "true"}
     with Terminal(
-        ["--trust", str(suites)], folder, columns=columns, rows=rows, environment=environment, shows=False
+        ["--trust", str(suites)],
+        folder,
+        columns=columns,
+        rows=rows,
+        folder=folder,
+        environment={"EDITOR": "true"},
+        shows=False,
     ) as terminal:
         terminal.wait_for(lambda: b"\x1b[?7l" in terminal.output)  # the last of what the app sets up
         terminal.quiet(0.2)
@@ -144,7 +150,8 @@ def play(folder: Path, seed: int) -> None:
         if seed % 3 == 0:
             fuzz_in_terminal(folder, seed, deeds)
         else:
-            asyncio.run(fuzz_in_process(folder, seed, deeds))
+            with chdir(folder):  # where pictures are saved
+                asyncio.run(fuzz_in_process(folder, seed, deeds))
     except BaseException:
         print(f"seed {seed} sent, at first of {size_of(seed)}:\n{as_text(deeds)}", file=sys.stderr)  # noqa: T201
         raise
