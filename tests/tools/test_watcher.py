@@ -18,7 +18,7 @@ from workbench.tools import watched_start
 from workbench.tools.errors import ServerError
 
 WORKBENCH = """
-import asyncio, os, sys
+import asyncio, os, signal, sys
 from pathlib import Path
 from tests.programs import program_of, started
 from workbench.suite.model import Server
@@ -32,8 +32,7 @@ async def main():
     if "fork" in sys.argv and os.fork() == 0:  # as a server in this process might: it holds all that is open here
         os.setsid()
         os.write(1, b"child %d\\n" % os.getpid())
-        while True:
-            os.read(0, 1)
+        signal.pause()
     os.write(1, (" ".join(str(server.pid) for server in begun) + "\\n").encode())  # in one piece
     await asyncio.Event().wait()
 
