@@ -16,7 +16,7 @@ from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, samples_of
 from workbench.checks.evaluate import evaluate
 from workbench.grading.graders import GRADERS
-from workbench.suite.checks import Check, DateTime, Equals, EqualsText, Near, OneOf, asks
+from workbench.suite.checks import Check, DateTime, Equals, EqualsText, Near, OneOf, asks, with_parts
 from workbench.suite.model import Suite
 from workbench.suite.places import written
 from workbench.suite.settings import settings_of
@@ -403,7 +403,8 @@ def test_what_stands_for_a_check_meets_it(check: Check) -> None:
         samples = samples_of(check)
     except (NeverHoldsError, UnknownSampleError):
         return
-    unreadable = asks(check, DateTime) and not evaluate(check, samples[0]).holds
+    moments = (part for part in with_parts(check) if isinstance(part, DateTime))
+    unreadable = any(not evaluate(part, part.datetime).holds for part in moments)
     odd = asks(check, Equals, OneOf, Near, EqualsText)  # NaN is no sample of itself
     assert unreadable or odd or all(evaluate(check, value).holds for value in samples)
 
