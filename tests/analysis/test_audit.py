@@ -282,7 +282,7 @@ class TestUnnoticed:
 
     def test_a_grader_that_does_not_look_at_order_passes_swapped_calls(self) -> None:
         one, two = ({"tool": "delete", "args": {"id": number}} for number in "12")
-        expected = 'warning cases[0].ordered[0] passes with the calls of "delete" and "delete" swapped'
+        expected = 'warning cases[0].ordered passes with the calls of "delete" and "delete" swapped'
         assert expected in self.of({"ordered": [one, two]})
         same = {"ordered": [one, one]}
         assert not any("swapped" in each for each in self.of(same))

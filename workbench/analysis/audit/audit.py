@@ -91,8 +91,13 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """The findings that no warning of the suite says already, each once, in the order of the file."""
-    told = {problem.where for problem in file.warnings if "no such tool" in problem.message}
-    found = [each for each in dict.fromkeys(findings) if each.kind != "unknown tool" or written(each.place) not in told]
+    told = {
+        (kind, problem.where)
+        for problem in file.warnings
+        for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "does not look at the order of calls"))
+        if words in problem.message
+    }
+    found = [each for each in dict.fromkeys(findings) if (each.kind, written(each.place)) not in told]
     return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
 
 
@@ -154,7 +159,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
             passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
     for (where, weight, verb), changes in passing.items():
         with_what = "; with ".join(f"{', '.join(dict.fromkeys(what))} {how}" for how, what in changes.items())
-        hint = _what_would_notice(case, settings, changes) if weight == "warning" else ""
+        hint = _what_would_notice(changes) if weight == "warning" else ""
         yield AuditFinding("unnoticed", weight, (*place, *where), f"{verb} with {with_what}", hint, case.id)
 
 
@@ -187,14 +192,10 @@ def _what_to_check(case: Case) -> str:
     return "check the answer too"
 
 
-def _what_would_notice(case: Case, settings: CaseSettings, changes: Collection[str]) -> str:
+def _what_would_notice(changes: Collection[str]) -> str:
     if "swapped" in changes:
         return "`trajectory` and `accuracy` look at the order of calls"
-    grading = settings.grading
-    if grading.by == "critics" and any(check.weight is not None for check in case.written_checks()):
-        return "without `weight`, or with `required = true`, an argument must hold"
-    by_threshold = grading.by in ("critics", "decision", "accuracy") and grading.fail_threshold < 1
-    return "raise `fail_threshold`" if by_threshold else "let another grader decide"
+    return "with `required = true` an argument decides"
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:

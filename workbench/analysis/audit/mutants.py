@@ -117,7 +117,7 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
 def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
     """Two neighbours of the ordered list that change places."""
     position = 0
-    for number, item in enumerate(agent.case.ordered[:-1]):
+    for item in agent.case.ordered[:-1]:
         position += len(item.any_order) if isinstance(item, AnyOrder) else 1
         first, second = written[position - 1], written[position]
         calls = list(agent.calls[0])
@@ -126,7 +126,7 @@ def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterato
             continue
         calls[position - 1], calls[position] = other, one
         what = f"the calls of {quoted(one[0])} and {quoted(other[0])}"
-        yield Mutant(what, "swapped", ("ordered", number), "warning", (tuple(calls),))
+        yield Mutant(what, "swapped", ("ordered",), "warning", (tuple(calls),))
 
 
 def _meets(expected: ExpectedCall, made: Made) -> bool:
