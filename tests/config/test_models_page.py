@@ -13,7 +13,7 @@ from workbench.config.settings_file import SETTINGS, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-RECIPES = re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+RECIPES = re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", PAGE[PAGE.index("## Recipes") :], re.MULTILINE | re.DOTALL)
 
 
 def models_of(text: str, folder: Path) -> tuple[ModelSpec, ...]:
