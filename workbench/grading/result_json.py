@@ -44,15 +44,18 @@ def outcome_of(result: RunResult) -> Outcome:
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
     """All of it, `redacted` only where there is something; infinite scores become the largest number."""
-    names = [field.name for field in fields(outcome) if field.name != "redacted" or outcome.redacted]
-    return {name: _plain(getattr(outcome, name)) for name in names}
+    return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
+
+
+def _written(outcome: Outcome) -> list[str]:
+    return [field.name for field in fields(outcome) if field.name != "redacted" or outcome.redacted]
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
     """The text of `outcome_to_json` in pieces, one grade at a time: each grader's holds the arguments of the calls."""
-    for number, field in enumerate(fields(outcome)):
-        value = getattr(outcome, field.name)
-        yield f"{',' if number else '{'}{compact_json(field.name)}:"
+    for number, name in enumerate(_written(outcome)):
+        value = getattr(outcome, name)
+        yield f"{',' if number else '{'}{compact_json(name)}:"
         if isinstance(value, tuple):
             yield "["
             for index, item in enumerate(value):
@@ -70,6 +73,9 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     for grade in outcome.grades:
         if grade.grader not in _GRADERS:
             raise ValueError(f"a grade is by {grade.grader!r}, which is none of {', '.join(_GRADERS)}")
+        for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
+            if not all(type(value) in (int, float) for value in quantities.values()):
+                raise ValueError(f"a quantity of the grade by {grade.grader} is no number")
     scores = [grade.score for grade in outcome.grades] + [step.score for step in outcome.steps]
     if any(map(_is_infinite, (outcome.score, *scores))):
         return replace(
