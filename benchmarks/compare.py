@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tui import EndlessSession
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
 from workbench.batches.plan import PlannedRun
 from workbench.config.folders import Folders
@@ -33,7 +33,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import Usage
-from workbench.tui.environment import surroundings_of
+from workbench.tui.terminal.surroundings import surroundings_of
 
 CASES = 2_000
 MODELS = 8
@@ -162,7 +162,7 @@ class FillingSession(EndlessSession):
 
 
 def _filling_app(suite: Path, go: Path) -> None:
-    from workbench.tui.workbench import Workbench
+    from workbench.tui.shell.workbench import Workbench
 
     folder = Path(tempfile.mkdtemp())
     Workbench(

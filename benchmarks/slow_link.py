@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 
 LINK_BYTES_PER_S = 50_000
 QUIET_S = 0.6

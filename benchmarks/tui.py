@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
 
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 from workbench.batches.approval import Approval
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
 from workbench.batches.plan import PlannedRun
@@ -40,7 +40,7 @@ from workbench.trajectory.events import (
     RunStarted,
     TextDelta,
 )
-from workbench.tui.environment import surroundings_of
+from workbench.tui.terminal.surroundings import surroundings_of
 
 CASES = 20
 MANY_CASES = 10_000
@@ -238,7 +238,7 @@ class EndlessSession:
 
 
 def _endless_app(suite: Path, steps: int) -> None:
-    from workbench.tui.workbench import Workbench
+    from workbench.tui.shell.workbench import Workbench
 
     folder = Path(tempfile.mkdtemp())
     Workbench(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.tui.actions import ACTIONS, PANE_TITLES, Action, Where
-from workbench.tui.keymap import DEFAULT_KEYS
+from workbench.tui.kit.keymap import DEFAULT_KEYS
+from workbench.tui.shell.registry import ACTIONS, PANE_TITLES, Action, Where
 
 PAGE = Path(__file__).parent / "keys.md"
 

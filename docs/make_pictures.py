@@ -19,14 +19,14 @@ from workbench.batches.session import Session
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
 from workbench.config.resources import bundled
-from workbench.tui.environment import surroundings_of
-from workbench.tui.picture import svg_of
-from workbench.tui.screens.audit import AuditScreen
-from workbench.tui.screens.batch_diff import BatchDiffScreen
-from workbench.tui.screens.history import HistoryScreen
-from workbench.tui.screens.paired import PairedScreen
-from workbench.tui.state.items import ResultItem
-from workbench.tui.workbench import Workbench
+from workbench.tui.audit.screen import AuditScreen
+from workbench.tui.comparing.paired import PairedScreen
+from workbench.tui.history.batches_screen import HistoryScreen
+from workbench.tui.history.changes_screen import BatchDiffScreen
+from workbench.tui.run_book.shown.items import ResultItem
+from workbench.tui.shell.workbench import Workbench
+from workbench.tui.terminal.screenshot import svg_of
+from workbench.tui.terminal.surroundings import surroundings_of
 
 Drive = Callable[[Workbench, "Pilot[int]"], Awaitable[None]]
 

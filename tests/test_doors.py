@@ -20,6 +20,9 @@ from tests.cli.program import Program
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, document, said
 from tests.tui.apps import Opened, conversation, opened
+from workbench.authoring.accepting.redaction import proposal_without_secrets, table_without_secrets
+from workbench.authoring.accepting.run import accept_run
+from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.config.doors import DOORS
 from workbench.config.secrets import Secrets
 from workbench.suite.loading import load_suite
@@ -29,10 +32,7 @@ from workbench.trajectory.events import Event, TextDelta
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
-from workbench.tui.copying import copy_text
-from workbench.tui.state.accept import accept_run
-from workbench.tui.state.accept_secrets import proposal_without_secrets, table_without_secrets
-from workbench.tui.state.taking import case_expecting, case_with_mock
+from workbench.tui.kit.copying import copy_text
 
 ROOT = Path(__file__).parents[1] / "workbench"
 

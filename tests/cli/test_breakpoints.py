@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import HANG, Answer, Call, Pause, Request, Server, Signal, Tell, document, said
-from tests.tui.terminal import LEAVES, Terminal
+from tests.tui.in_terminal import LEAVES, Terminal
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text(encoding="utf-8"))
 

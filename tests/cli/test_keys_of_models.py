@@ -15,7 +15,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.history.unpacking import texts_in
 from tests.providers.server import Answer, Call, Request, Server, said
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 
 KEY = "zz-4711-planted"
 VARIABLE = "MYSTUFF"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.server import Answer, Server, Signal, said
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import plan_runs
 from workbench.cli.progress import LOOK_INTERVAL_S, REDRAW_INTERVAL_S, LiveProgress, ProgressBar

@@ -50,10 +50,10 @@ from workbench.trajectory.events import (
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui import auditing
-from workbench.tui.environment import surroundings_of
-from workbench.tui.runner import RunSession
-from workbench.tui.workbench import Workbench
+from workbench.tui.runs.runner import RunSession
+from workbench.tui.shell.workbench import Workbench
+from workbench.tui.terminal.surroundings import surroundings_of
+from workbench.tui.tree import auditing
 
 GOLDENS = Path(__file__).parent / "goldens"
 REGENERATE = "UPDATE_GOLDENS"

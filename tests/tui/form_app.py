@@ -12,23 +12,23 @@ from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from workbench.authoring.document import HEAD, Document
+from workbench.authoring.known_tools import tools_of_suite
+from workbench.authoring.open_suite import OpenSuite
 from workbench.config.resources import bundled
 from workbench.suite.loading import SuiteFile
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.tools.listings import Listings
-from workbench.tui.commands.form import FormCommands
-from workbench.tui.painting import PaintedApp
-from workbench.tui.state.document import HEAD, Document
-from workbench.tui.state.form.known_tools import tools_of_suite
-from workbench.tui.state.form.selected import form_source, with_table
-from workbench.tui.state.open_suite import OpenSuite
-from workbench.tui.theme_files import load_themes
-from workbench.tui.theming import Palette, textual_theme
-from workbench.tui.widgets.form_view import FormView
+from workbench.tui.case.commands import FormCommands
+from workbench.tui.case.form.source import form_source, with_table
+from workbench.tui.case.form.view import FormView
+from workbench.tui.kit.painting import PaintedApp
+from workbench.tui.terminal.theme_files import load_themes
+from workbench.tui.terminal.theming import Palette, textual_theme
 
 if TYPE_CHECKING:
-    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.shell.main_screen import MainScreen
 
 KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
 

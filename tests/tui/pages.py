@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.tui.terminal import Terminal
+from tests.tui.in_terminal import Terminal
 from workbench.config.resources import bundled
 
 ROOT = Path(__file__).parents[2]

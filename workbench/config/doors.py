@@ -79,37 +79,37 @@ DOORS: tuple[Door, ...] = (
     Door(
         "app",
         "Everything drawn. Runs and results are redacted before they become lines (`RunRecord.shown_result`, the events"
-        " of its view), and each drawn line passes `tui.secrets_filter`. An app that hangs says where its log is.",
+        " of its view), and each drawn line passes `tui.terminal.secrets_filter`. An app that hangs says where its log is.",
         (
-            *("tui/driver.py:_Terminal.write", "tui/driver.py:TolerantDriver.give_back"),
-            "tui/leaving.py:Leaving._leave_past_loop",
+            *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.give_back"),
+            "tui/shell/leaving.py:Leaving._leave_past_loop",
         ),
     ),
     Door(
         "clipboard",
         "Copied texts, redacted.",
-        ("tui/copying.py:copy_text.copy", "tui/clipboard.py:copy", "tui/clipboard.py:_taken_by"),
+        ("tui/kit/copying.py:copy_text.copy", "tui/terminal/clipboard.py:copy", "tui/terminal/clipboard.py:_taken_by"),
     ),
-    Door("pictures", "The screen as SVG and as text, redacted.", ("tui/picture.py:_saved_in",)),
+    Door("pictures", "The screen as SVG and as text, redacted.", ("tui/terminal/screenshot.py:_saved_in",)),
     Door(
         "breakpoints",
         "Breakpoints of a project; one with a secret in its condition is not written.",
         (
-            *("tui/state/breakpoints.py:BreakpointFile.write", "tui/state/breakpoints.py:BreakpointFile._set_aside"),
-            "tui/state/breakpoints.py:Breakpoints._become",
+            *("tui/breakpoints/state.py:BreakpointFile.write", "tui/breakpoints/state.py:BreakpointFile._set_aside"),
+            "tui/breakpoints/state.py:Breakpoints._become",
         ),
     ),
     Door(
         "a person's own documents",
         "Suites and drafts as a person wrote them, and trust. What the program itself puts into a suite from a run"
-        " holds no secret (`tui.state.accept_secrets`).",
+        " holds no secret (`authoring.accepting.redaction`).",
         (
             *("suite/drafts.py:Drafts._begun", "suite/drafts.py:Drafts._found", "suite/drafts.py:_write"),
             *("suite/saving.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
             *(
-                "tui/editor.py:edit_outside",
-                "tui/commands/structure.py:_put_away",
-                *("tui/state/remembered.py:Memory.change", "suite/disk.py:locked"),
+                "tui/terminal/outside_editor.py:edit_outside",
+                "tui/tree/changing.py:_put_away",
+                *("tui/kit/memory.py:Memory.change", "suite/disk.py:locked"),
             ),
         ),
     ),
@@ -126,7 +126,7 @@ DOORS: tuple[Door, ...] = (
         "Streams that lead nowhere, and runs packed in memory.",
         (
             *("cli/main.py:_write_nothing_more", "cli/main.py:_nowhere", "tui/app.py:let_go"),
-            "tui/state/shelf.py:packed",
+            "tui/run_book/shelf.py:packed",
         ),
     ),
 )

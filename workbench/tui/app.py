@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.batches.begin import Begin, Opened
 from workbench.batches.events import BatchListener
 from workbench.config.program import Program
-from workbench.tui.environment import frames_per_second, obstacle, surroundings_of
+from workbench.tui.terminal.surroundings import frames_per_second, obstacle, surroundings_of
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
@@ -56,8 +56,8 @@ def open_app(
         return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
 
-    from workbench.tui.runner import RunSession
-    from workbench.tui.workbench import Workbench
+    from workbench.tui.runs.runner import RunSession
+    from workbench.tui.shell.workbench import Workbench
 
     gc.freeze()
     gc.enable()

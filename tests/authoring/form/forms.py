@@ -1,0 +1,212 @@
+"""A suite that says everything the format can say of a case, and forms of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.rows import form_rows
+from workbench.authoring.known_tools import tools_of_suite
+from workbench.suite.loading import parse_suite
+from workbench.suite.splice import SuiteText
+from workbench.tools.listings import Listings
+from workbench.tui.case.form.lines import lay_out
+from workbench.tui.lines.spans import plain
+
+EVERYTHING = """
+format = 1
+name = "Smart home"
+description = "Lights and doors"
+system = "You are a smart home assistant."
+models = ["offline", "local-llama"]
+tags = ["demo"]
+execute = false
+
+[limits]
+max_rounds = 7
+
+[grading]
+by = "accuracy"
+
+[grading.accuracy]
+mode = "flexible"
+
+[gate]
+min_score = 0.85
+
+[[aggregates]]
+name = "Strict"
+of = "trajectory.all_pass"
+tags = ["demo"]
+statistics = ["mean", "variance"]
+at_least = { mean = 0.5, minimum = 0 }
+
+[[aggregates]]
+name = "Strict"
+[aggregates.above]
+mean = 0.9
+
+[[servers]]
+name = "home"
+command = ["python", "smart home.py"]
+env = { HOME_TOKEN = "$HOME_TOKEN" }
+prefix = "home_"
+
+[[servers]]
+name = "hosted"
+url = "https://example.test/mcp"
+transport = "sse"
+headers = { Authorization = "Bearer $MCP_TOKEN" }
+
+[[servers]]
+name = "mine"
+module = "my_server"
+object = "mcp"
+
+[[tools]]
+name = "set_lights"
+description = "Sets the lights of a room."
+annotations = { readOnlyHint = false }
+[tools.parameters]
+type = "object"
+required = ["room"]
+additionalProperties = false
+[tools.parameters.properties.room]
+type = "string"
+enum = ["living room", "bedroom"]
+[tools.parameters.properties.brightness]
+type = "integer"
+minimum = 0
+maximum = 100
+
+[[tools]]
+name = "lock_door"
+parameters = '{"type": "object", "properties": {"door": {"type": ["string", "null"], "default": null}}}'
+
+[[mocks]]
+tool = "set_lights"
+result = { ok = true }
+
+[[cases]]
+id = "bedtime"
+name = "Bedtime routine"
+tags = ["ordered", "slow"]
+user = "Run my bedtime routine.\\nThanks."
+system = ""
+repeats = 2
+skip = "not yet"
+extra_calls = "forbid"
+response_contains = ["door", "lights, all"]
+response = { similar = "Good night.", threshold = 0.5 }
+offer = ["set_lights", "lock_door"]
+models = ["offline"]
+execute = true
+limits = { timeout_s = 5 }
+grading = { by = "critics", critics = { tool_selection_weight = 2 } }
+
+[[cases.messages]]
+role = "user"
+content = "I'm home."
+
+[[cases.messages]]
+role = "assistant"
+tool_calls = [{ id = "c1", tool = "get_thermostat", args = { unit = "celsius" } }]
+
+[[cases.messages]]
+role = "tool"
+call = "c1"
+content = "21"
+is_error = true
+
+[[cases.ordered]]
+tool = "lock_door"
+args = { door = "front" }
+
+[[cases.ordered]]
+any_order = [
+  { tool = "set_lights", args = { room = "bedroom", brightness = { range = [5, 20], optional = true } } },
+  { tool = "set_thermostat", args = { preset = { near = 5, tolerance = 2 }, mode = { one_of = ["a", "b"] } } },
+]
+
+[[cases.unordered]]
+tool = "close_blinds"
+args = { room = { equals = "bedroom", weight = "high", cast = false }, at = { datetime = "2026-01-01", weight = 2 } }
+forbidden_args = ["speed"]
+
+[[cases.disallowed]]
+tool = "unlock_door"
+
+[[cases.disallowed]]
+tool = "set_alarm"
+args = {}
+
+[[cases.disallowed]]
+tool = "*"
+args = { force = { any_of = [true, { equals_text = "Yes" }] }, level = { type = "number" } }
+only_args = true
+
+[[cases.mocks]]
+tool = "flaky"
+when = { city = "Seattle" }
+results = ["first answer", { second = 2 }]
+
+[[cases.mocks]]
+tool = "broken"
+error = "503 Service Unavailable"
+delay_ms = 250
+
+[[cases.mocks]]
+tool = "calculate"
+python = "mocks:calculate"
+
+[[cases.tools]]
+name = "own_tool"
+parameters = '{"type": "object", "properties": {"x": {"type": "integer"}}}'
+
+[[cases]]
+id = "quiet"
+name = "Nothing to do"
+user = "Thanks!"
+expect_no_calls = true
+
+[[cases]]
+id = "chain"
+name = "Multiply, then divide"
+stop_on_failure = true
+
+[[cases.steps]]
+user = "Calculate 15 * 23, then divide the result by 5"
+system = "You are a math expert."
+tool = "calculate"
+args = { operation = "multiply", a = 15, b = 23 }
+forbidden_args = ["c"]
+only_args = true
+mock_result = "345"
+
+[[cases.steps]]
+tool = "calculate"
+args = { operation = "divide", a = { present = true }, b = { equals_null = true } }
+
+[[cases.steps]]
+user = "And now nothing."
+"""
+
+
+def source_of(text: str = EVERYTHING, index: int | None = 0, *, every_key: bool = True) -> FormSource:
+    """The form of a case of a suite's text; without an index, of the suite's settings."""
+    parts, path = SuiteText.of(text), Path("home.toml")
+    problems = parse_suite(text, path).problems
+    tools = tools_of_suite(parts.header, path, Listings(Path("nowhere")))
+    table = parts.header if index is None else parts.cases[index]
+    at = () if index is None else ("cases", index)
+    return FormSource(table, at, parts.header, problems, tools, every_key=every_key)
+
+
+def row_named(source: FormSource, *place: str | int) -> FormRow:
+    """The row at a place."""
+    return next(row for row in form_rows(source) if row.place == place and row.kind != "more")
+
+
+def shown(source: FormSource, width: int = 60) -> str:
+    """A form as it stands on the screen."""
+    return "\n".join(plain(line).rstrip() for row in form_rows(source) for line in lay_out(row, width).lines)

@@ -1,0 +1,197 @@
+"""Adding, taking away, copying, moving and grouping at the rows of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.authoring.form.forms import EVERYTHING, row_named, source_of
+from workbench.authoring.document import HEAD, Document
+from workbench.authoring.form.edits import Edit
+from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.row_changes import Adding, adding, duplicated, grouped, moved, removed, ungrouped
+from workbench.authoring.form.rows import form_rows, row_at
+from workbench.authoring.form.tables import value_at
+from workbench.authoring.form.typed import CellError
+from workbench.suite.places import Place
+from workbench.suite.render import Table
+from workbench.suite.sameness import same
+from workbench.suite.splice import SuiteText
+from workbench.tui.case.form.page import FormPage
+from workbench.tui.case.form.source import with_table
+
+FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
+CHANGES: dict[str, Callable[[FormSource, FormRow], Edit | str]] = {
+    "remove": removed,
+    "duplicate": duplicated,
+    "up": lambda source, row: moved(source, row, -1),
+    "down": lambda source, row: moved(source, row, 1),
+    "group": grouped,
+    "ungroup": ungrouped,
+}
+
+
+def made(result: Edit | str) -> Edit:
+    assert isinstance(result, Edit), result
+    return result
+
+
+def add(source: FormSource, place: Place, answer: str) -> Edit:
+    found = adding(source, row_named(source, *place))
+    assert isinstance(found, Adding), found
+    return found.make(answer)
+
+
+def at(edit: Edit, *place: str | int) -> Any:
+    return value_at(edit.table, place)
+
+
+def called(edit: Edit) -> list[Any]:
+    """The tools of `ordered`, groups as lists."""
+    return [
+        [call["tool"] for call in item["any_order"]] if "any_order" in item else item["tool"]
+        for item in at(edit, "ordered")
+    ]
+
+
+@pytest.mark.parametrize("index", FORMS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_at_every_row_can_be_written_down_or_says_why_not(index: int | None, change: str) -> None:
+    source, document = FORMS[index], Document.of(EVERYTHING)
+    tried = 0
+    for row in form_rows(source):
+        result = CHANGES[change](source, row)
+        if isinstance(result, str):
+            assert result
+            continue
+        tried += 1
+        after = FormSource(result.table, source.at, source.header)
+        assert row_at(form_rows(after), result.place) is not None or change == "remove"
+        if tried % 7 == 1:  # each takes a while
+            parts = with_table(document, HEAD if index is None else index, result.table).parts
+            assert parts is not None and same(SuiteText.of(parts.text).document, parts.document)
+
+
+@pytest.mark.parametrize("index", FORMS)
+def test_what_is_added_at_any_row_stands_where_the_cursor_goes(index: int | None) -> None:
+    source = FORMS[index]
+    for row in form_rows(source):
+        found = adding(source, row)
+        if isinstance(found, Adding):
+            answer = next((one.text for one in found.suggest("")), "brand_new")
+            edit = found.make(answer)
+            assert row_at(form_rows(FormSource(edit.table, source.at, source.header)), edit.place) is not None
+
+
+def test_a_call_is_added_behind_the_cursor_and_filled_in_from_its_schema() -> None:
+    edit = add(FORMS[0], ("ordered", 0), "set_lights")
+    assert edit.place == ("ordered", 1)
+    assert at(edit, "ordered", 1) == {"tool": "set_lights", "args": {"room": "living room"}}
+
+
+def test_the_tools_that_can_be_called_are_suggested() -> None:
+    found = adding(FORMS[0], row_named(FORMS[0], "ordered"))
+    assert isinstance(found, Adding)
+    assert [one.text for one in found.suggest("")] == ["set_lights", "lock_door", "*"]
+
+
+def test_an_argument_is_added_once() -> None:
+    place: Place = ("ordered", 1, "any_order", 0)
+    assert at(add(FORMS[0], (*place, "args", "room"), "colour"), *place, "args", "colour") is not None
+    with pytest.raises(CellError, match="already"):
+        add(FORMS[0], (*place, "args", "room"), "brightness")
+
+
+def test_a_group_takes_another_call() -> None:
+    assert called(add(FORMS[0], ("ordered", 1), "lock_door")) == [
+        "lock_door",
+        ["set_lights", "set_thermostat", "lock_door"],
+    ]
+
+
+def test_a_case_becomes_a_chain_with_its_request_in_the_first_step() -> None:
+    source = FormSource({"name": "One", "user": "Go."}, ("cases", 0), every_key=True)
+    edit = add(source, ("steps",), "calculate")
+    assert edit.table == {"name": "One", "steps": [{"user": "Go.", "tool": "calculate"}]}
+
+
+def test_a_tool_call_of_the_conversation_gets_an_id_of_its_own() -> None:
+    edit = add(FORMS[0], ("messages", 1, "tool_calls", 0), "lock_door")
+    assert at(edit, "messages", 1, "tool_calls", 1) == {"id": "c2", "tool": "lock_door", "args": {}}
+
+
+def test_taking_the_last_call_away_takes_the_list_away() -> None:
+    edit = made(removed(FORMS[0], row_named(FORMS[0], "unordered", 0)))
+    assert "unordered" not in edit.table
+
+
+def test_a_key_is_set_back_to_what_holds_without_it() -> None:
+    edit = made(removed(FORMS[0], row_named(FORMS[0], "limits", "timeout_s")))
+    assert "limits" not in edit.table
+    option = row_named(FORMS[0], "response", "threshold")
+    assert at(made(removed(FORMS[0], option)), "response") == {"similar": "Good night."}
+
+
+def test_the_name_of_a_case_cannot_be_taken_away() -> None:
+    assert removed(FORMS[0], row_named(FORMS[0], "name")) == "a case needs `name`"
+
+
+def test_a_call_moves_over_a_group_and_back() -> None:
+    down = made(moved(FORMS[0], row_named(FORMS[0], "ordered", 0, "args", "door"), 1))
+    assert called(down) == [["set_lights", "set_thermostat"], "lock_door"]
+    assert down.place == ("ordered", 1, "args", "door")
+    source = FormSource(down.table, ("cases", 0))
+    assert same(made(moved(source, row_named(source, "ordered", 1), -1)).table, FORMS[0].table)
+
+
+def test_a_call_beside_a_group_joins_it_and_leaves_it_again() -> None:
+    joined = made(grouped(FORMS[0], row_named(FORMS[0], "ordered", 0)))
+    assert called(joined) == [["lock_door", "set_lights", "set_thermostat"]]
+    source = FormSource(joined.table, ("cases", 0))
+    left = made(ungrouped(source, row_named(source, *joined.place)))
+    assert called(left) == [["set_lights", "set_thermostat"], "lock_door"]
+
+
+def test_two_calls_become_a_group_and_the_group_two_calls() -> None:
+    table: Table = {"name": "One", "user": "", "ordered": [{"tool": "a"}, {"tool": "b"}, {"tool": "c"}]}
+    source = FormSource(table, ("cases", 0))
+    group = made(grouped(source, row_named(source, "ordered", 1)))
+    assert called(group) == ["a", ["b", "c"]]
+    source = FormSource(group.table, ("cases", 0))
+    assert called(made(ungrouped(source, row_named(source, "ordered", 1)))) == ["a", "b", "c"]
+    assert called(made(ungrouped(source, row_named(source, "ordered", 1, "any_order", 0)))) == ["a", "c", "b"]
+
+
+def test_copies_have_names_of_their_own() -> None:
+    edit = made(duplicated(FORMS[None], row_named(FORMS[None], "tools", 1)))
+    assert [tool["name"] for tool in at(edit, "tools")] == ["set_lights", "lock_door", "lock_door_2"]
+    edit = made(duplicated(FORMS[0], row_named(FORMS[0], "messages", 1, "tool_calls", 0)))
+    assert [call["id"] for call in at(edit, "messages", 1, "tool_calls")] == ["c1", "c1_2"]
+
+
+def test_an_aggregate_is_added_by_its_name() -> None:
+    edit = add(FORMS[None], ("aggregates", 0), "Careful")
+    assert edit.said == "the aggregate Careful added"
+    assert at(edit, "aggregates", 1) == {"name": "Careful"}
+
+
+def test_where_nothing_can_be_added_the_lists_that_are_there_are_named() -> None:
+    chain = FormSource({"name": "One", "steps": [{"user": "Go."}]}, ("cases", 0))
+    assert adding(chain, row_named(chain, "name")) == (
+        "nothing can be added here: go to a list, such as steps, messages or mocks"
+    )
+
+
+def test_the_field_of_what_is_added_to_a_list_opens_where_it_will_stand() -> None:
+    chain = FormSource({"name": "One", "steps": [{"user": "Go.", "tool": "a"}, {"tool": "b"}]}, ("cases", 0))
+    page = FormPage()
+    page.show(chain)
+    page.go_to(("steps",))
+    assert page.current is not None
+    found = adding(chain, page.current)
+    assert isinstance(found, Adding)
+    page.ask(found)
+    assert page.rows[page.row - 1].place[:2] == ("steps", 1)
+    assert page.rows[page.row + 1].place == ("stop_on_failure",)

@@ -1,0 +1,27 @@
+"""Tables: where two of them differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.authoring.form.tables import first_change
+from workbench.suite.places import Place
+
+CASE = {"name": "A", "ordered": [{"tool": "t", "args": {"room": "x"}}, {"tool": "u"}]}
+
+
+@pytest.mark.parametrize(
+    ("after", "place"),
+    [
+        (CASE, ()),
+        ({**CASE, "name": "B"}, ("name",)),
+        ({**CASE, "id": "a", "skip": "no"}, ("skip",)),
+        ({"id": "a", **CASE}, ("id",)),
+        ({**CASE, "ordered": [{"tool": "t", "args": {"room": "y"}}, {"tool": "u"}]}, ("ordered", 0, "args", "room")),
+        ({**CASE, "ordered": CASE["ordered"][:1]}, ("ordered", 1)),
+        ({"name": "A"}, ("ordered",)),
+    ],
+)
+def test_the_first_change_is_found_however_deep_it_is(after: object, place: Place) -> None:
+    assert first_change(CASE, after) == place
+    assert first_change(after, CASE) == place

@@ -1,0 +1,86 @@
+"""What new cases, calls, mocks and suites start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.authoring.form.test_argument_schemas import LIGHTS
+from workbench.authoring.form.templates import (
+    CaseKind,
+    expected_call,
+    new_case,
+    new_message,
+    new_mock,
+    new_step,
+    new_suite,
+)
+from workbench.suite.loading import parse_suite
+from workbench.suite.splice import SuiteText
+from workbench.trajectory.messages import ToolDefinition
+
+TOOL = ToolDefinition(
+    "book",
+    "",
+    {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "class": {"enum": ["first", "second"]},
+            "seats": {"type": "integer", "minimum": 1},
+            "language": {"type": "string", "default": "en"},
+            "window": {"type": "boolean"},
+            "day": {"type": "string", "examples": ["2026-05-01"]},
+            "note": {"type": "null"},
+            "args": {"type": "integer"},
+            "optional": {"type": "string"},
+        },
+        "required": ["city", "class", "seats", "language", "window", "day", "note", "args"],
+    },
+)
+
+
+def test_an_expected_call_has_the_required_arguments_as_the_schema_suggests_them() -> None:
+    assert expected_call(TOOL) == {
+        "tool": "book",
+        "args": {
+            "city": {"present": True},
+            "class": "first",
+            "seats": 1,
+            "language": "en",
+            "window": True,
+            "day": "2026-05-01",
+            "note": {"equals_null": True},
+            "args": {"equals": 0},
+        },
+    }
+
+
+def test_where_nothing_is_required_or_known_the_arguments_do_not_matter() -> None:
+    assert expected_call("book") == {"tool": "book"}
+    assert expected_call(ToolDefinition("book", "", {"properties": {"city": {"type": "string"}}})) == {"tool": "book"}
+
+
+@pytest.mark.parametrize("kind", ["positive", "negative", "chain"])
+@pytest.mark.parametrize("tools", [(), (TOOL,), (TOOL, LIGHTS)])
+def test_a_new_case_in_a_new_suite_has_no_errors(kind: CaseKind, tools: tuple[ToolDefinition, ...]) -> None:
+    text = SuiteText.of(new_suite("Trains")).with_new_case(0, new_case(kind, "By night", tools))
+    file = parse_suite(text.text, Path("trains.toml"))
+    assert file.errors == ()
+    assert file.suite is not None
+    assert [case.name for case in file.suite.cases] == ["By night"]
+
+
+def test_a_case_that_expects_a_tool_never_called_says_so() -> None:
+    assert new_case("negative", "Small talk")["expect_no_calls"] is True
+
+
+def test_messages_mocks_and_steps_are_sound_in_a_case() -> None:
+    case = {
+        **new_case("positive", "By night", (TOOL,)),
+        "messages": [new_message(), {**new_message("assistant"), "content": "Yes?"}],
+        "mocks": [new_mock(TOOL), new_mock("other")],
+    }
+    assert parse_suite(SuiteText.of(new_suite("Trains")).with_new_case(0, case).text, Path("t.toml")).errors == ()
+    assert new_step("book", "Book it.") == {"user": "Book it.", "tool": "book"}

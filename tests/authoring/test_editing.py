@@ -1,0 +1,273 @@
+"""Any sequence of edits of a suite: nothing is lost, and it is always read as its text is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from workbench.authoring.document import HEAD, Document
+from workbench.authoring.open_suite import OpenSuite
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.rereading import reread
+from workbench.suite.splice import SpliceError, SuiteText
+
+PATH = Path("suites/a.toml")
+
+HEADS = (
+    'format = 1\nname = "S"\n',
+    'format = 1\nname = "S"\nmodels = ["offline"]\n\n[[tools]]\nname = "say"\n',
+    '# A suite.\nformat = 1\nname = "S" # here\n\n[limits]\nmax_tool_calls = 0\n',
+    'format = 1\nname = "S"\nunknown = 3\n',
+    'format = 1\nname = "S"\n\n[grading]\nrepeat_rule = "majority"\n',
+    'format = 1\nname = "S"\n\n[grading]\nby = "critics"\nfail_threshold = 0.9\nwarn_threshold = 0.5\n',
+    'format = 1\nname = "S"\n\n[[aggregates]]\nname = "Kind ones"\ntags = ["kind", "other"]\n',
+)
+BLOCKS = (
+    '[[cases]]\nname = "One"\nuser = "x"\n',
+    '# above\n[[cases]]\nname = "Two" # beside\nrepeats = 2\nuser = """x\n\n# y"""\n\n'
+    '[[cases.ordered]]\ntool = "say"\n',
+    '[[cases]]\nname = "Three"\n',
+    '[[cases]]\nid = "one"\nname = "Four"\nuser = "x"\nusr = "typo"\n',
+    '[[cases]]\nname = "Five"\n[[cases.steps]]\nuser = "x"\ntool = "say"\nargs = { to = 1 }\n[[cases.steps]]\n',
+    '[[cases]]\nname = "Six"\nuser = "x"\ntags = ["kind"]\nresponse = { judged = "is kind" }\n',
+)
+GAPS = ("\n", "\n\n", "\n\n# alone\n\n")
+NOT_BLOCKS = (
+    '[[cases]]\nname = "One',
+    "",
+    "a = 1",
+    "[[cases]]\n[[cases]]",
+    '[[cases]]\nuser = """',
+    "[limits]\n",
+    "= 1\n\n",
+)
+AFTER = ("", '\n[[mocks]]\ntool = "say"\nresult = 1\n', "\n[gate]\nmin_score = 2\n")
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Suites in blocks, and some that are not."""
+    blocks = draw(st.lists(st.sampled_from(BLOCKS), max_size=4))
+    text = draw(st.sampled_from(HEADS)) + draw(st.sampled_from(GAPS))
+    for block in blocks:
+        text += block + draw(st.sampled_from(GAPS))
+        text += draw(st.sampled_from(AFTER[:1] * 5 + AFTER[1:2]))
+    text += draw(st.sampled_from(AFTER))
+    if draw(st.booleans()):
+        text = text.rstrip("\n") + draw(st.sampled_from(("", "\n")))
+    return draw(st.sampled_from((text, text, text, text.replace("\n", "\r\n"), 'format = 1\nname = "S"\ncases = []\n')))
+
+
+Edit = Callable[[Document], Document]
+
+
+OF_CASES = ("block", "case", "moved", "new block", "new case", "without")
+
+
+@st.composite
+def edits(draw: st.DrawFn, kinds: tuple[str, ...] = (*OF_CASES, "head", "header", "no header", "text")) -> Edit:
+    """One edit, at places that are found when it is made."""
+    at, to = draw(st.integers(0, 5)), draw(st.integers(0, 5))
+    name = draw(st.sampled_from(("One", "Two", "Other", "")))
+    table: dict[str, Any] = {"name": name, "user": draw(st.sampled_from(("x", "a\n\nb\n")))}
+    block = draw(st.sampled_from(BLOCKS + NOT_BLOCKS))
+    head = draw(st.sampled_from((*HEADS, *NOT_BLOCKS, "format = ")))
+    made: dict[str, Edit] = {
+        "case": lambda document: document.with_case(at % len(document.cases), table),
+        "block": lambda document: document.with_block(at % len(document.cases), block),
+        "head": lambda document: document.with_block(HEAD, head),
+        "new case": lambda document: document.with_new_case(at % (len(document.cases) + 1), table),
+        "new block": lambda document: document.with_new_block(at % (len(document.cases) + 1), block),
+        "without": lambda document: document.without_case(at % len(document.cases)),
+        "moved": lambda document: document.with_case_moved(at % len(document.cases), to % len(document.cases)),
+        "header": lambda document: document.with_header("name", name),
+        "no header": lambda document: document.with_header("models", None),
+        "text": lambda document: document.with_text(document.text + block),
+    }
+    return made[draw(st.sampled_from(kinds))]
+
+
+def after(document: Document, edit: Edit) -> Document:
+    """The document after an edit, the same where there is nothing to edit."""
+    try:
+        return edit(document)
+    except (SpliceError, ZeroDivisionError):
+        return document
+
+
+def said(file: SuiteFile) -> tuple[object, ...]:
+    return file.suite, file.problems, file.hash, file.text
+
+
+@settings(max_examples=80)
+@given(texts(), st.lists(st.tuples(edits(), st.integers(0, 9)), max_size=7))
+def test_whatever_is_edited_the_suite_is_read_as_its_text_and_undo_leads_back(
+    text: str, steps: list[tuple[Edit, int]]
+) -> None:
+    suite = OpenSuite(parse_suite(text, PATH))
+    for edit, number in steps:
+        if number == 0:
+            suite.undo()
+        elif number == 1:
+            suite.redo()
+        else:
+            suite.change(after(suite.document, edit), "Edited", group="typed" if number == 2 else None)
+        document = suite.document
+        if not document.loose:
+            assert said(suite.file) == said(parse_suite(document.text, PATH))
+            again = Document.of(document.text)
+            if document.in_blocks or document.parts is None or document.parts.cases:
+                assert again.text == document.text
+            assert suite.cases == again.cases
+            assert (again.parts and again.parts.document) == (document.parts and document.parts.document)
+        else:
+            assert suite.file.suite is None
+            assert suite.file.errors
+            assert suite.file.text == document.text
+    while suite.undo() is not None:
+        pass
+    assert suite.document.text == text
+    assert not suite.dirty
+    while suite.redo() is not None:
+        pass
+    assert suite.redoable is None
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(HEADS),
+    st.lists(st.sampled_from(BLOCKS), min_size=1, unique=True),
+    st.sampled_from(GAPS),
+    st.lists(edits(OF_CASES), min_size=1, max_size=3),
+)
+def test_what_is_read_again_is_what_is_read_at_first(head: str, blocks: list[str], gap: str, steps: list[Edit]) -> None:
+    text = head + gap + gap.join(blocks)
+    document = edited = Document.of(text)
+    for step in steps:
+        edited = after(edited, step)
+    assert document.parts is not None
+    assert edited.parts is not None
+    again = reread(parse_suite(text, PATH), document.parts, edited.parts)
+    event(f"read again: {again is not None}")
+    if again is not None:
+        assert said(again) == said(parse_suite(edited.parts.text, PATH))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(BLOCKS), min_size=2, max_size=4), st.sampled_from(NOT_BLOCKS), st.data())
+def test_a_text_that_is_not_toml_survives_what_is_done_to_other_cases(
+    blocks: list[str], loose: str, data: st.DataObject
+) -> None:
+    document = Document.of(HEADS[0] + "\n".join(("", *blocks)))
+    at = data.draw(st.integers(0, len(blocks) - 1))
+    document = document.with_block(at, loose)
+    assert document.block(at) == loose
+    other = data.draw(st.integers(0, len(blocks) - 1).filter(lambda index: index != at))
+    match data.draw(st.sampled_from(("move", "delete", "insert", "change"))):
+        case "move":
+            document = document.with_case_moved(other, at)
+            at += 1 if other > at else -1
+        case "delete":
+            document = document.without_case(other)
+            at -= other < at
+        case "insert":
+            document = document.with_new_case(other, {"name": "New", "user": "x"})
+            at += other <= at
+        case "change":
+            document = document.with_case(other, {"name": "New", "user": "x"})
+    assert document.loose == {at: loose}
+    assert loose in document.text
+    assert not document.is_sound
+
+
+@pytest.mark.parametrize("block", NOT_BLOCKS)
+def test_the_problem_of_a_text_that_is_not_toml_stands_in_it_and_those_below_move_with_it(block: str) -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + "\n" + BLOCKS[0] + "\n" + BLOCKS[3] + AFTER[2], PATH))
+    before = {problem.message: problem.line for problem in suite.file.problems if problem.where != "cases[0]"}
+    suite.change(suite.document.with_block(0, block + "\n# more\n# and more"), "Typed")
+    first, *others = suite.file.problems
+    assert first.where == "cases[0]"
+    assert first.line is not None
+    assert 4 <= first.line <= 4 + block.count("\n") + 2
+    grown = suite.document.text.count("\n") - suite.disk.text.count("\n")
+    assert {problem.message: problem.line for problem in others} == {
+        message: line + grown for message, line in before.items() if line is not None
+    }
+
+
+def test_reading_again_reads_only_the_case_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = HEADS[1] + "".join(f'\n[[cases]]\nname = "Case {number}"\nuser = "x"\n' for number in range(200))
+    before = SuiteText.of(text)
+    now = before.with_case(100, {"name": "Other", "user": "y"}).with_case_moved(3, 7).without_case(0)
+    file = parse_suite(text, PATH)
+    read: list[int] = []
+
+    def counting(text: str, path: Path) -> SuiteFile:
+        read.append(len(text))
+        return parse_suite(text, path)
+
+    monkeypatch.setattr("workbench.suite.rereading.parse_suite", counting)
+    again = reread(file, before, now)
+    assert again is not None
+    assert said(again) == said(parse_suite(now.text, PATH))
+    assert len(read) == 1
+    assert read[0] < len(text) / 20
+
+
+def test_a_history_holds_no_texts() -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + "\n" + BLOCKS[0], PATH))
+    for number in range(3):
+        suite.change(suite.document.with_case(0, {"name": f"N{number}", "user": "x"}), "Renamed")
+    held = [change.document for change in suite._history[:-1]]
+    assert all(
+        "text" not in document.__dict__ and "text" not in document.parts.__dict__ for document in held if document.parts
+    )
+
+
+def test_a_case_differs_from_the_disk_until_it_says_the_same_again() -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + "\n" + BLOCKS[0] + "\n" + BLOCKS[2], PATH))
+    suite.change(suite.document.with_case(0, {"name": "One", "user": "y"}), "Edited")
+    assert [suite.is_changed(index) for index in range(2)] == [True, False]
+    suite.change(suite.document.with_case_moved(0, 1), "Moved")
+    assert [suite.is_changed(index) for index in range(2)] == [False, True]
+    suite.change(suite.document.with_case(1, {"name": "One", "user": "x"}), "Edited")
+    assert [suite.is_changed(index) for index in range(2)] == [False, False]
+
+
+def test_typing_a_letter_and_taking_it_away_again_is_no_step() -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + BLOCKS[0], PATH))
+    before = suite.document
+    suite.change(before.with_case(0, {"name": "Uno", "user": "x"}), "name changed", "first")
+    middle = suite.document.text
+    suite.change(suite.document.with_case(0, {"name": "Unos", "user": "x"}), "name changed", "second")
+    suite.change(suite.document.with_case(0, {"name": "Uno", "user": "x"}), "name changed", "second")
+    assert suite.document.text == middle
+    suite.undo()
+    assert suite.document.text == before.text
+    assert suite.undoable is None
+
+
+def test_an_undo_ends_what_is_typed_in_one_go() -> None:
+    suite = OpenSuite(parse_suite(HEADS[0] + BLOCKS[0], PATH))
+    said = []
+    for name in ("A", "B", "C"):
+        group = "other" if name == "A" else "typing"
+        suite.change(suite.document.with_case(0, {"name": name, "user": "x"}), name, group)
+        said.append(suite.document.text)
+        if name == "B":
+            suite.undo()
+    assert suite.undo() is not None
+    assert suite.document.text == said[0]
+
+
+def test_a_head_that_is_not_toml_is_not_replaced() -> None:
+    document = Document.of(HEADS[0] + BLOCKS[0])
+    typed = document.with_block(HEAD, document.block(HEAD) + 'system = "half')
+    with pytest.raises(SpliceError, match="head"):
+        typed.with_header("name", "Other")
+    assert 'system = "half' in typed.text

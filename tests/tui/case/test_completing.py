@@ -1,0 +1,69 @@
+"""What can stand at the cursor in the TOML of a case."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.case.toml.completing import offer_at
+
+LIGHTS = ToolDefinition(
+    "set_lights",
+    "Sets the lights.",
+    {
+        "type": "object",
+        "properties": {
+            "room": {"type": "string", "enum": ["bath", "living room"]},
+            "brightness": {"type": "integer"},
+        },
+        "required": ["room"],
+    },
+)
+TV = ToolDefinition("set_tv", "Turns the TV on.", {"type": "object", "properties": {"power": {"type": "boolean"}}})
+
+
+def offered(text: str) -> tuple[str, list[str]] | None:
+    """What is completed at `|` in a text, and with what."""
+    before = text[: text.index("|")]
+    lines = text.replace("|", "").split("\n")
+    line, column = before.count("\n"), len(before.rpartition("\n")[2])
+    offer = offer_at(lines, (line, column), (LIGHTS, TV))
+    return None if offer is None else (lines[line][offer.start : column], [one.text for one in offer.found])
+
+
+CALL = '[[cases.ordered]]\ntool = "set_lights"\n[cases.ordered.args]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "first"),
+    [
+        ('[[cases.ordered]]\ntool = "set_|', "set_", 'set_lights"'),
+        ('[[cases.ordered]]\ntool = "set_t|"', "set_t", "set_tv"),
+        ('any_order = [{ tool = "tv|', "tv", 'set_tv"'),
+        (CALL + "|", "", "room = "),
+        (CALL + "br|", "br", "brightness = "),
+        (CALL + 'room = "li|', '"li', '"living room"'),
+        (CALL + "brightness = { ra|", "ra", "range = "),
+        ('[[cases.ordered]]\ntool = "set_tv"\nargs = { |', "", "power = "),
+        ('[[cases.ordered]]\nany_order = [{ tool = "set_tv", args = { power = t|', "t", "true"),
+        ('[[cases.ordered]]\ntool = "set_lights"\nargs = { room = "bath", b|', "b", "brightness = "),
+        ("[[cases]]\nus|", "us", "user = "),
+        ("[[cases]]\n[cases.limits]\nmax_r|", "max_r", "max_rounds = "),
+        ("format = 1\nna|", "na", "name = "),
+        ('[[cases.steps]]\nto|\nuser = "x"', "to", "tool = "),
+    ],
+)
+def test_what_fits_is_offered_first(text: str, typed: str, first: str) -> None:
+    found = offered(text)
+    assert found is not None
+    assert (found[0], found[1][0]) == (typed, first)
+
+
+def test_what_the_table_has_already_is_not_offered_again() -> None:
+    found = offered(CALL + 'room = "bath"\n|\n\n[[cases.ordered]]\nbrightness = 1')
+    assert found == ("", ["brightness = "])
+
+
+@pytest.mark.parametrize("text", ['user = "hello |', "# tool|", "[[cases]]\n[unknown.table]\n|", CALL + "colour = |"])
+def test_where_nothing_is_known_nothing_is_offered(text: str) -> None:
+    assert offered(text) is None

@@ -1,0 +1,27 @@
+"""Two columns in pairs: what is said above the cases."""
+
+from __future__ import annotations
+
+from tests.analysis.cells import column
+from workbench.analysis.paired import paired
+from workbench.tui.comparing.paired import PairedState
+from workbench.tui.lines.spans import plain
+
+
+def said(state: PairedState) -> list[str]:
+    return [plain(line).strip() for line in state.said(200)]
+
+
+def test_cases_that_are_alike_are_so_in_pass_and_fail_and_those_with_another_score_are_counted() -> None:
+    first = column("a", "failed", "passed", "failed", scores=[0.5, 1.0, 0.0])
+    state = PairedState(paired(first, column("b", "failed", "passed", "passed", scores=[0.75, 1.0, 1.0])), "a", "b")
+    assert said(state)[2].startswith("1 case good with one of the two alone, 2 alike in pass and fail (1 with another")
+    same = PairedState(paired(first, first), "a", "b")
+    assert said(same)[2].startswith("0 cases good with one of the two alone, 3 alike in pass and fail · ")
+
+
+def test_that_there_is_nothing_to_compare_is_said_once() -> None:
+    state = PairedState(paired(column("a", "error"), column("b", "passed")), "a", "b")
+    assert [line for line in said(state) if "no case" in line] == [
+        "nothing to compare: no case was graded with both a and b"
+    ]

@@ -1,0 +1,247 @@
+"""The history as rows and lines: without a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tui.apps import SMART_HOME
+from tests.tui.histories import Made, utc, well, write_history
+from workbench.analysis.trends import TrendKey, trends_of
+from workbench.grading.grade import Status
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Grading, SuiteRef
+from workbench.trajectory.messages import JsonValue
+from workbench.tui.history import batch_lines as history_lines
+from workbench.tui.history import batches as history_list
+from workbench.tui.history.batches import HistoryList
+from workbench.tui.lines.spans import cells, plain
+from workbench.tui.run_book.kept import ReadBatches, read_batch, read_batches
+
+__all__ = ["utc"]
+
+HOME = SuiteRef(1, "/somewhere", "suites/home.toml", "a", "Smart home", 3)
+
+
+def part_of(good: int, bad: int, *, suite: SuiteRef = HOME, model: str = "offline", cases: int = 3) -> BatchPart:
+    counts = dict.fromkeys(COUNTED, 0) | {"passed": good, "failed": bad}
+    return BatchPart(suite, model, cases, cases, counts)
+
+
+def batch_of(
+    number: int, *parts: BatchPart, name: str | None = None, kind: str = "runs", going: bool = False
+) -> BatchRow:
+    at = f"2026-03-{number:02}T09:30:00+00:00"
+    planned = sum(part.planned for part in parts)
+    return BatchRow(number, name, kind, at, None if going else at, "0.1.0", {}, planned, parts)  # type: ignore[arg-type]
+
+
+def listed(*batches: BatchRow, going: Sequence[int] = ()) -> HistoryList:
+    """A history of these batches, the oldest given first."""
+    state = HistoryList()
+    state.take(ReadBatches(batches[::-1], going=frozenset(going)))
+    return state
+
+
+def numbers(state: HistoryList) -> list[int]:
+    return [batch.number for batch in state.rows]
+
+
+def test_the_newest_batch_stands_first_and_forks_are_hidden() -> None:
+    state = listed(
+        batch_of(1, part_of(3, 0)), batch_of(2, part_of(1, 0, cases=1), kind="fork"), batch_of(3, part_of(2, 1))
+    )
+    assert numbers(state) == [3, 1]
+    state.show_forks(True)
+    assert numbers(state) == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("base", [1]), ("#2", [2]), ("other", [2]), ("smart 03-01", [1]), ("home.toml", [2, 1]), ("none", [])],
+)
+def test_the_filter_takes_number_name_date_suite_and_model(words: str, found: list[int]) -> None:
+    state = listed(batch_of(1, part_of(3, 0), name="baseline"), batch_of(2, part_of(3, 0, model="other")))
+    state.set_filter(words)
+    assert numbers(state) == found
+
+
+def test_the_cursor_stays_on_its_batch_when_others_come_and_on_the_newest_otherwise() -> None:
+    first, second, third = (batch_of(number, part_of(3, 0)) for number in (1, 2, 3))
+    state = listed(first, second)
+    state.take(ReadBatches((third, second, first)))
+    assert state.selected is third
+    state.move_to(1)
+    state.take(ReadBatches((batch_of(4, part_of(3, 0)), third, second, first)))
+    assert state.selected is second
+
+
+def test_of_two_marked_batches_the_earlier_one_is_first_whichever_was_marked_first() -> None:
+    state = listed(batch_of(1, part_of(3, 0)), batch_of(2, part_of(3, 0)), batch_of(3, part_of(3, 0)))
+    state.mark()
+    assert state.pair is None
+    state.move_to(2)
+    state.mark()
+    assert state.pair is not None
+    assert [batch.number for batch in state.pair] == [1, 3]
+
+
+def test_a_batch_that_is_removed_is_marked_no_more() -> None:
+    first, second = batch_of(1, part_of(3, 0)), batch_of(2, part_of(3, 0))
+    state = listed(first, second)
+    state.mark()
+    state.take(ReadBatches((first,)))
+    assert state.marked == ()
+
+
+def test_a_fork_is_compared_with_nothing() -> None:
+    state = listed(batch_of(1, part_of(3, 0)), batch_of(2, part_of(1, 0, cases=1), kind="fork"))
+    assert "history.mark" not in state.refusals()
+    state.show_forks(True)
+    state.move_to(0)
+    assert "speaks for no case" in state.refusals()["history.mark"]
+
+
+def test_a_trend_is_of_whole_batches_of_the_same_suite_and_model_up_to_the_batch() -> None:
+    other = replace(HOME, id=2, hash="b")
+    elsewhere = replace(HOME, id=3, path="suites/garden.toml")
+    state = listed(
+        batch_of(1, part_of(1, 2)),
+        batch_of(2, part_of(1, 0, cases=1)),  # some cases only
+        batch_of(3, part_of(2, 0), going=True),  # something is missing
+        batch_of(4, part_of(3, 0), kind="fork"),
+        batch_of(5, part_of(0, 3, model="other")),
+        batch_of(6, part_of(0, 3, suite=elsewhere)),
+        batch_of(7, part_of(2, 1, suite=other)),  # edited, and still the same suite
+        batch_of(8, part_of(3, 0)),
+    )
+    eighth, seventh = (state.at(number) for number in (8, 7))
+    assert eighth is not None
+    assert seventh is not None
+    assert state.trend(eighth, eighth.parts[0]) == pytest.approx([1 / 3, 2 / 3, 1])
+    assert state.trend(seventh, seventh.parts[0]) == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_a_batch_that_goes_on_costs_no_trends_and_joins_them_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = listed(batch_of(1, part_of(1, 2)), batch_of(2, part_of(1, 0), going=True), going=[2])
+    first, second = (state.at(number) for number in (1, 2))
+    assert first is not None
+    assert second is not None
+    assert state.trend(second, second.parts[0]) == pytest.approx([1 / 3])
+    looked_at: list[int] = []
+
+    def counted(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
+        given = list(batches)
+        looked_at.extend(batch.number for batch in given)
+        return trends_of(given)
+
+    monkeypatch.setattr(history_list, "trends_of", counted)
+    for good, rates in ((2, [1 / 3]), (3, [1 / 3, 1]), (3, [1 / 3, 1])):
+        state.renew([batch_of(2, part_of(good, 0), going=True)], frozenset([2]))
+        assert state.trend(second, second.parts[0]) == pytest.approx(rates)
+    assert set(looked_at) == {2}
+
+
+def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
+    cut, goes_on = batch_of(1, part_of(2, 0), going=True), batch_of(2, part_of(2, 0), going=True)
+    state = listed(cut, goes_on, going=[2])
+    said = ["\n".join(map(plain, history_lines.detail_lines(state, batch, 80))) for batch in (cut, goes_on)]
+    assert "It was cut off: 1 run missing; c goes on with exactly them." in said[0]
+    assert "1 run to come." in said[1]
+    assert "its runs are under way" in state.refusals()["history.go_on"]
+
+
+def test_what_a_batch_was_made_with_is_said() -> None:
+    reached: dict[str, JsonValue] = {
+        "provider": "openai-chat",
+        "model": "small",
+        "base_url": "http://localhost:1/v1",
+        "params": {"temperature": 0.2},
+        "price": {"input": 1.5, "output": 6},
+    }
+    batch = replace(batch_of(1, part_of(3, 0)), settings={"concurrency": 4, "models": {"one": reached}})
+    said = " ".join(plain(line).strip() for line in history_lines.detail_lines(listed(batch), batch, 200))
+    assert "4 runs at a time" in said
+    assert "small · openai-chat · http://localhost:1/v1 · temperature 0.2 · 1.5 and 6 USD" in said
+
+
+@given(st.text(max_size=40), st.text(min_size=1, max_size=40), st.integers(1, 200))
+def test_no_line_is_wider_than_there_is_room(name: str, model: str, width: int) -> None:
+    suite = replace(HOME, name=name or "x", path=f"{name}.toml")
+    batch = batch_of(1, part_of(2, 1, suite=suite, model=model), name=name or None)
+    state = listed(batch, batch_of(2, part_of(3, 0, suite=suite, model=model)))
+    assert cells(history_lines.row_line(state, batch, width)) <= width
+    if width >= 20:
+        assert all(cells(line) <= width for line in history_lines.detail_lines(state, batch, width))
+
+
+def test_the_copied_table_has_a_row_for_each_batch_that_is_shown() -> None:
+    state = listed(batch_of(1, part_of(2, 1), name="a|b"), batch_of(2, part_of(3, 0)))
+    assert history_lines.history_text(state).splitlines()[-1].startswith("| `#1` a\\|b | 2026-03-01")
+
+
+def test_only_what_there_is_apart_from_the_graded_runs_is_said() -> None:
+    cases: list[tuple[dict[Status, int], str]] = [
+        ({"error": 8}, "Apart from that 8 in error."),
+        ({"skipped": 2}, "Apart from that 2 skipped."),
+        ({"error": 1, "skipped": 2}, "Apart from that 1 in error, 2 skipped."),
+        ({}, ""),
+    ]
+    for counts, said in cases:
+        part = replace(part_of(3, 0), planned=13, counts={**part_of(3, 0).counts, **counts})
+        batch = batch_of(1, part)
+        lines = [plain(line).strip() for line in history_lines.detail_lines(listed(batch), batch, 80)]
+        assert [line for line in lines if "Apart" in line] == ([said] if said else [])
+
+
+@pytest.mark.usefixtures("utc")
+def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
+    suite = tmp_path / "home.toml"
+    suite.write_text(SMART_HOME, encoding="utf-8")
+    file = tmp_path / "history.sqlite3"
+    write_history(file, suite, Made(well("Lights off")), Made(well()))
+    runs = read_batch(file, 1).runs
+    better = [replace(run, figures=replace(run.figures, status="passed")) for run in runs if run.figures]
+    grading = Grading(1, 1, 1, "2026-03-05T11:18:00+00:00", "0.1.0")
+    state = HistoryList()
+    state.take(replace(read_batches(file), regraded={1: 1}))
+    other, batch = state.rows
+
+    def said(width: int = 80) -> tuple[str, str]:
+        lines = history_lines.detail_lines(state, batch, 100)
+        return plain(history_lines.row_line(state, batch, width)), plain(lines[1]).strip()
+
+    row, first = said()
+    assert row.rstrip().endswith("as it ran   66.7%     2/3") and "↻" not in row
+    assert first == "66.7% passed: 2 of 3 graded runs, as graded when it ran; there are later grades"
+    assert "↻" not in said(50)[0]
+    state.take_gradings(1, [(grading, better)])
+    assert said()[0] == row, "that they were read changes nothing"
+    state.look_at_grading(1, 1)
+    row, first = said()
+    assert row.rstrip().endswith("↻ grading 1  100.0%     3/3")
+    assert first == "100.0% passed: 3 of 3 graded runs, as graded again 2026-03-05 11:18 (grading 1)"
+    assert said(50)[0].endswith("↻  100.0%")
+    assert "| 100.0% (grading 1) | 3/3 |" in history_lines.history_text(state)
+    assert "as it ran" not in plain(history_lines.row_line(state, other, 80))
+    heights = " ".join(plain(line).strip() for line in history_lines.detail_lines(state, other, 80))
+    assert "as they were graded when they ran" in heights
+
+
+@pytest.mark.usefixtures("utc")
+def test_what_tells_batches_apart_stays_where_there_is_little_room() -> None:
+    state = listed(batch_of(14, part_of(1, 2)))
+    row = plain(history_lines.row_line(state, state.rows[0], 38))
+    assert row.startswith(" #14  03-14 09:30 ") and row.endswith("33.3%")
+
+
+def test_before_it_is_read_the_list_says_that_it_is_being_read() -> None:
+    assert history_lines.list_message(HistoryList(), "history.sqlite3")[0][0] == "Reading the history …"
+
+
+def test_reading_a_history_that_is_not_there_finds_nothing(tmp_path: Path) -> None:
+    assert read_batches(tmp_path / "none.sqlite3").batches == ()

@@ -1,0 +1,92 @@
+"""One registry of actions: no key means two things, and a key that does nothing says why."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from tests.tui.apps import opened
+from workbench.tui.kit.bars import key_line
+from workbench.tui.kit.key_names import key_name
+from workbench.tui.kit.keymap import DEFAULT_KEYS
+from workbench.tui.lines.spans import cells, plain
+from workbench.tui.shell.registry import ACTIONS, BY_ID, PANES, SCREEN_TITLES, Situation, shown_keys
+
+NEVER_BOUND = {"ctrl+m", "ctrl+h", "ctrl+b", "ctrl+a", "ctrl+c", "ctrl+i"}
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_no_key_means_two_things_in_one_place() -> None:
+    for pane in PANES:
+        keys = [key for action in ACTIONS if action.where in (pane, "everywhere", "move") for key in action.keys]
+        assert len(keys) == len(set(keys))
+
+
+def test_keys_that_terminals_swallow_are_not_used() -> None:
+    assert not NEVER_BOUND & {key for action in ACTIONS for key in action.keys}
+
+
+def test_every_action_without_a_key_is_in_the_palette() -> None:
+    assert all(action.listed for action in ACTIONS if not action.keys)
+
+
+def test_what_cannot_be_done_says_why() -> None:
+    nothing = Situation()
+    for action_id in ("run.case", "run.suite", "run.stop", "run.stop_all", "run.expand", "run.next", "copy", "edit"):
+        why = BY_ID[action_id].why_not(nothing)
+        assert why, action_id
+        assert why[0].islower()
+
+
+def test_what_can_be_done_says_nothing() -> None:
+    ready = Situation(row="case", runnable=3, runs=2, has_file=True, has_text=True, not_editable=None)
+    for action_id in ("run.case", "run.suite", "run.expand", "run.next", "copy", "edit"):
+        assert BY_ID[action_id].why_not(ready) is None, action_id
+
+
+def test_a_running_case_can_be_stopped_and_not_started_again() -> None:
+    running = Situation(row="case", runnable=1, case_running=True, running=1)
+    assert BY_ID["run.case"].why_not(running) == "this case is running; x stops it"
+    assert BY_ID["run.stop"].why_not(running) is None
+    assert BY_ID["run.stop_all"].why_not(running) is None
+
+
+def test_the_bar_never_shows_more_keys_than_fit_and_always_the_one_for_help() -> None:
+    for pane in PANES:
+        keys = shown_keys(Situation(pane=pane, row="case", runnable=1, running=1))
+        for width in range(20, 200):
+            line = key_line(keys, width, DEFAULT_KEYS)
+            assert cells(line) <= width
+            assert "? keys" in plain(line)
+
+
+def test_at_160_columns_the_tree_names_the_ways_to_the_other_screens() -> None:
+    now = Situation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
+    line = plain(key_line(shown_keys(now), 160, DEFAULT_KEYS))
+    assert all(key in line for key in ("t tools", "g grades", "f failures", "u audit"))
+
+
+def test_on_a_narrow_screen_beside_the_main_one_the_way_back_is_named() -> None:
+    for name in SCREEN_TITLES:
+        assert "Esc back" in plain(key_line(shown_keys(Situation(screen=name)), 30, DEFAULT_KEYS))
+
+
+def test_the_page_of_keys_is_true() -> None:
+    page = runpy.run_path(str(DOCS / "make_keys.py"))["keys_page"]()
+    assert (DOCS / "keys.md").read_text(encoding="utf-8") == page, "run: python docs/make_keys.py"
+
+
+def test_keys_read_like_keys() -> None:
+    assert [key_name(key) for key in ("ctrl+r", "f5", "slash", "R", "shift+tab")] == [
+        "Ctrl+R",
+        "F5",
+        "/",
+        "R",
+        "Shift+Tab",
+    ]
+    assert DEFAULT_KEYS.names(BY_ID["reload"]) == "F5 Ctrl+R"
+
+
+async def test_every_action_has_something_that_does_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as app:
+        assert set(app.app.main.commands.known) == {action.id for action in ACTIONS if action.where != "move"}

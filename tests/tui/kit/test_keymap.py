@@ -1,0 +1,119 @@
+"""The user's keys: read, told apart, refused with a line and a way out, and never a reason not to start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.keys import _character_to_key
+
+from workbench.tui.kit.key_names import key_name, key_of
+from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, PLACES, Keymap, load_keymap
+from workbench.tui.shell.registry import ACTIONS, BY_ID, PANES
+
+
+def read(folder: Path, text: str) -> tuple[Keymap, tuple[str, ...]]:
+    file = folder / "keys.toml"
+    file.write_text(text, encoding="utf-8")
+    keymap, problems = load_keymap(file, ACTIONS)
+    return keymap, tuple(problem.removeprefix(f"{file}, ") for problem in problems)
+
+
+def test_without_a_file_the_keys_are_those_of_the_registry(tmp_path: Path) -> None:
+    assert load_keymap(tmp_path / "keys.toml", ACTIONS) == (DEFAULT_KEYS, ())
+    assert DEFAULT_KEYS.for_textual() == {}
+    assert DEFAULT_KEYS.keys(BY_ID["run.case"]) == BY_ID["run.case"].keys
+
+
+def test_keys_are_changed_by_id_and_taken_away_by_an_empty_list(tmp_path: Path) -> None:
+    keymap, problems = read(tmp_path, '[keys]\n"run.case" = ["F6", "Ctrl+R"]\nreload = []\nzoom = "Z"\n')
+    assert not problems
+    assert keymap.names(BY_ID["run.case"]) == "F6 Ctrl+R"
+    assert keymap.names(BY_ID["reload"]) == ""
+    assert keymap.for_textual() == {"run.case": "f6,ctrl+r", "reload": NO_KEY, "zoom": "Z"}
+
+
+def test_an_id_may_be_written_without_quotes(tmp_path: Path) -> None:
+    keymap, problems = read(tmp_path, '[keys]\nrun.case = ["f6"]\n[keys.pane]\nnext = "f7"\n')
+    assert not problems
+    assert set(keymap.changed) == {"run.case", "pane.next"}
+
+
+def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
+    keymap, problems = read(tmp_path, '[keys]\nzoom = "y"\ncopy = "z"\n')
+    assert not problems
+    assert keymap.changed == {"zoom": ("y",), "copy": ("z",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[keys]\n\nrun.cose = "f6"', "line 3: run.cose is no action: did you mean 'run.case'?"),
+        ('[keys]\nzzzzzz = "f6"', "line 2: zzzzzz is no action: docs/keys.md lists all ids"),
+        ("[keys]\nzoom = 6", "line 2: zoom must be a list of keys such as ['f6', 'ctrl+r'], or [] for no key"),
+        ('[keys]\nzoom = "hyper+x"', "line 2: zoom: hyper+x is no key: the modifiers are ctrl, alt and shift"),
+        (
+            '[keys]\nzoom = "bigkey"',
+            "line 2: zoom: bigkey is no key: write r, R, /, f6, enter, pageup, ctrl+r or alt+x",
+        ),
+        ('[keys]\nzoom = "ctrl+m"', "line 2: zoom: ctrl+m cannot be told apart from Enter in a terminal"),
+        ('[keys]\nzoom = "ctrl+shift+r"', "line 2: zoom: ctrl+shift+r is not sent by terminals"),
+        ('[keys]\nzoom = "m"', "line 2: zoom: m is the key of 'models' as well: give one of them another key, or []"),
+        ('[keys]\nzoom = "f9"\ncopy = "f9"', "line 3: copy: F9 is the key of 'zoom' as well"),
+        ('[keys]\nzoom = "down"', "line 2: zoom: ↓ is the key of 'move.down' as well"),
+        ('[kays]\nzoom = "f9"', "line 1: kays is no table of this file: write keys below [keys]"),
+        ("keys = 1", "line 1: keys must be a table"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_its_line_and_left_out(tmp_path: Path, text: str, said: str) -> None:
+    keymap, (problem,) = read(tmp_path, text)
+    assert problem.startswith(said)
+    assert set(keymap.changed) <= {"zoom"}
+    assert "zoom" not in keymap.changed or "copy" in problem
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[keys", b"a = " + b"[" * 5_000])
+def test_a_file_that_is_no_toml_changes_nothing(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "keys.toml"
+    file.write_bytes(content)
+    keymap, (problem,) = load_keymap(file, ACTIONS)
+    assert keymap == DEFAULT_KEYS
+    assert str(file) in problem
+
+
+@given(st.dictionaries(st.sampled_from([*sorted(BY_ID)]), st.lists(st.sampled_from("rRxXmyz123q?/"), max_size=3)))
+def test_whatever_is_written_gives_no_key_a_second_meaning(
+    tmp_path_factory: pytest.TempPathFactory, keys: dict[str, list[str]]
+) -> None:
+    text = "[keys]\n" + "".join(f'"{action_id}" = {chosen}\n' for action_id, chosen in keys.items())
+    keymap, _ = read(tmp_path_factory.mktemp("keys"), text)
+    for place in PLACES:
+        owners: dict[str, str] = {}
+        for action in ACTIONS:
+            for key in keymap.keys(action) if action.where in place else ():
+                owner = owners.setdefault(key, action.id)
+                assert owner == action.id or not {owner, action.id} & keymap.changed.keys()
+
+
+def test_every_pane_is_a_place() -> None:
+    assert {*PANES, "everywhere", "move"} <= frozenset().union(*PLACES)
+
+
+@pytest.mark.parametrize("char", list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ7é"))
+def test_characters_are_called_what_textual_calls_them(char: str) -> None:
+    assert key_of(char) == _character_to_key(char)
+    assert key_name(key_of(char)) == char
+
+
+def test_keys_are_read_as_they_are_shown() -> None:
+    used = {key for action in ACTIONS for key in action.keys}
+    assert {key_of(key_name(key)) for key in used} == used
+    assert [key_of(key) for key in ("Esc", "pgup", "Ctrl+R", "Shift+Tab", "ctrl+/")] == [
+        "escape",
+        "pageup",
+        "ctrl+r",
+        "shift+tab",
+        "ctrl+slash",
+    ]

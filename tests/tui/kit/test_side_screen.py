@@ -1,0 +1,84 @@
+"""What the screens beside the main one have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.color import Color
+
+from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.comparing.test_compare import compared
+from tests.tui.histories import Made, well, write_history
+from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.failures.screen import FailuresScreen
+from workbench.tui.grades.screen import GradesScreen
+from workbench.tui.history.batches_screen import HistoryScreen
+from workbench.tui.kit.fields import FilterField
+from workbench.tui.kit.help import HelpScreen
+from workbench.tui.tools.screen import ToolsScreen
+
+OPENS: dict[type[Any], tuple[str, ...]] = {
+    HistoryScreen: ("h",),
+    CompareScreen: (),
+    ToolsScreen: ("escape", "t"),
+    FailuresScreen: ("escape", "f"),
+    GradesScreen: ("enter", "g"),
+    HelpScreen: ("question_mark",),
+}
+
+
+async def opened_on(app: Opened, screen: type[Any]) -> None:
+    if screen is not HistoryScreen:
+        await compared(app)
+    await app.press(*OPENS[screen])
+    assert isinstance(app.app.screen, screen)
+
+
+@pytest.mark.parametrize("screen", OPENS)
+async def test_each_handler_of_opening_a_screen_is_called_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: type[Any]
+) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    write_history(tmp_path / "history.sqlite3", suites / "home.toml", Made(well("Movie night")))
+    calls: Counter[str] = Counter()
+
+    def counting(owner: type[Any]) -> None:
+        handler = owner.__dict__["on_mount"]
+
+        def counted(self: Any) -> Any:
+            calls[owner.__name__] += isinstance(self, screen)
+            return handler(self)
+
+        monkeypatch.setattr(owner, "on_mount", counted)
+
+    own = [each for each in screen.__mro__ if each.__module__.startswith("workbench.") and "on_mount" in vars(each)]
+    for each in own:
+        counting(each)
+    async with opened(suites, models=("one", "two"), history=tmp_path / "history.sqlite3") as app:
+        await opened_on(app, screen)
+        assert calls == {each.__name__: 1 for each in own}
+
+
+@pytest.mark.parametrize("screen", [HistoryScreen, CompareScreen, ToolsScreen, FailuresScreen])
+async def test_the_field_of_the_filter_is_a_line_on_its_own_ground_and_seen_only_meanwhile(
+    tmp_path: Path, screen: type[Any]
+) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    write_history(tmp_path / "history.sqlite3", suites / "home.toml", Made(well("Movie night")))
+    async with opened(suites, models=("one", "two"), history=tmp_path / "history.sqlite3") as app:
+        await opened_on(app, screen)
+        field = app.app.screen.query_one(FilterField)
+        assert not field.display
+        await app.press("slash", "z")
+        assert app.app.focused is field
+        assert (field.display, field.region.height, field.styles.border.top[0]) == (True, 1, "")
+        assert field.styles.background == Color.parse(app.app.theme_variables["panel"])
+        await app.press("enter")
+        assert not field.display
+        assert "/z" in app.screen.splitlines()[0]
+        await app.press("escape")
+        assert isinstance(app.app.screen, screen)
+        assert "/z" not in app.screen

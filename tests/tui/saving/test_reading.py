@@ -1,0 +1,250 @@
+"""Reading again while other things go on: nothing that was saved, made or deleted meanwhile is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, Opened, ScriptedSession, opened, suites_in
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import Workspace, is_stale, open_workspace, read_again
+from workbench.config.model_book import ModelBook
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.saving import FileState, save
+from workbench.tui.runs import starting
+from workbench.tui.saving import reading
+from workbench.tui.saving import saver as saving
+from workbench.tui.saving.dialogs import ChangedScreen
+from workbench.tui.shell import workbench
+
+THEIRS = SMART_HOME.replace("Good night.", "Sleep well.")
+
+
+class Held:
+    """Something of another thread that comes to its end only when the test lets it."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def wait(self) -> None:
+        self.begun.set()
+        assert self.may_end.wait(20)
+
+
+@pytest.fixture
+def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Held:
+    """What is read again was read before the test goes on, and arrives afterwards."""
+    held = Held()
+
+    def read(workspace: Workspace, models: ModelBook) -> Workspace:
+        found = read_again(workspace, models)
+        held.wait()
+        return found
+
+    monkeypatch.setattr(reading, "read_again", read)
+    return held
+
+
+async def begun(app: Opened, held: Held) -> None:
+    """Begin to read again, up to where the disk was read."""
+    app.app.read_again()
+    async with asyncio.timeout(20):
+        while not held.begun.is_set():
+            await app.pilot.pause()
+
+
+async def until(app: Opened, held: Held, suite: OpenSuite) -> None:
+    """Wait until a suite is saved, while something else is still held."""
+    async with asyncio.timeout(20):
+        while suite.dirty:
+            await app.pilot.pause()
+
+
+async def test_what_was_saved_while_the_disk_was_read_is_not_taken_back(tmp_path: Path, slow_disk: Held) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    async with opened(suites) as app:
+        suite = app.app.main.desk.suites[0]
+        app.app.main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        await begun(app, slow_disk)
+        await app.pilot.press("ctrl+s")
+        await until(app, slow_disk, suite)
+        slow_disk.may_end.set()
+        await app.settle()
+        assert 'name = "Our home"' in suite.document.text
+        assert not suite.dirty
+
+
+async def test_a_suite_made_while_the_disk_was_read_stays_in_the_tree(tmp_path: Path, slow_disk: Held) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    async with opened(suites, paths=[suites / "home.toml"]) as app:
+        await begun(app, slow_disk)
+        app.app.main.add(OpenSuite.new(suites / "fresh.toml", SMART_HOME))
+        slow_disk.may_end.set()
+        await app.settle()
+        assert [row.label for row in app.app.main.suites.rows if row.key.kind == "suite"] == ["home", "fresh"]
+        assert app.app.screen is app.app.main
+
+
+async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path, slow_disk: Held) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        app.app.main.select(suites / "other.toml")
+        await begun(app, slow_disk)
+        await app.pilot.press("delete")
+        async with asyncio.timeout(20):
+            while (suites / "other.toml").exists():
+                await app.pilot.press("d")
+        slow_disk.may_end.set()
+        await app.until(lambda: len(app.app.main.desk.suites) == 1)
+        await app.settle()
+        assert [suite.path.name for suite in app.app.main.desk.suites] == ["home.toml"]
+
+
+async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held()
+
+    def slowly(paths: list[Path], models: ModelBook) -> Workspace:
+        held.wait()
+        return open_workspace(paths, models)
+
+    monkeypatch.setattr(workbench, "open_workspace", slowly)
+    monkeypatch.setattr(workbench, "FIRST_PAINT_S", 0.001)
+    monkeypatch.setattr(Opened, "settle", _paused)
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        await app.pilot.press("f5")
+        held.may_end.set()
+        await app.until(lambda: bool(app.app.main.desk.suites))
+
+
+async def _paused(app: Opened) -> None:
+    await app.pilot.pause()
+
+
+async def test_nothing_is_asked_in_the_middle_of_a_word(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    async with opened(suites) as app:
+        await app.press("2", "home", "e")
+        assert app.app.main.case_pane.typing
+        (suites / "home.toml").write_text(THEIRS, encoding="utf-8")
+        await app.pilot.press(*"ab")
+        await app.until(lambda: "saving asks" in app.screen)
+        assert app.app.screen is app.app.main
+        await app.pilot.press("escape", "ctrl+s")
+        await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
+
+
+async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChangedScreen, "REST_S", 60.0)  # however slow this machine is, these keys come early
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    async with opened(suites) as app:
+        suite = app.app.main.desk.suites[0]
+        app.app.main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        (suites / "home.toml").write_text(THEIRS, encoding="utf-8")
+        app.app.read_again()
+        await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
+        screen = app.app.screen
+        assert isinstance(screen, ChangedScreen)
+        resets: list[bool] = []
+        rest = screen._rest
+        assert rest is not None
+        rest.reset = lambda: resets.append(True)  # type: ignore[method-assign]
+        await app.pilot.press("g", "r", "m")
+        assert len(resets) == 3  # the rest begins anew with each of them, an answer or not
+        assert app.app.screen is screen
+
+
+async def test_two_keys_in_a_row_run_a_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held()
+
+    def slowly(file: SuiteFile) -> bool:
+        held.wait()
+        return is_stale(file)
+
+    monkeypatch.setattr(starting, "is_stale", slowly)
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        await app.pilot.press("r", "r")
+        held.may_end.set()
+        await app.until(lambda: bool(app._sessions) and not any(worker.group == "start" for worker in app.app.workers))
+        assert [run.case.name for run in app.session.runs] == ["Movie night"]
+
+
+@pytest.fixture
+def slow_save(monkeypatch: pytest.MonkeyPatch) -> Held:
+    """What is saved is on the disk before the test goes on, and known to be afterwards."""
+    held = Held()
+
+    def write(path: Path, text: str, expected: FileState | None) -> FileState:
+        state = save(path, text, expected)
+        held.wait()
+        return state
+
+    monkeypatch.setattr(saving, "save", write)
+    return held
+
+
+async def test_a_suite_deleted_while_it_was_saved_stays_away(tmp_path: Path, slow_save: Held) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        main, suite = app.app.main, app.app.main.desk.suites[0]
+        main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        await app.pilot.press("ctrl+s")
+        await app.until(slow_save.begun.is_set)
+        main.desk.remove(suite)
+        main.open(replace(main.workspace, files=main.workspace.files[1:]))
+        slow_save.may_end.set()
+        await app.until(lambda: "Saved in" in app.screen)
+        assert [file.path.name for file in main.workspace.files] == ["other.toml"]
+
+
+async def test_a_suite_that_is_typed_in_while_it_is_saved_is_read_off_the_loop(
+    tmp_path: Path, slow_save: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def read(text: str, path: Path) -> SuiteFile:
+        threads.append(threading.current_thread())
+        return parse_suite(text, path)
+
+    monkeypatch.setattr(saving, "parse_suite", read)
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        main, suite = app.app.main, app.app.main.desk.suites[0]
+        main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        await app.pilot.press("ctrl+s")
+        await app.until(slow_save.begun.is_set)
+        main.change(suite, suite.document.with_header("name", "Her home"), "Typed")
+        slow_save.may_end.set()
+        await app.until(lambda: "Saved in" in app.screen)
+        assert len(threads) == 1
+        assert threads[0] is not threading.main_thread()
+        assert suite.dirty
+        assert 'name = "Our home"' in suite.disk.text
+
+
+def test_a_suite_that_follows_the_disk_is_not_read_once_more(tmp_path: Path) -> None:
+    path = tmp_path / "home.toml"
+    suite = OpenSuite(parse_suite(SMART_HOME, path))
+    suite.change(suite.document.with_header("name", "Our home"), "Typed")
+    suite.undo()
+    theirs = parse_suite(THEIRS, path)
+    suite.reloaded(theirs, None)
+    assert suite.document.text == THEIRS
+    assert suite.file is theirs
+
+
+async def test_what_was_started_is_under_way_before_the_engine_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScriptedSession, "start", lambda session, runs, **how: "batch-1")
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        await app.pilot.press("r")
+        await app.until(lambda: not any(worker.group == "start" for worker in app.app.workers))
+        assert [run.case_name for run in app.app.main.book.under_way()] == ["Movie night"]

@@ -1,0 +1,228 @@
+"""The app as a person uses it: moving, filtering, looking, editing elsewhere, copying."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
+from tests.tui.in_terminal import Terminal
+from workbench.tui.case.excerpt_view import CaseView
+from workbench.tui.shell.main_screen import MainScreen
+
+
+async def test_the_app_opens_on_the_first_case_and_shows_it(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        assert app.app.main.selected_case is not None
+        assert "Start movie night." in app.screen
+        assert "Not run yet." in app.screen
+
+
+async def test_the_case_follows_the_tree(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("down")
+        assert "Switch the lights off." in app.screen
+        await app.press("up", "up")
+        assert "You are a smart home" in app.screen
+
+
+async def test_typing_filters_and_escape_brings_everything_back(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, needy=NEEDY)) as app:
+        await app.press("slash", *"evening")
+        assert "Movie night" in app.screen
+        assert "Lights off" not in app.screen
+        assert "needy" not in app.screen
+        await app.press("enter")
+        assert app.app.main.pane == "suites"
+        assert "Lights off" not in app.screen
+        await app.press("escape")
+        assert "Lights off" in app.screen
+
+
+async def test_keys_typed_into_the_filter_do_nothing_else(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("slash", *"rqxz")
+        assert app.app.main.suites.filter == "rqxz"
+        assert app.app.is_running
+        await app.press("escape")
+
+
+async def test_branches_fold_and_unfold(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("left", "left")
+        assert "Movie night" not in app.screen.split("│")[0]
+        assert "▸ smart_home" in app.screen
+        await app.press("right")
+        assert "▾ smart_home" in app.screen
+        await app.press("enter")
+        assert "▸ smart_home" in app.screen
+
+
+async def test_with_80_columns_the_right_pane_is_the_one_asked_for(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        assert "disallowed" in app.screen
+        await app.press("3")
+        assert "Not run yet." in app.screen
+        assert "Movie night" in app.screen
+        await app.press("2")
+        assert "disallowed" in app.screen
+        await app.press("tab", "tab")
+        assert app.app.main.pane == "suites"
+
+
+async def test_a_zoomed_pane_has_the_screen_to_itself(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("2", "z")
+        assert "Not run yet." not in app.screen
+        assert "▾ smart_home" not in app.screen
+        await app.press("3")
+        assert "Not run yet." in app.screen
+        await app.press("escape")
+        assert "▾ smart_home" in app.screen
+
+
+async def test_a_resized_terminal_is_laid_out_anew(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        for width, height in ((60, 20), (200, 60), (80, 24), (40, 10), (120, 36)):
+            await app.pilot.resize_terminal(width, height)
+        await app.settle()
+        assert "disallowed" in app.screen
+        assert "Not run yet." in app.screen
+
+
+async def test_what_changed_on_disk_is_read_again_on_request(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        (suites / "smart_home.toml").write_text(SMART_HOME.replace("Lights off", "Lights out"), encoding="utf-8")
+        await app.press("f5")
+        assert "Lights out" in app.screen
+        assert "read again" in app.screen.lower()
+        assert app.app.main.selected_case == (suites / "smart_home.toml", "movie-night")
+
+
+async def test_a_suite_that_broke_says_so_after_reading_again(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        (suites / "smart_home.toml").write_text(BROKEN, encoding="utf-8")
+        await app.press("f5")
+        assert "2 problems" in app.screen
+        await app.press("home", "down", "r")
+        assert "This suite has errors" in app.screen
+
+
+async def test_a_problem_in_the_tree_leads_to_its_line(tmp_path: Path) -> None:
+    text = BROKEN.replace('name = "Broken"\n', 'name = "Broken"\n' + "# a comment\n" * 200 + "execute = True\n")
+    async with opened(suites_in(tmp_path, broken=text)) as app:
+        await app.press("o", "1", "down", "down", "down")
+        assert app.app.main.query_one("#case", CaseView).top > 100
+        assert "execute = True" in app.screen
+
+
+async def test_help_opens_and_closes(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("question_mark")
+        assert "Run the whole suite, or folder" in app.screen
+        await app.press("escape")
+        assert isinstance(app.app.screen, MainScreen)
+
+
+async def test_the_palette_offers_the_registry(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("ctrl+p")
+        assert "Run the case" in app.screen
+        await app.press(*"choose models")
+        await app.until(lambda: "Choose models  m" in app.screen)
+        await app.press("enter")
+        await app.until(lambda: "Checked models replace" in app.screen)
+
+
+async def test_a_folder_without_suites_says_what_a_suite_is(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path)) as app:
+        assert "No suites here." in app.screen
+        await app.press("r", "R", "e", "y", "enter", "x")
+        assert app.app.is_running
+
+
+async def test_without_a_path_and_without_suites_here_the_samples_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suites_in(tmp_path))
+    async with opened(tmp_path / "suites", paths=[]) as app:
+        assert "sample suites" in app.screen
+        assert "these are the samples" in app.screen
+
+
+async def test_without_a_path_the_suites_of_the_current_folder_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suites_in(tmp_path, smart_home=SMART_HOME))
+    async with opened(tmp_path / "suites", paths=[]) as app:
+        assert "▾ smart_home" in app.screen
+
+
+async def test_a_path_that_is_not_there_is_a_problem_in_the_tree(tmp_path: Path) -> None:
+    async with opened(tmp_path, paths=[tmp_path / "gone.toml"]) as app:
+        assert "there is no such file" in app.screen
+
+
+async def test_copying_says_where_it_went(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("y")
+        assert "Copied the case's id to the terminal's clipboard (OSC 52)" in app.screen
+        assert app.app.clipboard == "movie-night"
+        await app.press("2", "o", "y")
+        assert app.app.clipboard.startswith("# A film, so the lights go down.\n[[cases]]\n")
+
+
+async def test_the_mouse_selects_folds_and_scrolls(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 12)) as app:
+        await app.pilot.click("#suites", offset=(8, 3))
+        await app.settle()
+        assert "Switch the lights off." in app.screen
+        await app.pilot.click("#suites", offset=(4, 1))
+        await app.pilot.click("#suites", offset=(4, 1))
+        await app.settle()
+        assert "▸ smart_home" in app.screen
+        await app.pilot.click("#run-title", offset=(4, 0))
+        await app.settle()
+        assert app.app.main.pane == "run"
+
+
+async def test_without_an_editor_the_key_says_which_variable_to_set(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), environment={"EDITOR": ""}) as app:
+        await app.press("f4")
+        assert "VISUAL or EDITOR" in app.screen
+
+
+LOADED = [sys.executable, "-m", "tests.tui.loaded"]
+
+FIRST_SCREEN_WIDGETS = 24
+"""Each costs a millisecond of the start, and of every change of theme."""
+
+
+def test_the_first_screen_loads_nothing_that_is_not_on_it(tmp_path: Path) -> None:
+    suites, file = suites_in(tmp_path, smart_home=SMART_HOME), tmp_path / "loaded"
+    with Terminal([str(file), str(suites)], tmp_path / "state", program=LOADED) as terminal:
+        terminal.wait_for("Not run yet.")
+        terminal.signal(signal.SIGTERM)
+        terminal.end()
+    loaded = set(file.read_text(encoding="utf-8").split())
+    assert {"textual.app", "workbench.tui.shell.main_screen"} <= loaded
+    screens = {name for name in loaded if name.startswith("workbench.tui.") and name.endswith("screen")}
+    assert screens == {"workbench.tui.shell.main_screen"}
+    assert not loaded & {
+        *("openai", "anthropic", "mcp", "httpx2", "jsonschema", "tomlkit", "rapidfuzz", "dateutil"),
+        *("textual.widgets._text_area", "textual.document", "rich.syntax", "rich.markdown"),
+        *("workbench.engine.loop", "workbench.batches.session", "workbench.grading.critics", "workbench.analysis"),
+        *("workbench.providers.registry", "workbench.providers.http", "workbench.providers.offline"),
+        *("workbench.tui.shell.areas", "workbench.tui.kit.dialogs", "workbench.tui.accepting.accept"),
+        *("workbench.tui.tools.servers", "workbench.tui.terminal.screenshot", "workbench.tui.lines.difference"),
+    }
+
+
+async def test_few_widgets_are_on_the_first_screen(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        assert len(app.app.main.walk_children()) <= FIRST_SCREEN_WIDGETS

@@ -1,0 +1,210 @@
+"""Whole journeys in a real terminal: program, files and signals are real, and so is what is seen."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, assert_golden, suites_in
+from tests.tui.in_terminal import Terminal
+
+SIZES = ((60, 20), (80, 24), (120, 36), (200, 60))
+ENTER, ESC, DOWN = "\r", "\x1b", "\x1b[B"
+HOME, END = "\x1b[H", "\x1b[F"
+TOOLS_ROW = 7
+"""The row of `tools` in a new suite's form, from 0."""
+
+PAGE_DOWN = "\x1b[6~"
+CTRL_S, CTRL_Y, CTRL_Z = "\x13", "\x19", "\x1a"
+PARAMETERS = (
+    '{"type": "object", "required": ["room", "state"], "properties": '
+    '{"room": {"type": "string", "enum": ["bathroom", "kitchen"]}, "state": {"type": "string", "enum": ["off", "on"]}}}'
+)
+REQUEST = "Turn on the light in the kitchen."
+
+WRONG, RIGHT = 'room = "bathroom", state = "off"', 'room = "kitchen", state = "on"'
+
+LIGHTS = f"""
+format = 1
+name = "Lights"
+models = ["offline"]
+
+[[tools]]
+name = "set_light"
+description = "Turn the light of a room on or off."
+parameters = {PARAMETERS.replace('": ', '" = ')}
+""".lstrip()
+
+CASE = f"""
+[[cases]]
+name = "Kitchen light"
+user = "{REQUEST}"
+
+[[cases.ordered]]
+tool = "set_light"
+args = {{ {RIGHT} }}
+"""
+
+
+def escape(terminal: Terminal) -> None:
+    """Leave what is typed in; what is sent before that was seen would be one key with Esc."""
+    terminal.wait_for(lambda: "Esc" in terminal.screen.splitlines()[-1])
+    terminal.send(ESC)
+    terminal.wait_for(lambda: "? keys" in terminal.screen.splitlines()[-1])
+
+
+def quit_from(terminal: Terminal) -> None:
+    terminal.send("q")
+    assert terminal.end() == 0
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[int, int]) -> None:
+    columns, rows = size
+    folder = tmp_path / "home"
+    folder.mkdir()
+    with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
+        terminal.wait_for("No suites here.")
+        terminal.wait_for("N  makes one")
+
+        terminal.send(f"Nlights{ENTER}")
+        terminal.wait_for("New suite lights.toml")
+        terminal.send(f"2{HOME}{DOWN * TOOLS_ROW}nset_light{ENTER}Turn the light of a room on or off.{ENTER}")
+        terminal.send(f"{ENTER}{PARAMETERS}")
+        terminal.wait_for(PARAMETERS[-8:])  # all of it is typed
+        escape(terminal)
+
+        terminal.send(f"1nKitchen light{ENTER}")
+        terminal.wait_for("New case Kitchen light")
+        terminal.send(f"e{REQUEST}{ENTER}")
+        terminal.wait_for("r run")
+        terminal.wait_for("state  is  off")
+        terminal.send(HOME)  # wherever the form was scrolled to while it was typed in
+        terminal.quiet(0.3)
+        assert_golden(terminal.screen, f"journey-{columns}x{rows}")
+
+        terminal.send(CTRL_S)
+        terminal.wait_for("Saved in lights.toml")
+        before = (folder / "lights.toml").read_text()
+        assert WRONG in before
+
+        terminal.send("r3")
+        terminal.wait_for('✗ expected "bathroom"')
+        terminal.wait_for('✗ expected "off"')
+        terminal.send("a")
+        terminal.wait_for("Accept the run as what is expected?")
+        terminal.send(ENTER)
+        terminal.wait_for("the run passes with it")
+        terminal.send(CTRL_Z)
+        terminal.wait_for("Undone:")
+        terminal.send(CTRL_S)
+        terminal.wait_for("There is nothing to save")
+        terminal.send(CTRL_Y)
+        terminal.wait_for("Done again:")
+        assert (folder / "lights.toml").read_text() == before
+        terminal.send(CTRL_S)
+        terminal.wait_for("Saved in lights.toml")
+        quit_from(terminal)
+    assert (folder / "lights.toml").read_text() == before.replace(WRONG, RIGHT)
+
+    with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
+        terminal.wait_for("· Kitchen light")
+        terminal.send("r3")
+        terminal.wait_for("✓ passed  1.00")
+        quit_from(terminal)
+
+
+def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Path) -> None:
+    folder = suites_in(tmp_path, lights=LIGHTS)
+    with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
+        terminal.wait_for("the suite has no cases")
+        terminal.send(f"Nmore lights{ENTER}")
+        terminal.wait_for("New suite more lights.toml")
+        terminal.send(f"nGood night{ENTER}eAll lights o")
+        terminal.wait_for("All lights o")
+        terminal.signal(signal.SIGKILL)
+        assert terminal.end() == -signal.SIGKILL
+    assert not (folder / "more lights.toml").exists()
+
+    with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
+        terminal.wait_for("Unsaved changes of before")
+        terminal.wait_for("PgDn read on")
+        terminal.send(PAGE_DOWN)
+        terminal.wait_for("All lights o")
+        terminal.wait_for("Esc later")
+        terminal.send("t")
+        terminal.wait_for("has its unsaved changes again")
+        terminal.send("/night")
+        terminal.wait_for("Good night")
+        terminal.send(f"{ENTER}2{DOWN * 3}e{END}ut.{ENTER}")
+        terminal.wait_for("All lights out.")
+        terminal.send(CTRL_S)
+        terminal.wait_for("Saved in more lights.toml")
+        quit_from(terminal)
+    assert 'user = "All lights out."' in (folder / "more lights.toml").read_text()
+    assert list(tmp_path.rglob("*.draft")) == []
+
+
+def test_a_hang_up_during_a_run_ends_it_and_keeps_what_was_typed(tmp_path: Path) -> None:
+    folder = suites_in(tmp_path, lights=LIGHTS + CASE)
+    file = folder / "lights.toml"
+    with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
+        terminal.wait_for("· Kitchen light")
+        terminal.send(f"2e\x05!{ENTER}")
+        terminal.wait_for("Kitchen light!")
+        terminal.send("T")
+        terminal.wait_for("Esc")
+        terminal.send(f"\x15500{ENTER}")
+        terminal.wait_for("running")
+        terminal.wait_for("✓")
+        terminal.hang_up()
+        assert terminal.end() == 128 + signal.SIGHUP
+    assert file.read_text() == LIGHTS + CASE
+
+    with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
+        terminal.wait_for("Unsaved changes of before")
+        terminal.wait_for('+ name = "Kitchen light!"')
+        terminal.wait_for("Esc later")
+        terminal.send("t")
+        terminal.wait_for("has its unsaved changes again")
+        terminal.send(CTRL_Z)
+        terminal.wait_for("Undone:")
+        quit_from(terminal)
+    assert file.read_text() == LIGHTS + CASE
+
+
+def test_a_broken_file_is_mended_where_it_stands_and_runs(tmp_path: Path) -> None:
+    whole = LIGHTS + CASE
+    folder = suites_in(tmp_path, lights=whole.replace('kitchen."', "kitchen."))
+    with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
+        terminal.wait_for("1 problem")
+        terminal.send("r")
+        terminal.wait_for("This suite has errors")
+        terminal.send("e")
+        terminal.wait_for("F8 next problem")
+        terminal.send(f'{END}"')
+        terminal.wait_for("· Kitchen light")
+        escape(terminal)
+        terminal.send(CTRL_S)
+        terminal.wait_for("Saved in lights.toml")
+        terminal.send(f"1{DOWN}r3")
+        terminal.wait_for("✓ passed  1.00")
+        quit_from(terminal)
+    assert (folder / "lights.toml").read_text() == whole
+
+
+def test_keys_that_arrive_all_at_once_do_what_they_do_one_by_one(tmp_path: Path) -> None:
+    folder = suites_in(tmp_path, smart_home=SMART_HOME)
+    with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
+        terminal.wait_for("· Movie night")
+        new = f"nDim{ENTER}eDim the lights.{ENTER}1nTV off{DOWN}{ENTER}eTV off.{ENTER}"
+        elsewhere = f"1Nother{ENTER}nOnly{ENTER}eOnly this.{ENTER}{CTRL_S}"
+        again = f"1/movie{ENTER}{DOWN}e{END}!{ENTER}{CTRL_S}q"
+        terminal.send(new + elsewhere + again)
+        assert terminal.end() == 0
+    text = (folder / "smart_home.toml").read_text()
+    assert 'name = "Dim"\nuser = "Dim the lights."\n' in text
+    assert 'name = "TV off"\nuser = "TV off."\nexpect_no_calls = true\n' in text
+    assert 'user = "Only this."' in (folder / "other.toml").read_text()

@@ -1,0 +1,150 @@
+"""Leaving while something goes on: it is said what, what need not end is stopped, and nobody waits for a mere text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, opened, suites_in
+from tests.tui.held import Held, held, until
+from tests.tui.histories import Made, well, write_history
+from tests.tui.in_terminal import Terminal
+from workbench.batches import kept_regrading, recordings
+from workbench.history import editing
+from workbench.history.history import History
+from workbench.tui.history.batches_screen import HistoryScreen
+
+__all__ = ["held"]
+
+ASKS = "not over yet: q again stops and quits"
+
+
+def history_of(folder: Path) -> tuple[Path, Path]:
+    suites = suites_in(folder, home=SMART_HOME)
+    write_history(folder / "history.sqlite3", suites / "home.toml", Made(well("Movie night")), Made(well()))
+    return suites, folder / "history.sqlite3"
+
+
+@pytest.mark.parametrize("keys", [["v"], ["h"]])
+async def test_ctrl_q_says_on_any_screen_that_it_asks(tmp_path: Path, keys: list[str]) -> None:
+    suites, history = history_of(tmp_path)
+    async with opened(suites, history=history) as app:
+        await app.run("home", "R")
+        await app.press(*keys, "ctrl+q")
+        assert app.app.screen is not app.app.main
+        assert f"3 runs {ASKS}" in app.screen
+
+
+async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new_grades_are_dropped(
+    tmp_path: Path, held: Held
+) -> None:
+    suites, history = history_of(tmp_path)
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("h")
+        held.hold(kept_regrading, "grade_again")
+        await app.pilot.press("G")
+        await held.begun(app)
+        await app.pilot.press("q")
+        await app.pilot.pause()
+        assert app.app.screen is app.app.main
+        assert f"Grading #2 again {ASKS}" in app.screen
+        await app.pilot.press("q")
+        await until(app, lambda: "Leaving as soon as this is over: grading #2 again" in app.screen)
+        assert app.app.return_code is None
+        held.let_go()
+        await until(app, lambda: app.app.return_code == 0)
+    with History(history) as kept:
+        assert kept.gradings(2) == []
+
+
+async def test_whoever_leaves_while_recordings_are_saved_has_those_that_were(
+    tmp_path: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    suites, history = history_of(tmp_path)
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("h")
+        held.hold(recordings, "export_recording")
+        await app.pilot.press("w")
+        await held.begun(app)
+        await app.pilot.press("ctrl+q")
+        await app.pilot.pause()
+        assert f"Saving the runs of #2 {ASKS}" in app.screen
+        await app.pilot.press("ctrl+q")
+        await until(app, lambda: "Leaving as soon as this is over" in app.screen)
+        held.let_go()
+        await until(app, lambda: app.app.return_code == 0)
+    assert len(list((tmp_path / "recordings" / "batch-2").glob("*.run.jsonl"))) == 1
+
+
+async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path: Path, held: Held) -> None:
+    suites, history = history_of(tmp_path)
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("h", "n", *"best")
+        held.hold(editing, "name_batch")
+        await app.pilot.press("enter")
+        await held.begun(app)
+        await app.pilot.press("q")
+        await until(app, lambda: "Leaving as soon as this is over: naming #2" in app.screen)
+        held.let_go()
+        await until(app, lambda: app.app.return_code == 0)
+    with History(history) as kept:
+        assert [batch.name for batch in kept.batches()] == ["best", None]
+
+
+async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path, held: Held) -> None:
+    suites, history = history_of(tmp_path)
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("h")
+        screen = app.app.screen
+        assert isinstance(screen, HistoryScreen)
+        held.hold(kept_regrading, "grade_again")
+        await app.pilot.press("G")
+        await held.begun(app)
+        await app.pilot.press("n", *"best", "enter")
+        await app.pilot.pause()
+        assert "Naming #2 waits for something else: grading #2 again" in app.screen
+        held.let_go()
+        await app.until(lambda: screen.state.batches[0].name == "best" and bool(screen.state.regraded))
+
+
+async def test_a_mark_goes_with_the_two_batches_that_were_compared(tmp_path: Path) -> None:
+    suites, history = history_of(tmp_path)
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("h", "space")
+        assert "◆#2" in app.screen
+        await app.press("down", "space", "escape")
+        assert isinstance(app.app.screen, HistoryScreen)
+        assert "◆" not in app.screen
+
+
+ENDLESS = """
+import sys, threading
+from pathlib import Path
+import workbench.reports.comparison_markdown as markdown
+
+def endless(*_, **__):
+    Path("begun").touch()
+    threading.Event().wait()
+
+markdown.comparison_markdown = endless
+from workbench.cli.main import main
+sys.exit(main())
+"""
+
+
+def test_a_text_that_is_being_made_holds_nobody_up(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME)
+    program = tmp_path / "endless.py"
+    program.write_text(ENDLESS, encoding="utf-8")
+    arguments, runs = [str(suites), "--no-history"], (sys.executable, str(program))
+    with Terminal(arguments, tmp_path / "state", program=runs, folder=tmp_path) as terminal:
+        terminal.wait_for("Movie night")
+        terminal.send("v")
+        terminal.wait_for("Compare")
+        terminal.send("y")
+        terminal.wait_for((tmp_path / "begun").exists)
+        terminal.send("q")
+        assert terminal.end() == 0

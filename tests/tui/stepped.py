@@ -1,0 +1,58 @@
+"""A case that is stepped through in the app: held where a test wants it, and something typed for it."""
+
+from __future__ import annotations
+
+from textual.events import Paste
+
+from tests.tui.apps import Opened, opening
+from workbench.batches.plan import PlannedRun
+from workbench.trajectory.events import (
+    CallFinished,
+    CallStarted,
+    Happening,
+    HoldPlace,
+    Paused,
+    RequestStarted,
+    ResponseFinished,
+    ResultReceived,
+)
+from workbench.tui.run_book.record import RunRecord
+from workbench.tui.stepping.held_editor import HeldEditor
+
+
+async def stepped(app: Opened) -> PlannedRun:
+    """Start the case under the cursor step by step."""
+    (run,) = await app.run("s")
+    return run
+
+
+async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call", answer: str = "dimmed\n") -> None:
+    """Hold a run: before its first request, before a call of set_lights, or after its result."""
+    happenings: list[Happening] = [opening(run)]
+    if at != "request":
+        call = CallFinished("c1", {"room": "bedroom", "brightness": 60})
+        happenings += [RequestStarted(1), CallStarted(1, "c1", "set_lights"), call]
+        happenings += [ResponseFinished(1, "tool calls", None, 1.0, 2.0)]
+    if at == "result":
+        happenings.append(ResultReceived("c1", answer, False, "case mock", 1.0))
+    app.session.say(run, *happenings, Paused("step by step", None if at == "request" else "c1", at, 1))
+    await app.settle()
+
+
+def shown(app: Opened) -> RunRecord:
+    run = app.app.main.run_shown
+    assert run is not None
+    return run
+
+
+def editor(app: Opened) -> HeldEditor:
+    found = app.app.main.run_pane.editor
+    assert found is not None
+    return found
+
+
+async def typed(app: Opened, text: str) -> None:
+    """Put a text in the place of what stands in the editor."""
+    await app.press("f7")
+    app.app.post_message(Paste(text))
+    await app.settle()

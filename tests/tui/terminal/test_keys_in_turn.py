@@ -1,0 +1,97 @@
+"""Keys that arrive together do what they do one after the other, whatever opens and closes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+from workbench.tui.terminal.keys_in_turn import KeysInTurnApp
+
+
+class Asking(ModalScreen[str]):
+    """Asks for a word."""
+
+    def compose(self) -> ComposeResult:
+        yield Input()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value)
+
+
+class Silent(ModalScreen[None]):
+    """Has nothing that could have the keyboard."""
+
+    def on_key(self) -> None:
+        self.dismiss()
+
+    def compose(self) -> ComposeResult:
+        yield Label("Wait.")
+
+
+class Ground(Label, can_focus=True):
+    """Has the keyboard while no dialog has it."""
+
+
+class Words(KeysInTurnApp):
+    """Collects words that dialogs ask for, and the keys that none of them took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.keys: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield Ground("Words")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "n":
+            self.push_screen(Asking(), lambda word: self.words.append(word or ""))
+        elif event.key == "s":
+            self.push_screen(Silent())
+        else:
+            self.keys.append(event.key)
+
+
+def strike(app: Words, *keys: str) -> None:
+    """Let keys arrive together."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if holds():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it never came to that")
+
+
+async def test_what_is_typed_behind_a_key_that_opens_a_dialog_is_for_the_dialog() -> None:
+    app = Words()
+    async with app.run_test() as pilot:
+        strike(app, "a", "n", *"one", "enter", "b", "n", *"none", "backspace", "enter", "c")
+        await until(pilot, lambda: "c" in app.keys)
+        assert app.words == ["one", "non"]
+        assert [key for key in app.keys if len(key) == 1] == ["a", "b", "c"]
+
+
+async def test_pasted_text_is_for_the_dialog_too() -> None:
+    app = Words()
+    async with app.run_test() as pilot:
+        strike(app, "n")
+        app.post_message(events.Paste("two words"))
+        strike(app, "enter")
+        await until(pilot, lambda: app.words == ["two words"])
+
+
+async def test_where_nothing_takes_the_keyboard_keys_wait_only_for_a_while() -> None:
+    app = Words()
+    async with app.run_test() as pilot:
+        strike(app, "s", "x", "d", "e")
+        await until(pilot, lambda: app.keys[-1:] == ["e"])
+        assert app.keys == ["x", "d", "e"]

@@ -1,0 +1,94 @@
+"""What the environment says about the terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.tui.terminal.surroundings import frames_per_second, obstacle, surroundings_of
+
+
+def test_over_ssh_less_is_painted() -> None:
+    here, there = surroundings_of({}), surroundings_of({"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"})
+    assert (here.paint_interval_s, there.paint_interval_s) == (0.05, 0.1)
+    assert frames_per_second({"SSH_TTY": "/dev/pts/1"}) < frames_per_second({})
+
+
+@pytest.mark.parametrize(
+    ("variables", "few"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "linux"}, True),
+        ({}, True),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "screen", "COLORTERM": "truecolor"}, False),
+        ({"TERM": "xterm-kitty"}, False),
+    ],
+)
+def test_terminals_of_few_colours_are_known(variables: dict[str, str], few: bool) -> None:
+    assert surroundings_of(variables).few_colours is few
+
+
+def test_an_empty_no_color_means_nothing() -> None:
+    assert not surroundings_of({"NO_COLOR": ""}).no_colour
+    assert surroundings_of({"NO_COLOR": "1"}).no_colour
+
+
+def test_visual_comes_before_editor() -> None:
+    assert surroundings_of({"EDITOR": "vi", "VISUAL": "hx"}).editor == "hx"
+    assert surroundings_of({"EDITOR": "vi"}).editor == "vi"
+    assert surroundings_of({}).editor is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "reads", "writes", "said"),
+    [
+        ({"TERM": "xterm"}, True, True, None),
+        ({}, True, True, None),
+        ({"TERM": "xterm"}, False, True, "standard input is not a terminal"),
+        ({"TERM": "xterm"}, True, False, "standard error, on which the app draws, is not a terminal"),
+        ({"TERM": "dumb"}, True, True, "this terminal (TERM=dumb) cannot place text"),
+    ],
+)
+def test_where_the_app_cannot_be_shown_it_says_why(
+    environment: dict[str, str], reads: bool, writes: bool, said: str | None
+) -> None:
+    assert obstacle(environment, reads=reads, writes=writes) == said
+
+
+@pytest.mark.parametrize(
+    ("variables", "only_ascii", "utf8"),
+    [
+        ({}, False, True),
+        ({"LANG": "en_US.UTF-8"}, False, True),
+        ({"LANG": "C.utf8"}, False, True),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, True, False),
+        ({"LC_CTYPE": "de_DE.ISO-8859-1"}, True, False),
+        ({"TERM": "linux", "LANG": "C.UTF-8"}, True, True),
+        ({"WORKBENCH_ASCII": "1"}, True, True),
+        ({"WORKBENCH_ASCII": "0", "LANG": "C"}, False, False),
+    ],
+)
+def test_locale_and_wish_decide_about_ascii(variables: dict[str, str], only_ascii: bool, utf8: bool) -> None:
+    found = surroundings_of(variables)
+    assert (found.ascii, found.utf8) == (only_ascii, utf8)
+
+
+def test_ascii_can_be_asked_for() -> None:
+    assert surroundings_of({"LANG": "C.UTF-8"}, only_ascii=True).ascii
+
+
+@pytest.mark.parametrize(
+    ("variables", "commands", "osc52"),
+    [
+        ({"DISPLAY": ":0"}, ["xclip", "xsel", "pbcopy"], True),
+        ({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, ["wl-copy", "xclip", "xsel", "pbcopy"], True),
+        ({"DISPLAY": "localhost:10", "SSH_TTY": "/dev/pts/1"}, [], True),
+        ({"TERM": "linux"}, ["pbcopy"], False),
+        ({"TERM": "screen", "STY": "1.pts"}, ["pbcopy"], False),
+    ],
+)
+def test_a_clipboard_is_used_where_somebody_sits_before_it(
+    variables: dict[str, str], commands: list[str], osc52: bool
+) -> None:
+    found = surroundings_of(variables)
+    assert ([command[0] for command in found.clipboards], found.takes_osc52) == (commands, osc52)

@@ -1,0 +1,149 @@
+"""Themes are data: complete, readable, refused with a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from rich.color import Color
+
+from workbench.config.resources import bundled
+from workbench.tui.lines.spans import Role
+from workbench.tui.terminal.theme_files import COLOURS, ThemeFile, Themes, load_themes, stamp_of
+from workbench.tui.terminal.theming import Palette
+
+THEMES = load_themes(bundled("themes"), Path("none")).by_name
+
+LEAST_CONTRAST = 4.5
+"""What WCAG asks of text."""
+
+HIGH_CONTRAST = {"contrast": 7.0, "daylight": 7.0}
+"""What it asks of text for those who see little."""
+
+
+def _luminance(colour: Color) -> float:
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = colour.get_truecolor()
+    return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, 1..21, as WCAG 2 defines it."""
+    darker, lighter = sorted(_luminance(Color.parse(colour)) for colour in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def with_own(folder: Path, **texts: str) -> Themes:
+    """The bundled themes and some of the user's."""
+    for name, text in texts.items():
+        (folder / f"{name}.toml").write_text(text)
+    return load_themes(bundled("themes"), folder)
+
+
+def test_there_are_dark_light_contrasting_and_sixteen_colour_themes() -> None:
+    assert len(THEMES) >= 6
+    assert THEMES.keys() >= {"graphite", "paper", "contrast", "sixteen"}
+    for dark in (True, False):
+        names = {theme.name for theme in THEMES.values() if theme.dark is dark and not theme.is_ansi}
+        assert len(names - HIGH_CONTRAST.keys()) >= 2
+        assert names & HIGH_CONTRAST.keys()
+    assert THEMES["sixteen"].is_ansi
+
+
+@pytest.mark.parametrize(
+    "theme", [theme for theme in THEMES.values() if not theme.is_ansi], ids=lambda theme: theme.name
+)
+def test_everything_can_be_read_on_everything(theme: ThemeFile) -> None:
+    grounds = ("background", "panel", "cursor", "resting_cursor")
+    texts = set(theme.colours) - {*grounds, "border", "on_accent"}
+    wanted = HIGH_CONTRAST.get(theme.name, LEAST_CONTRAST)
+    for text in sorted(texts):
+        for ground in grounds:
+            found = contrast(theme.colours[text], theme.colours[ground])
+            assert found >= wanted, f"{text} on {ground}: {found:.2f}"
+    assert contrast(theme.colours["on_accent"], theme.colours["accent"]) >= LEAST_CONTRAST
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "colours.background is missing: give it"),
+        ("name = x", "is no TOML: Invalid value (at line 1, column 8)"),
+        ('[colours]\nbackground = "red"', "colours.background must be a colour such as"),
+        ('extends = "graphite"\n[colours]\ntext = 7', "colours.text must be a colour such as"),
+        ('extends = "graphit"', "extends names no theme that can be used: did you mean 'graphite'?"),
+        ('extends = "graphite"\n[colours]\ntex = "#ffffff"', "tex is no colour of a theme: did you mean 'text'?"),
+        ('extends = "graphite"\ncolour = {}', "colour is no setting of a theme: did you mean 'colours'?"),
+        ('extends = "graphite"\ncolours = 1', "colours must be a table"),
+        ('extends = "graphite"\ndark = 1', "dark true or false"),
+        ('name = "a b"\nextends = "graphite"', "name is no name for a theme"),
+    ],
+)
+def test_a_theme_that_cannot_be_used_says_why_and_does_no_harm(tmp_path: Path, text: str, why: str) -> None:
+    themes = with_own(tmp_path, oak=text)
+    assert themes.by_name == THEMES
+    (problem,) = themes.problems
+    assert problem.startswith(f"{tmp_path / 'oak.toml'}: ")
+    assert why in problem
+
+
+def test_a_theme_that_is_no_text_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "oak.toml").write_bytes(b"\xff")
+    (tmp_path / "elm.toml").mkdir()
+    themes = load_themes(bundled("themes"), tmp_path)
+    assert themes.by_name == THEMES
+    assert [problem.rpartition(": ")[2] for problem in themes.problems] == ["Is a directory", "save it as UTF-8 text"]
+
+
+def test_a_theme_extends_another_by_the_colours_it_changes(tmp_path: Path) -> None:
+    themes = with_own(
+        tmp_path,
+        aspen='extends = "oak"\ntitle = "Aspen"\n[colours]\ntext = "#eeeeee"',
+        oak='extends = "paper"\ndark = true\n[colours]\naccent = "#123456"',
+    )
+    assert not themes.problems
+    aspen = themes.by_name["aspen"]
+    assert aspen == ThemeFile(
+        "aspen", "Aspen", True, {**THEMES["paper"].colours, "accent": "#123456", "text": "#eeeeee"}
+    )
+
+
+def test_a_theme_of_the_users_takes_the_place_of_a_bundled_one_and_may_extend_it(tmp_path: Path) -> None:
+    themes = with_own(tmp_path, graphite='extends = "graphite"\n[colours]\ntext = "#ffffff"')
+    assert not themes.problems
+    assert list(themes.by_name) == list(THEMES)
+    assert themes.by_name["graphite"].colours == {**THEMES["graphite"].colours, "text": "#ffffff"}
+
+
+def test_themes_that_extend_each_other_are_left_out_with_a_reason(tmp_path: Path) -> None:
+    themes = with_own(tmp_path, one='extends = "two"', two='extends = "one"', three='extends = "graphite"')
+    assert themes.by_name.keys() == {*THEMES, "three"}
+    assert any("which extends this one" in problem for problem in themes.problems)
+
+
+def test_a_changed_theme_file_is_noticed(tmp_path: Path) -> None:
+    assert stamp_of(tmp_path / "none") == ()
+    before = stamp_of(tmp_path)
+    with_own(tmp_path, oak="")
+    assert stamp_of(tmp_path) != before
+
+
+def test_every_bundled_theme_names_every_colour() -> None:
+    assert all(set(theme.colours) == set(COLOURS) for theme in THEMES.values())
+
+
+def test_without_colour_the_cursor_is_reversed_and_secondary_text_dim() -> None:
+    palette = Palette(THEMES["sixteen"], no_colour=True)
+    assert all(palette.style(role, "cursor").reverse for role in get_args(Role))
+    assert palette.style("muted").dim
+    assert palette.style("badge").reverse
+
+
+def test_the_page_of_themes_names_every_theme_and_colour() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "themes.md").read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in page for name in THEMES)
+    assert all(f"`{colour}`" in page for colour in COLOURS)

@@ -1,0 +1,279 @@
+"""What the tools screen lists and says: servers as they are, tools with what is known of them, forms for calls."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.analysis.tool_lint import lint_tools
+from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.config.secrets import NO_SECRETS
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.splice import SuiteText
+from workbench.tools.answer import ToolAnswer
+from workbench.tools.by_hand import Executed
+from workbench.tools.listings import Listing
+from workbench.tools.server_status import ServerStatus
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.tui.lines.spans import cells, plain
+from workbench.tui.tools.call_form import CallForm
+from workbench.tui.tools.call_lines import CallOutcome, call_picture
+from workbench.tui.tools.lines import age, detail_lines, parameter_lines, row_line
+from workbench.tui.tools.shelves import ToolShelves, expecting
+
+PATH = Path("shop.toml")
+SHOP = """
+format = 1
+name = "Shop"
+
+[[tools]]
+name = "written"
+description = "Written out, for the sake of it."
+
+[[servers]]
+name = "shop"
+command = ["python", "shop.py"]
+
+[[cases]]
+name = "Add"
+user = "1 + 2?"
+[[cases.ordered]]
+tool = "add"
+[[cases.disallowed]]
+tool = "divide"
+"""
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ADD = ToolDefinition(
+    "add",
+    "Adds two whole numbers.",
+    {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "minimum": 1}, "b": {}}},
+    {"readOnlyHint": True},
+    "shop",
+)
+
+
+def shop() -> SuiteFile:
+    file = parse_suite(SHOP, PATH)
+    assert file.suite is not None, file.problems
+    return file
+
+
+def shelves(*, remembered: bool = False) -> ToolShelves:
+    listing = {"shop": Listing((ADD,), NOW - timedelta(days=3))}
+    return ToolShelves([shop()], {PATH: listing if remembered else {}})
+
+
+def listed(state: ToolShelves, width: int = 40) -> list[str]:
+    return [" ".join(plain(row_line(state, row, width)).split()) for row in state.rows]
+
+
+def detail(state: ToolShelves, tool: str | None, width: int = 70) -> str:
+    row = next(row for row in state.rows if (row.tool.name if row.tool else None) == tool and row.shelf.server)
+    lines = detail_lines(state, row, width, NOW)
+    assert all(cells(line) <= width for line in lines)
+    return "\n".join(map(plain, lines))
+
+
+def test_a_server_that_never_ran_says_so_and_is_not_started() -> None:
+    assert listed(shelves())[2:] == ["· shop not started", "not known before it has run"]
+
+
+def test_remembered_tools_are_shown_with_their_age() -> None:
+    state = shelves(remembered=True)
+    assert listed(state)[2:] == ["· shop not started 1 tool · 40 tok", "add 40"]
+    assert "as listed on 2026-11-17 12:00, 3 days ago" in detail(state, None)
+    assert "as listed on 2026-11-17 12:00, 3 days ago" in detail(state, "add")
+
+
+def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
+    state = shelves()
+    key = (PATH, "shop", None)
+    assert not state.take(key, ServerStatus("starting"), NOW)
+    assert "… shop starting" in listed(state)[2]
+    assert state.take(key, ServerStatus("running", (ADD,)), NOW)
+    assert "✓ shop running 1 tool" in listed(state)[2]
+    assert not state.take(key, ServerStatus("down", reason="server 'shop' ended"), NOW)
+    assert "▲ shop down 1 tool" in listed(state)[2]
+    assert "server 'shop' ended" in detail(state, None)
+    assert "just now" in detail(state, None)
+
+
+def test_everything_about_a_tool_is_said() -> None:
+    state = shelves(remembered=True)
+    state.set_findings(PATH, lint_tools(state.tools_of(PATH)))
+    said = detail(state, "add")
+    assert "only reads · about 40 tokens" in said
+    assert "! a: it has no description" in said
+    assert "a  integer · required · minimum 1" in said
+    assert "b  of no type" in said
+    assert "\n   Add\n" in said
+    assert '"minimum": 1' in said
+    assert [name for name, _ in expecting(shop(), "add")] == ["Add"]
+    assert expecting(shop(), "divide") == (("Add", True),)
+
+
+def test_the_filter_finds_words_of_names_and_descriptions_and_keeps_the_cursor_on_a_tool() -> None:
+    state = shelves(remembered=True)
+    state.set_filter("WHOLE add")
+    assert [row.tool.name for row in state.rows if row.tool] == ["add"]
+    assert state.selected is not None
+    assert state.selected.tool == ADD
+    state.set_filter("nothing like it")
+    assert state.rows == []
+    state.set_filter("")
+    assert len(state.rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [(0, "just now"), (-5, "just now"), (1, "1 minute ago"), (150, "2 hours ago"), (3000, "2 days ago")],
+)
+def test_ages_are_rough(minutes: int, said: str) -> None:
+    assert age(NOW - timedelta(minutes=minutes), NOW) == said
+
+
+@given(st.text(max_size=40), st.text(max_size=60), st.text(max_size=20), st.integers(20, 90))
+def test_whatever_a_server_says_stays_in_its_rows(name: str, description: str, parameter: str, width: int) -> None:
+    properties: dict[str, JsonValue] = {parameter: {"type": "string", "description": description, "default": name}}
+    tool = ToolDefinition(name, description, {"properties": properties}, {description: name}, "shop")
+    state = ToolShelves([shop()], {PATH: {"shop": Listing((tool,), NOW)}})
+    form = CallForm(tool)
+    form.set(parameter, description)
+    outcome = CallOutcome(executed=Executed(ToolAnswer(description), 3))
+    for row in state.rows:
+        lines = [row_line(state, row, width), *detail_lines(state, row, width, NOW)]
+        lines += call_picture(form, outcome, width, NO_SECRETS).lines
+        for line in lines:
+            assert cells(line) <= width
+            assert not {"\x1b", "\n", "\r", "\u202e"} & set(plain(line))
+
+
+def test_a_nested_schema_is_a_tree() -> None:
+    item: JsonValue = {"type": "object", "required": ["n"], "properties": {"n": {"enum": ["x", 1], "default": 1}}}
+    schema: dict[str, JsonValue] = {"properties": {"to": {"type": "array", "items": item, "description": "Whom"}}}
+    assert [plain(line) for line in parameter_lines(schema, 60)] == [
+        "   to  object[]",
+        "     Whom",
+        '     n  "x"|1 · required · default 1',
+    ]
+
+
+# Calling by hand
+
+ORDER = ToolDefinition(
+    "order",
+    "Orders something.",
+    {
+        "type": "object",
+        "required": ["what", "count"],
+        "properties": {
+            "what": {"type": "string"},
+            "count": {"type": "integer", "default": 1},
+            "size": {"enum": ["small", "large"]},
+            "gift": {"type": "boolean"},
+            "to": {"type": "array", "items": {"type": "string"}},
+            "note": {"type": ["string", "null"]},
+        },
+    },
+)
+
+
+def test_a_form_begins_with_the_defaults_of_what_must_be_given() -> None:
+    form = CallForm(ORDER)
+    assert form.arguments == {"count": 1}
+    assert form.problems == {"what": "must be given"}
+
+
+def test_what_is_typed_becomes_values_of_the_schemas_types() -> None:
+    form = CallForm(ORDER)
+    for name, text in (("what", "42"), ("count", "3"), ("to", "Ann, Bob"), ("note", "null"), ("gift", "true")):
+        form.set(name, text)
+    assert form.arguments == {"what": "42", "count": 3, "to": ["Ann", "Bob"], "note": None, "gift": True}
+    assert form.problems == {}
+    form.set("to", '["a, b"]')
+    assert form.arguments["to"] == ["a, b"]
+    form.set("what", '""')
+    assert form.arguments["what"] == ""
+    form.set("to", " ")
+    assert "to" not in form.arguments
+
+
+def test_a_value_that_the_schema_refuses_is_marked_at_its_parameter() -> None:
+    form = CallForm(ORDER)
+    form.set("what", "tea")
+    form.set("count", "three")
+    assert form.problems == {"count": "'three' is not of type 'integer'"}
+
+
+def test_listed_values_are_chosen_in_turn_and_none_comes_after_the_last() -> None:
+    form = CallForm(ORDER)
+    seen = []
+    for _ in range(3):
+        form.choose_next("size", 1)
+        seen.append(form.text("size"))
+    assert seen == ["small", "large", ""]
+    assert form.choices("gift") == ("true", "false")
+    assert form.choices("what") == ()
+
+
+def test_a_broken_schema_is_said_and_keeps_nobody_from_calling() -> None:
+    form = CallForm(ToolDefinition("odd", "", {"properties": {"a": {"type": "integr"}}}))
+    assert form.problems == {}
+    assert form.unchecked is not None
+    assert "broken" in form.unchecked
+
+
+def test_an_error_of_a_tool_is_marked_and_json_is_laid_out() -> None:
+    form = CallForm(ORDER)
+
+    def shown(answer: ToolAnswer) -> str:
+        outcome = CallOutcome(executed=Executed(answer, 12.3))
+        return "\n".join(map(plain, call_picture(form, outcome, 60, NO_SECRETS).lines))
+
+    assert "✗ Tool error  12 ms\n  sold out" in shown(ToolAnswer("sold out", is_error=True))
+    assert '✓ Answer  12 ms\n  {\n    "ok": true\n  }' in shown(ToolAnswer('{"ok": true}'))
+
+
+# Into a case
+
+
+def case_after(case: dict[str, object]) -> dict[str, object]:
+    """The case as it is read back once it was written into a suite."""
+    text = SuiteText.of(SHOP).with_case(0, case).text
+    file = parse_suite(text, PATH)
+    assert file.suite is not None, file.problems
+    return SuiteText.of(text).cases[0]
+
+
+def test_an_answer_becomes_a_mock_before_those_that_would_answer_in_its_place() -> None:
+    case = dict(SuiteText.of(SHOP).cases[0])
+    arguments: dict[str, JsonValue] = {"a": 1, "b": None, "c": {"range": 3}, "d": [None]}
+    case = case_with_mock(case, "add", {}, ToolAnswer("any"))
+    case = case_with_mock(case, "add", arguments, ToolAnswer('{"sum":3}'))
+    case = case_with_mock(case, "add", arguments, ToolAnswer('{"sum":4}'))
+    case = case_with_mock(case, "divide", {}, ToolAnswer("by zero", is_error=True))
+    when = {"a": 1, "b": {"equals_null": True}, "c": {"equals": {"range": 3}}, "d": {"present": True}}
+    assert case_after(case)["mocks"] == [
+        {"tool": "add", "when": when, "result": {"sum": 4}},
+        {"tool": "add", "result": "any"},
+        {"tool": "divide", "error": "by zero"},
+    ]
+
+
+@pytest.mark.parametrize("content", ['{"a": null}', '{"a": 1}', "[1, 2", "plain"])
+def test_an_answer_that_would_not_come_back_the_same_stays_text(content: str) -> None:
+    case = case_with_mock({}, "add", {}, ToolAnswer(content))
+    assert case == {"mocks": [{"tool": "add", "result": content}]}
+
+
+def test_a_call_becomes_an_expected_one_unless_the_case_expects_otherwise() -> None:
+    case = case_expecting(dict(SuiteText.of(SHOP).cases[0]), "add", {"a": 1})
+    assert case_after(case)["ordered"] == [{"tool": "add"}, {"tool": "add", "args": {"a": 1}}]
+    others: tuple[dict[str, object], ...] = ({"steps": []}, {"expect_no_calls": True})
+    for other in others:
+        with pytest.raises(ValueError, match="the case"):
+            case_expecting(other, "add", {})

@@ -1,0 +1,334 @@
+"""Suites and cases made, copied, named, moved and deleted in the tree, by the keys and the mouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
+from workbench.authoring.open_suite import OpenSuite
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.saving.dialogs import UnsavedScreen
+from workbench.tui.tree.view import SuiteTree
+
+CHAINS = """
+format = 1
+name = "Chains"
+
+[[cases]]
+name = "Multiply, then divide"
+
+[[cases.steps]]
+user = "Calculate 15 * 23, then divide the result by 5"
+tool = "calculate"
+
+[[cases.steps]]
+tool = "divide"
+
+[[cases.steps]]
+""".lstrip()
+
+
+def tree_of(app: Opened) -> list[str]:
+    """What the tree shows, row by row, without the folder."""
+    return [row.label for row in app.app.main.suites.rows[1:]]
+
+
+def selected(app: Opened) -> str:
+    row = app.app.main.suites.selected
+    return row.label if row is not None else ""
+
+
+def text_of(app: Opened, name: str) -> str:
+    return next(suite.document.text for suite in app.app.main.desk.suites if suite.path.name == name)
+
+
+async def typed(app: Opened, text: str) -> None:
+    """Take a text for the name that a dialog asks for."""
+    app.app.screen.query_one("#name", Input).value = text
+    await app.press("enter")
+
+
+async def test_a_new_case_stands_behind_the_one_selected_and_undo_takes_it_back(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("n", *"Dim", "down", "enter")
+        assert tree_of(app) == ["smart_home", "Movie night", "Dim", "Lights off", "Nothing to do"]
+        assert selected(app) == "Dim"
+        assert 'name = "Dim"\nuser = ""\nexpect_no_calls = true' in text_of(app, "smart_home.toml")
+        await app.press("ctrl+z")
+        assert text_of(app, "smart_home.toml") == SMART_HOME
+        assert tree_of(app) == ["smart_home", "Movie night", "Lights off", "Nothing to do"]
+
+
+async def test_a_new_case_expects_the_first_tool_and_a_chain_has_steps(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("n", *"Calls", "enter")
+        assert '[[cases.ordered]]\ntool = "set_lights"' in text_of(app, "smart_home.toml").split('"Calls"')[1]
+        await app.press("n", *"Chain", "up", "enter")
+        assert tree_of(app)[3] == "Chain"
+        assert "[[cases.steps]]" in text_of(app, "smart_home.toml")
+
+
+async def test_a_new_suite_is_asked_for_its_file_and_is_on_the_disk_once_it_is_saved(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        await app.press("home", "n")
+        await typed(app, "smart_home")
+        assert "is there already" in app.screen
+        await typed(app, "office/mail")
+        assert selected(app) == "mail"
+        assert not (suites / "office").exists()
+        await app.press("n", *"First", "enter")
+        assert tree_of(app)[:3] == ["office", "mail", "First"]
+        assert text_of(app, "mail.toml").startswith('format = 1\nname = "Mail"')
+
+
+async def test_a_copy_and_its_name(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("d")
+        assert selected(app) == "Movie night 2"
+        await app.press("f2")
+        await typed(app, "Film night")
+        assert tree_of(app) == ["smart_home", "Movie night", "Film night", "Lights off", "Nothing to do"]
+        assert text_of(app, "smart_home.toml").count("# A film, so the lights go down.") == 2
+
+
+async def test_a_copy_of_a_suite_is_a_new_one_with_a_name_of_its_own(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("up", "d")
+        assert selected(app) == "smart_home-2"
+        assert text_of(app, "smart_home-2.toml") == SMART_HOME.replace('"Smart home"', '"Smart home 2"')
+
+
+async def test_a_case_moves_among_those_that_are_shown(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("alt+down")
+        assert tree_of(app) == ["smart_home", "Lights off", "Movie night", "Nothing to do"]
+        assert selected(app) == "Movie night"
+        await app.press("J", "J")
+        assert "This is the last case shown of its suite" in app.screen
+        await app.press("K", "alt+up")
+        assert text_of(app, "smart_home.toml") == SMART_HOME
+
+
+async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)) as app:
+        main = app.app.main
+        main.select(next(suite.path for suite in main.desk.suites if suite.path.name == "chains.toml"))
+        await app.press("down", "M", "enter")
+        assert selected(app) == "Multiply, then divide"
+        assert "No tool there is called calculate, divide" in " ".join(app.screen.split())
+        assert "[[cases]]" not in text_of(app, "chains.toml")
+        await app.press("ctrl+z")
+        assert text_of(app, "smart_home.toml") == SMART_HOME
+
+
+async def test_a_deleted_case_comes_back(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("delete")
+        assert selected(app) == "Lights off"
+        assert "Deleted Movie night; Ctrl+Z brings it back" in app.screen
+        await app.press("ctrl+z")
+        assert selected(app) == "Movie night"
+        assert text_of(app, "smart_home.toml") == SMART_HOME
+
+
+async def test_a_suite_is_deleted_after_a_question_and_kept_elsewhere(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)
+    async with opened(suites) as app:
+        main = app.app.main
+        main.select(suites / "smart_home.toml", "movie-night")
+        await app.press("delete")
+        main.select(suites / "smart_home.toml")
+        await app.press("delete")
+        await app.press("n")
+        assert (suites / "smart_home.toml").exists()
+        await app.press("delete")
+        await app.press("d")
+        await app.until(lambda: not (suites / "smart_home.toml").exists())
+        deleted = app.app.program.folders.deleted
+        assert (deleted / "smart_home.toml").read_text(encoding="utf-8") == SMART_HOME
+        assert "Movie night" not in (deleted / "smart_home-unsaved.toml").read_text(encoding="utf-8")
+        assert "Deleted smart_home.toml; it is kept as" in app.screen
+        assert [suite.path.name for suite in main.desk.suites] == ["chains.toml"]
+
+
+async def test_what_is_no_toml_cannot_be_restructured_and_says_so(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, broken="format = 1\na = ")) as app:
+        for keys in (["n"], ["f2"]):
+            await app.press("home", "down", *keys)
+            assert "broken.toml is not TOML: mend its text first" in app.screen
+
+
+async def test_where_keys_do_nothing_they_say_why(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, chains=CHAINS)) as app:
+        await app.press("home")
+        for key in ("d", "f2", "K", "M", "delete"):
+            await app.press(key)
+            assert "Put the cursor on a suite or a case" in app.screen, key
+        await app.press("end")
+        for key in ("d", "delete", "J", "K", "M"):
+            await app.press("2", "1", key)
+            assert "Put the cursor on the case; its steps are changed in the form" in app.screen, key
+        await app.press("left", "M")
+        assert "There is no other suite that it could go to; N makes one" in app.screen
+
+
+async def test_recordings_and_texts_that_cannot_be_read_are_not_changed(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path)
+    (suites / "latin.toml").write_bytes(b'format = 1\nname = "\xe9"\n')
+    async with opened(suites) as app:
+        await app.press("home", "down")
+        for key in ("n", "d", "f2", "delete"):
+            await app.press(key)
+            assert "This file is not UTF-8: save it as UTF-8 in a text editor first" in app.screen, key
+
+
+async def test_a_click_on_the_sign_folds_and_a_second_one_on_the_name_opens(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, chains=CHAINS)) as app:
+        assert tree_of(app)[2:] == ["1 calculate", "2 divide", "3 no call"]
+        await app.pilot.click("#suites", offset=(7, 2))
+        assert tree_of(app) == ["chains", "Multiply, then divide"]
+        await app.pilot.click("#suites", offset=(3, 1))
+        assert tree_of(app) == ["chains"]
+        await app.pilot.click("#suites", offset=(3, 1))
+        await app.pilot.click("#suites", offset=(12, 2))
+        await app.pilot.click("#suites", offset=(12, 2))
+        await app.settle()
+        assert app.app.main.pane == "case"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+async def test_the_tree_looks_like_this(tmp_path: Path, size: tuple[int, int]) -> None:
+    name = f"{size[0]}x{size[1]}"
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS), size=size) as app:
+        await app.press("end", "d", "n", "down")
+        app.app.screen.query_one("#name", Input).value = "A case with a rather long name"
+        await app.settle()
+        frame = app.app.screen.query_one("Vertical").region
+        dialog = [line[frame.x : frame.right].rstrip() for line in app.screen.split("\n")[frame.y : frame.bottom]]
+        assert_golden("\n".join(dialog), f"new-case-{name}")
+        await app.press("enter", "1")
+        tree = "\n".join(line.split("│")[0].rstrip() for line in app.screen.split("\n")[1:14])
+        assert_golden(tree, f"tree-{name}")
+
+
+async def test_the_dialogs_can_be_used_on_the_smallest_screen(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS), size=(40, 10)) as app:
+        await app.press("1", "end", "n", *"New", "enter")
+        assert selected(app) == "New"
+        await app.press("1", "M")
+        assert "chains.toml" in app.screen
+        await app.press("enter")
+        assert selected(app) == "New"
+        await app.press("f2")
+        await typed(app, "Newer")
+        assert selected(app) == "Newer"
+
+
+async def test_among_many_cases_a_key_draws_two_rows_of_the_tree_and_an_edit_its_own(tmp_path: Path) -> None:
+    cases = "".join(f'\n[[cases]]\nname = "Case {number}"\nuser = "x"\n' for number in range(2_000))
+    async with opened(suites_in(tmp_path, many=f'format = 1\nname = "Many"\n{cases}')) as app:
+        await app.press("home", "down", "right", "down", "down")
+        tree = app.app.main.query_one("#suites", SuiteTree)
+        drawn = tree.rows_drawn
+        await app.press("down")
+        assert tree.rows_drawn - drawn == 2
+        drawn = tree.rows_drawn
+        await app.press("J")
+        assert selected(app) == "Case 2"
+        assert tree.rows_drawn - drawn <= 4
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-that-name", ".", "..", "/", "x" * 300])
+@pytest.mark.parametrize("save_as", [False, True])
+async def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, *, save_as: bool) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        if save_as:
+            app.app.saver.save_as_soon(app.app.main.desk.suites[0])
+            await app.until(lambda: app.app.screen is not app.app.main)
+        else:
+            await app.press("N")
+        await typed(app, name)
+        assert app.app.screen is not app.app.main
+        assert GLYPHS.warned in app.screen
+
+
+INSERTED = SMART_HOME.replace(
+    '[[cases]]\nname = "Lights', '[[cases]]\nname = "New"\nuser = "x"\n\n[[cases]]\nname = "Lights'
+)
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "names"),
+    [
+        (INSERTED, ["Movie night", "New", "Renamed", "Nothing to do"]),
+        (SMART_HOME[: SMART_HOME.index('[[cases]]\nname = "Lights')], ["Movie night"]),
+    ],
+)
+async def test_what_is_renamed_is_the_case_that_was_asked_about_or_nothing(
+    tmp_path: Path, on_disk: str, names: list[str]
+) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        await app.press("down", "f2")
+        (suites / "smart_home.toml").write_text(on_disk, encoding="utf-8")
+        app.app.read_again()
+        await app.settle()
+        await typed(app, "Renamed")
+        assert [case.name for case in app.app.main.desk.suites[0].cases] == names
+
+
+async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        home, other = app.app.main.desk.suites
+        await app.press("M", "enter")
+        app.app.main.select(home.path)
+        await app.press("ctrl+s")
+        await app.until(lambda: not home.dirty)
+        app.app.main.select(other.path)
+        await app.press("ctrl+z")
+        assert home.document.text == other.document.text == SMART_HOME
+        assert selected(app) == "Movie night"
+        await app.pilot.press("ctrl+q")
+        await app.until(lambda: isinstance(app.app.screen, UnsavedScreen))
+        await app.press("n", "ctrl+y")
+        assert (len(home.cases), len(other.cases)) == (2, 4)
+
+
+async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        home, other = app.app.main.desk.suites
+        await app.press("M", "enter")
+        app.app.main.change(home, home.document.with_header("name", "Our home"), "Typed")
+        await app.press("ctrl+z")
+        assert "home.toml, where the case was, has changed since: Ctrl+Z there first" in app.screen
+        assert len(other.cases) == 4
+
+
+async def test_a_suite_opened_from_elsewhere_leaves_folds_filter_and_cursor_alone(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
+    async with opened(suites) as app:
+        tree = app.app.main.suites
+        tree.fold(next(row for row in tree.rows if row.label == "other"), True)
+        tree.set_filter("Lights")
+        before = tree.selected
+        app.app.main.add(OpenSuite.new(tmp_path / "elsewhere.toml", SMART_HOME))
+        tree = app.app.main.suites
+        assert (tree.selected, tree.filter) == (before, "Lights")
+        assert [key.path.name for key in tree.folded] == ["other.toml"]
+        assert tree.rows[-2].label == "elsewhere"
+
+
+async def test_a_new_suite_in_a_folder_that_is_not_there_yet_is_saved_with_its_folder(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites) as app:
+        await app.press("N")
+        await typed(app, "abc/d/e")
+        await app.press("ctrl+s")
+        await app.until(lambda: "Saved in" in app.screen)
+    assert (suites / "abc" / "d" / "e.toml").is_file()

@@ -1,0 +1,117 @@
+"""Which checks could be written for a value that a model gave, each of them one that the value meets in full."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from workbench.authoring.form.cells import as_argument
+from workbench.checks.describe import describe
+from workbench.checks.errors import CheckError
+from workbench.grading.critic_pairing import judge
+from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
+from workbench.suite.moments import read_moment
+from workbench.suite.render import one_line
+from workbench.trajectory.messages import JsonValue
+
+KEPT: Final = "as written"
+LEAVE_OUT: Final = "leave out"
+_LARGEST = 1e15
+"""Above that, numbers in files lose their digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckChoice:
+    """One way to write down what is expected: its name for a person, and the value as it stands in the suite; `None`
+    where nothing is written."""
+
+    kind: str
+    written: object = None
+
+    @property
+    def text(self) -> str:
+        """What it asks for, in a few words."""
+        return "" if self.written is None else describe(_adapter().validate_python(self.written))
+
+
+def choices_for(
+    name: str, value: JsonValue, kept: object = None, options: Mapping[str, object] | None = None
+) -> tuple[CheckChoice, ...]:
+    """The checks for the argument `name` with that value, the one to take first in front: what is `kept` of the suite,
+    else the exact value where a suite can say it. `options` are the weight and so on that each new one gets."""
+    found = [CheckChoice(KEPT, kept)] if kept is not None else []
+    for kind, written in _checks_for(value):
+        with_options = {**_explicit(written), **options} if options else as_argument(name, written)
+        if _can_be_written(with_options) and _is_met(with_options, value):
+            found.append(CheckChoice(kind, with_options))
+    return (*found, CheckChoice(LEAVE_OUT))
+
+
+def kept_choices(kept: object) -> tuple[CheckChoice, ...]:
+    """For an argument that was not given, which is fine with its check."""
+    return CheckChoice(KEPT, kept), CheckChoice(LEAVE_OUT)
+
+
+def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
+    if value is None:
+        yield "exact", {"equals_null": True}
+    elif isinstance(value, dict) and any(key in CHECK_CLASSES or key in OPTION_NAMES for key in value):
+        yield "exact", {"equals": value}
+    else:
+        yield "exact", value
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST:
+        around = max(1, round(abs(value) / 10)) if isinstance(value, int) else float(f"{abs(value) / 10 or 0.1:.2g}")
+        yield "near", {"near": value, "tolerance": around}
+        yield "range", {"range": [_rounded(value - around), _rounded(value + around)]}
+    if isinstance(value, str):
+        yield "similar", {"similar": value}
+        yield "contains", {"contains": value}
+        if _is_moment(value):
+            yield "datetime", {"datetime": value}
+    yield "present", {"present": True}
+
+
+def _explicit(written: object) -> dict[str, object]:
+    is_check = isinstance(written, dict) and check_names_in(written)
+    return dict(written) if isinstance(written, dict) and is_check else {"equals": written}
+
+
+def _rounded(number: float) -> float:
+    return number if isinstance(number, int) else float(f"{number:.10g}")
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        read_moment(text)
+    except (ValueError, OverflowError):
+        return False
+    return any(char.isdigit() for char in text)
+
+
+def _can_be_written(written: object) -> bool:
+    try:
+        one_line(written)
+        json.dumps(written, allow_nan=False)  # neither an infinity nor NaN can be expected
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_met(written: object, value: JsonValue) -> bool:
+    """Whether the check, as it would be read, holds for the value in full."""
+    try:
+        verdict = judge(_adapter().validate_python(written), value, True, arcade_compatible=False)
+    except (ValueError, RecursionError, CheckError):
+        return False
+    return verdict.holds and math.isclose(verdict.score, 1.0)
+
+
+@cache
+def _adapter() -> TypeAdapter[Check]:
+    return TypeAdapter(Check)

@@ -1,0 +1,103 @@
+"""What the program writes into a suite from a run or a call holds no secret.
+
+A check on a value with a secret in it asks only that the argument is given: `$NAME` in its place would ask for another
+value. What the suite says already stays as a person wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from workbench.authoring.accepting.calls import AcceptError, TakenArgument, TakenCall
+from workbench.authoring.accepting.checks import KEPT, CheckChoice
+from workbench.authoring.accepting.proposal import Proposal
+from workbench.config.secrets import Secrets
+from workbench.suite.checks import OPTION_NAMES
+from workbench.suite.render import Table
+
+_CHECKS = ("args", "when")
+
+
+def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
+    """A proposal whose checks hold no secret but those that the suite has. Raises AcceptError for a tool whose name
+    holds one."""
+    if secrets.finder is None:
+        return proposal
+    return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
+
+
+def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Table:
+    """A case as it may be written, which was `before`: texts beside checks have `$NAME` in place of secrets. Raises
+    ValueError for a tool whose name holds one."""
+    if secrets.redacted(table) is table:
+        return table
+    written = {_text(value) for value in _all_values(before)}
+    cleaned = _cleaned(table, written, secrets)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def _call(call: TakenCall, secrets: Secrets) -> TakenCall:
+    _check_name(call.tool, secrets)
+    return replace(call, arguments=tuple(_argument(each, secrets) for each in call.arguments))
+
+
+def _argument(argument: TakenArgument, secrets: Secrets) -> TakenArgument:
+    choices = tuple(
+        choice
+        for choice in argument.choices
+        if choice.kind == KEPT or secrets.redacted(choice.written) is choice.written
+    )
+    if len(choices) == len(argument.choices):
+        return argument
+    if choices[0].kind != KEPT and not any(_is_present(choice.written) for choice in choices):
+        choices = (CheckChoice("present", _present(argument.choices[0].written)), *choices)
+    return replace(argument, choices=choices, chosen=0)
+
+
+def _cleaned(value: object, written: set[str], secrets: Secrets) -> object:
+    shown = secrets.redacted(value)
+    if shown is value or _text(value) in written:
+        return value
+    if isinstance(value, list):
+        return [_cleaned(item, written, secrets) for item in value]
+    if not isinstance(value, dict):
+        return shown
+    if isinstance(tool := value.get("tool"), str):
+        _check_name(tool, secrets)
+    return {name: _cleaned_item(name, item, written, secrets) for name, item in value.items()}
+
+
+def _cleaned_item(name: str, item: object, written: set[str], secrets: Secrets) -> object:
+    if name not in _CHECKS or not isinstance(item, dict):
+        return _cleaned(item, written, secrets)
+    return {
+        argument: check if secrets.redacted(check) is check or _text(check) in written else _present(check)
+        for argument, check in item.items()
+    }
+
+
+def _present(check: object) -> Table:
+    options = {key: check[key] for key in sorted(OPTION_NAMES) if key in check} if isinstance(check, dict) else {}
+    return {"present": True, **options}
+
+
+def _is_present(check: object) -> bool:
+    return isinstance(check, dict) and check.get("present") is True
+
+
+def _check_name(tool: str, secrets: Secrets) -> None:
+    if secrets.redact(tool) is not tool:
+        raise AcceptError(f"the name of the tool {secrets.redact(tool)} holds a secret, which no suite is to hold")
+
+
+def _all_values(value: object) -> Iterator[object]:
+    yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _all_values(item)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, default=str, sort_keys=True)

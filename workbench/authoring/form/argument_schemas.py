@@ -1,0 +1,351 @@
+"""What a tool's JSON Schema says about the arguments of an expected call, and why it refuses a value or a name.
+
+Nothing is fetched for a schema, and of one that is none nothing is said. Validators are kept, so that a value can be
+marked while it is typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from workbench.authoring.form.cells import expected_of, kind_of
+from workbench.authoring.form.json_types import (
+    Schema,
+    allowed_values,
+    is_number,
+    is_text,
+    keyword,
+    parts_of,
+    type_of,
+    type_words,
+    types_of,
+    with_definitions,
+)
+from workbench.checks.patterns import SearchError, found
+from workbench.checks.schemas import validator_of
+from workbench.grading.tool_names import normalised_name
+from workbench.reports.visible import one_line, shortened
+from workbench.suite import render
+from workbench.suite.findings import described, did_you_mean
+from workbench.suite.model import ANY_TOOL
+from workbench.suite.places import written
+from workbench.trajectory.messages import ToolDefinition
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+
+_T = TypeVar("_T")
+
+_LONGEST_MARK = 160
+_MANY = 6
+_IN_WORDS = {
+    "string": "text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "null",
+}
+_ON_TEXT: dict[str, Callable[[str, str], bool]] = {
+    "contains": lambda value, text: text in value,
+    "prefix": str.startswith,
+    "suffix": str.endswith,
+}
+_BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
+    ("minimum", lambda value, bound: value >= bound, "at least"),
+    ("exclusiveMinimum", lambda value, bound: value > bound, "more than"),
+    ("maximum", lambda value, bound: value <= bound, "at most"),
+    ("exclusiveMaximum", lambda value, bound: value < bound, "less than"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentInfo:
+    """An argument as its tool's schema has it. `type_words` says its type for a person (`text`, `whole number`,
+    `on | off`); `enum` are the values that are listed for it; `default` is `None` when there is none; `schema` is its
+    own, to be handed to `mark`, `cells` and `completions`."""
+
+    name: str
+    type_words: str
+    required: bool
+    enum: tuple[object, ...]
+    description: str
+    default: object
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[_T]):
+    """What was made of an object, by its identity, which cannot pass to another as long as it is kept."""
+
+    make: Callable[[Any], _T]
+    made: dict[int, tuple[object, _T]] = field(default_factory=dict)
+
+    def of(self, source: object) -> _T:
+        found = self.made.get(id(source))
+        if found is None:
+            if len(self.made) >= 4_000:
+                self.made.clear()
+            found = self.made[id(source)] = (source, self.make(source))
+        return found[1]
+
+
+def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
+    """The tool of that name; else the first that graders take for it: case and the choice of `.`, `-` and `_` do not
+    count."""
+    alike = [tool for tool in tools if normalised_name(tool.name) == normalised_name(name)]
+    return next((tool for tool in alike if tool.name == name), alike[0] if alike else None)
+
+
+def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
+    """The arguments that a tool's schema names, required ones first, else in its order."""
+    return tuple(_arguments.of(tool).values())
+
+
+def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
+    """One argument of a tool; `None` for one that its schema does not name, and where no tool is known."""
+    return None if tool is None else _arguments.of(tool).get(name)
+
+
+def mark(value: object, schema: Schema | None) -> str | None:
+    """Why a schema refuses an expected value, a plain one or a check, on one line; `None` when it does not, and where
+    nothing can be said."""
+    if not schema:
+        return None
+    kind, expected = kind_of(value), expected_of(value)
+    match kind, expected:
+        case "is", _:
+            why = _refused(expected, schema)
+        case "one_of", list():
+            marks = ((item, _refused(item, schema)) for item in expected)
+            why = next((f"{described(item)}: {said}" for item, said in marks if said), None)
+        case "range", [int() | float() as low, int() | float() as high]:
+            why = _not_of("range", {"number", "integer"}, schema) or _beyond(low, schema) or _beyond(high, schema)
+        case "near", int() | float():
+            why = _not_of("near", {"number", "integer"}, schema) or _beyond(expected, schema)
+        case "type", str():
+            allows = types_of(schema)
+            fits = not allows.isdisjoint({expected, "integer"} if expected == "number" else {expected})
+            why = None if fits else f"the schema wants {_in_words(allows)}"
+        case "all_of", list():
+            why = next((said for part in expected if (said := mark(part, schema))), None)
+        case "any_of", list():
+            marks_of_parts = [mark(part, schema) for part in expected]
+            why = marks_of_parts[0] if marks_of_parts and None not in marks_of_parts else None
+        case "equals_null", _:
+            allows = types_of(schema)
+            why = None if "null" in allows else f"null is refused here: the schema wants {_in_words(allows)}"
+        case "contains" | "prefix" | "suffix" | "pattern" | "datetime", str():
+            why = _not_of(kind, {"string"}, schema) or _holds_for_none(kind, expected, schema)
+        case _:
+            why = None
+    return _line(why) if why else None
+
+
+def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
+    """Why an argument's name is none of its tool's; `None` when it is one, or when any name goes."""
+    if tool is None or name in _arguments.of(tool):
+        return None
+    parts = list(parts_of(tool.parameters, tool.parameters))
+    patterns = [pattern for part in parts for pattern in _mapping(part.get("patternProperties"))]
+    if not any("properties" in part for part in parts) or any(_found(pattern, name) for pattern in patterns):
+        return None
+    if any(part.get("additionalProperties") not in (None, False) for part in parts):
+        return None
+    names = list(_arguments.of(tool))
+    if not names:
+        return _line(f"{tool.name} takes no arguments")
+    shown = ", ".join(names[:_MANY]) + (", …" if len(names) > _MANY else "")
+    return _line(f"{tool.name} has no argument of this name: {did_you_mean(name, names) or f'it has {shown}'}")
+
+
+def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
+    """Why a name is no tool's; `None` when it is one, and where no server has listed any: of tools that are all written
+    out, the suite's problems tell."""
+    if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
+        return None
+    hint = did_you_mean(name, [tool.name for tool in tools])
+    return _line("no known tool has this name" + (f": {hint}" if hint else ""))
+
+
+def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
+    parts = list(parts_of(tool.parameters, tool.parameters))
+    required = {name for part in parts for name in _list(part.get("required"))}
+    found: dict[str, ArgumentInfo] = {}
+    for part in parts:
+        for name, written_schema in _mapping(part.get("properties")).items():
+            if name in found:
+                continue
+            own = written_schema if isinstance(written_schema, Mapping) else {}
+            schema = with_definitions(own, tool.parameters)
+            description = keyword(schema, "description")
+            found[name] = ArgumentInfo(
+                name,
+                type_words(schema),
+                name in required,
+                allowed_values(schema) or (),
+                description if isinstance(description, str) else "",
+                keyword(schema, "default"),
+                schema,
+            )
+    return dict(sorted(found.items(), key=lambda entry: not entry[1].required))
+
+
+def _validator_of(schema: Schema) -> Draft202012Validator | None:
+    """A validator of a schema, `None` of what is none."""
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        return validator_of(schema)
+    except (SchemaError, RecursionError):
+        return None
+
+
+_arguments = _Kept(_read_arguments)
+_validators = _Kept(_validator_of)
+
+
+def _refused(value: object, schema: Schema) -> str | None:
+    """Why a plain value is refused, as far as it can be known."""
+    from referencing.exceptions import Unresolvable
+
+    validator = _validators.of(schema)
+    if validator is None:
+        return None
+    try:
+        error = next(validator.iter_errors(value), None)
+    except (Unresolvable, RecursionError, OverflowError, SearchError):
+        return None
+    if error is None:
+        return None
+    listed = allowed_values(schema)
+    types = types_of(schema)
+    if listed and types - {"null"} != {"boolean"}:
+        return _one_of(value, listed)
+    if type_of(value) not in types:
+        return f"must be {_in_words(types)}, not {described(value)}{_way_out(value, schema)}"
+    path = written(error.absolute_path)
+    return f"{path}: {_in_plain_words(error)}" if path else _in_plain_words(error)
+
+
+def _way_out(value: object, schema: Schema) -> str:
+    if value in ("null", "None") and "null" in types_of(schema):
+        return "; for null, choose the check equals_null"
+    if isinstance(value, bool | int | float) and is_text(schema):
+        return f': write "{render.one_line(value)}"'
+    return ""
+
+
+def _in_plain_words(error: ValidationError) -> str:
+    """What a validator found, as this program says it."""
+    wanted: Any = error.validator_value
+    instance: Any = error.instance
+    match error.validator:
+        case "type":
+            return f"must be {_in_words(types_of({'type': wanted}))}, not {described(instance)}"
+        case "enum":
+            return _one_of(instance, wanted)
+        case "const":
+            return f"must be {_shown(wanted)}"
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            words = next(words for name, _, words in _BOUNDS if name == error.validator)
+            return f"must be {words} {_shown(wanted)}"
+        case "multipleOf":
+            return f"must be a multiple of {_shown(wanted)}"
+        case "minLength" | "maxLength":
+            return f"must have at {'least' if error.validator == 'minLength' else 'most'} {_count(wanted, 'character')}"
+        case "minItems" | "maxItems":
+            return f"must have at {'least' if error.validator == 'minItems' else 'most'} {_count(wanted, 'item')}"
+        case "uniqueItems":
+            return "must not have the same item twice"
+        case "pattern":
+            return f"must match /{wanted}/"
+        case "required":
+            missing = [name for name in wanted if name not in instance]
+            return f"must have {', '.join(map(render.key_text, missing))}"
+        case "additionalProperties" if wanted is False:
+            known = _mapping(_mapping(error.schema).get("properties"))
+            unknown = [name for name in instance if name not in known]
+            hint = did_you_mean(unknown[0], known) if unknown else ""
+            return f"has no {', '.join(map(render.key_text, unknown))}" + (f": {hint}" if hint else "")
+        case "anyOf" | "oneOf":
+            return f"{described(instance)} is none of what the schema allows"
+    return error.message
+
+
+def _one_of(value: object, listed: Iterable[object]) -> str:
+    values = list(listed)
+    shown = ", ".join(map(_shown, values[:_MANY])) + (", …" if len(values) > _MANY else "")
+    known = [item for item in values if isinstance(item, str)]
+    hint = did_you_mean(value, known) if isinstance(value, str) else ""
+    return f"must be {'one of ' if len(values) > 1 else ''}{shown}" + (f": {hint}" if hint else "")
+
+
+def _not_of(check: str, wanted: set[str], schema: Schema) -> str | None:
+    """Why a check that holds for some types only never can."""
+    allowed = types_of(schema)
+    if allowed & wanted:
+        return None
+    what = "text" if "string" in wanted else "numbers"
+    return f"{check} holds for {what} only, and the schema wants {_in_words(allowed)}"
+
+
+def _beyond(number: float, schema: Schema) -> str | None:
+    """Why a number is outside of what the schema allows; an end that is open is not."""
+    if not is_number(number):
+        return None
+    for name, holds, words in _BOUNDS:
+        bound = keyword(schema, name)
+        if is_number(bound) and not holds(number, bound):
+            return f"{_shown(number)} is outside of what the schema allows: {words} {_shown(bound)}"
+    return None
+
+
+def _holds_for_none(check: str, text: str, schema: Schema) -> str | None:
+    listed = allowed_values(schema)
+    holds = _ON_TEXT.get(check)
+    if not listed or holds is None or any(isinstance(value, str) and holds(value, text) for value in listed):
+        return None
+    return f"holds for none of the values that the schema allows: {', '.join(map(_shown, listed[:_MANY]))}"
+
+
+def _in_words(types: Iterable[str]) -> str:
+    given = set(types)
+    if "number" in given:
+        given.discard("integer")
+    return " or ".join(words for name, words in _IN_WORDS.items() if name in given) or "nothing"
+
+
+def _shown(value: object) -> str:
+    try:
+        return render.one_line(value)
+    except ValueError:
+        return "null" if value is None else str(value)
+
+
+def _count(number: object, what: str) -> str:
+    return f"{_shown(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _line(text: str) -> str:
+    return shortened(one_line(text), _LONGEST_MARK)
+
+
+def _found(pattern: str, name: str) -> bool:
+    try:
+        return found(pattern, name)
+    except SearchError:
+        return True
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> Iterator[str]:
+    return (name for name in value if isinstance(name, str)) if isinstance(value, list) else iter(())

@@ -1,0 +1,362 @@
+"""One expected argument, a plain value or a table with one check, as the cells of a row and back.
+
+A plain value and `equals` are both shown as the check `is`. `schema` is the argument's own (`schemas.ArgumentInfo`),
+`None` where it is not known. What is typed is stored as it is wherever TOML can say it; whether a pattern or a Python
+reference is a good one is for the suite's problems to say.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from workbench.authoring.form.json_types import Schema, allowed_values, is_number, keyword, type_of
+from workbench.authoring.form.samples import sample_value
+from workbench.authoring.form.typed import (
+    CellError,
+    read_checks,
+    read_choice,
+    read_duration,
+    read_number,
+    read_range,
+    read_switch,
+    read_text,
+    read_value,
+    read_values,
+    shown_range,
+    shown_text,
+    shown_value,
+    shown_values,
+)
+from workbench.suite.checks import (
+    CHECK_CLASSES,
+    JSON_TYPES,
+    NAMED_WEIGHTS,
+    OPTION_NAMES,
+    CheckBase,
+    SimilarityMetric,
+    check_names_in,
+)
+from workbench.suite.findings import did_you_mean
+from workbench.suite.references import is_function_reference
+from workbench.suite.render import Table
+
+IS: Final = "is"
+"""The check of a plain value and of `equals`, as the form calls it."""
+
+KINDS: tuple[str, ...] = (IS, *(name for name in CHECK_CLASSES if name != "equals"))
+"""Every check by the form's name for it, in the order of the format's table."""
+
+WITHOUT_VALUE = frozenset({"present", "equals_null"})
+"""Checks that expect no value: their value cell is empty."""
+
+OF_TEXT = frozenset({"similar", "datetime", "contains", "prefix", "suffix", "pattern", "judged", "python"})
+"""Checks whose value is a text."""
+
+OF_CHECKS = frozenset({"all_of", "any_of"})
+"""Checks whose value is a list of checks."""
+
+_LIKE_PLAIN = frozenset({IS, "equals_text"})
+"""Checks whose value is read as the argument's schema has it."""
+
+OF_EVERY_CHECK = ("weight", "optional", "required")
+"""The options that every check takes, which stay when an argument gets another check."""
+
+_METRICS: tuple[str, ...] = get_args(SimilarityMetric)
+_SWALLOWED = frozenset({"args", "forbidden_args", "mock_result"})
+"""Arguments of these names need an explicit check: a table header could have swallowed the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionCell:
+    """An option of a check: `text` as it stands in the cell, empty where it is not written; then `default` holds, which
+    is empty for options that have none."""
+
+    name: str
+    text: str
+    default: str
+
+
+def kind_of(value: object) -> str:
+    """The check's name; `is` for a plain value and for `equals`."""
+    name = _check_name(value)
+    return IS if name in (None, "equals") else str(name)
+
+
+def expected_of(value: object) -> object:
+    """What the check expects: the plain value, or what stands behind the check's name."""
+    name = _check_name(value)
+    return value[name] if name is not None and isinstance(value, dict) else value
+
+
+def value_text(value: object, schema: Schema | None = None) -> str:
+    """What stands in the value cell: `living room`, `5`, `"5"` for a text where a number would be read, `5..40`,
+    `red, blue`; nothing for `present` and `equals_null`."""
+    kind, expected = kind_of(value), expected_of(value)
+    match kind, expected:
+        case ("present" | "equals_null", True):
+            return ""
+        case "one_of", list():
+            return shown_values(expected, schema)
+        case "range", [int() | float() as low, int() | float() as high]:
+            return shown_range(low, high)
+        case _, str() if kind in OF_TEXT:
+            return shown_text(expected)
+    return shown_value(expected, schema if kind in _LIKE_PLAIN else None)
+
+
+def with_value(value: object, text: str, schema: Schema | None = None) -> object:
+    """The argument with what was typed into its value cell; the check and its options stay. Typing what stands there
+    changes nothing. A value typed over `present` or `equals_null` makes it that plain value.
+
+    `value` is the argument as it was when the typing began. Raises CellError when the text says no such value.
+    """
+    if text.strip() == value_text(value, schema):
+        return value
+    kind = kind_of(value)
+    if kind in WITHOUT_VALUE and text.strip():
+        return with_value(_with_check(value, "equals", ""), text, schema)
+    if kind in WITHOUT_VALUE:
+        return _with_check(value, kind, True)
+    expected: object
+    match kind:
+        case "one_of":
+            expected = read_values(text, schema)
+        case "range":
+            expected = read_range(text)
+        case "near":
+            expected = read_number(text)
+        case "type":
+            expected = read_choice(text, JSON_TYPES)
+        case "all_of" | "any_of":
+            expected = read_checks(text)
+        case _ if kind in OF_TEXT:
+            expected = read_text(text)
+        case _:
+            expected = read_value(text, schema)
+    name = _check_name(value)
+    return expected if name is None else {**_table(value), name: expected}
+
+
+def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
+    """The argument with another check, which expects what can be kept of the old value; `OF_EVERY_CHECK` stay."""
+    kind = IS if kind == "equals" else kind
+    if kind not in KINDS:
+        raise CellError(f"no check has this name: {did_you_mean(kind, KINDS) or 'write is, one_of or range, say'}")
+    if kind == kind_of(value):
+        return value
+    kept = _kept_values(value, schema)
+    match kind:
+        case "all_of" | "any_of":
+            parts = expected_of(value) if kind_of(value) in OF_CHECKS else [_alone(value)]
+            return _with_check(value, kind, parts)
+        case "type":
+            return _with_check(value, kind, type_of(kept[0]))
+        case "equals_text":
+            return _with_check(value, kind, kept[0])
+        case "present" | "equals_null":
+            return _with_check(value, kind, True)
+        case "one_of":
+            return _with_check(value, kind, kept)
+        case "range":
+            return _with_check(value, kind, _ends(value, kept, schema))
+        case "near":
+            numbers = [number for number in kept if is_number(number)] or [0]
+            low, high = min(numbers), max(numbers)
+            near = _table(_with_check(value, kind, low if low == high else _short(low / 2 + high / 2)))
+            return {**near, "tolerance": _short(high / 2 - low / 2) or 1}
+        case "pattern":
+            return _with_check(value, kind, re.escape(_as_text(kept[0])).replace("\\ ", " "))
+        case "python":
+            return _with_check(value, kind, _as_text(kept[0]) if is_function_reference(_as_text(kept[0])) else "")
+        case _ if kind in OF_TEXT:
+            return _with_check(value, kind, _as_text(kept[0]))
+    return _with_check(value, "equals", kept[0])
+
+
+def options_of(value: object) -> tuple[OptionCell, ...]:
+    """The options of the argument's check, written or not; those of every check have cells of their own."""
+    name = _check_name(value) or "equals"
+    table = _table(value)
+    cells = []
+    for option, field in CHECK_CLASSES[name].model_fields.items():
+        if option not in (name, "plain", *OF_EVERY_CHECK):
+            default = "" if field.default is None else _option_text(field.default)
+            cells.append(OptionCell(option, _option_text(table[option]) if option in table else "", default))
+    return tuple(cells)
+
+
+def with_option(value: object, option: str, text: str | None) -> object:
+    """The argument with an option of its check as it was typed; nothing typed takes it away. Of `tolerance` and
+    `value_range` of `near`, the one that is written replaces the other.
+
+    Raises CellError when the text says no such value, or the check has no such option.
+    """
+    name = _check_name(value) or "equals"
+    if option not in {cell.name for cell in options_of(value)}:
+        raise CellError(f"the check {kind_of(value)} has no option {option}")
+    if text is None or not text.strip():
+        return _without(value, option)
+    table = _table(value)
+    if name == "near" and option in ("tolerance", "value_range"):
+        table.pop("value_range" if option == "tolerance" else "tolerance", None)
+    table.setdefault(name, expected_of(value))
+    return {**table, option: _option_value(name, option, text)}
+
+
+def weight_text(value: object) -> str:
+    """What stands in the weight cell: a number or a name; empty where none is written."""
+    weight = _table(value).get("weight")
+    return "" if weight is None else _option_text(weight)
+
+
+def with_weight(value: object, text: str | None) -> object:
+    """The argument with a weight as it was typed; nothing typed takes it away. Raises CellError."""
+    if text is None or not text.strip():
+        return _without(value, "weight")
+    name = read_text(text).lower().replace(" ", "_").replace("-", "_")
+    if name in NAMED_WEIGHTS:
+        return _with(value, "weight", name)
+    try:
+        weight = read_number(text, 0)
+    except CellError:
+        weight = math.inf
+    if math.isinf(weight):
+        raise CellError(f"write a number from 0 on, or {', '.join(NAMED_WEIGHTS)}")
+    return _with(value, "weight", weight)
+
+
+def is_optional(value: object) -> bool:
+    """Whether the argument may be left out."""
+    return _table(value).get("optional") is True
+
+
+def with_optional(value: object, optional: bool) -> object:
+    """The argument that may be left out, or must not be."""
+    return _with(value, "optional", True) if optional else _without(value, "optional")
+
+
+def required_text(value: object) -> str:
+    """What stands in the cell that says whether the argument must hold: yes, no, or nothing where it is not written."""
+    required = _table(value).get("required")
+    return "" if required is None else "yes" if required is True else "no"
+
+
+def with_required(value: object, required: bool | None) -> object:
+    """The argument that must hold, or need not; `None` leaves that to the grader."""
+    return _without(value, "required") if required is None else _with(value, "required", required)
+
+
+def as_argument(name: str, value: object) -> object:
+    """The value as it can stand under an argument's name: a plain one explicitly where the format asks for that."""
+    return {"equals": value} if name in _SWALLOWED and _check_name(value) is None else value
+
+
+def _check_name(value: object) -> str | None:
+    return next(iter(check_names_in(value)), None) if isinstance(value, dict) else None
+
+
+def _table(value: object) -> Table:
+    """The table of a check, a copy; an empty one for a plain value."""
+    return dict(value) if isinstance(value, dict) and _check_name(value) is not None else {}
+
+
+def _with(value: object, option: str, to: object) -> object:
+    table = _table(value) or {"equals": value}
+    return {**table, option: to}
+
+
+def _without(value: object, option: str) -> object:
+    table = _table(value)
+    if option not in table:
+        return value
+    del table[option]
+    return _plain(table)
+
+
+def _alone(value: object) -> object:
+    """The argument's check as a part of another one: without its weight, and whether it may be left out."""
+    table = _table(value)
+    return _plain({key: table[key] for key in table if key not in CheckBase.model_fields}) if table else value
+
+
+def _with_check(value: object, name: str, expected: object) -> object:
+    """Another check in place of the argument's, without the options that were the old one's."""
+    table = _table(value)
+    return _plain({name: expected, **{key: table[key] for key in OF_EVERY_CHECK if key in table}})
+
+
+def _plain(table: Table) -> object:
+    """A table of `equals` alone as the plain value that it is, unless that would be read as a check."""
+    if table.keys() != {"equals"}:
+        return table
+    value = table["equals"]
+    if isinstance(value, dict) and any(key in CHECK_CLASSES or key in OPTION_NAMES for key in value):
+        return table
+    return value
+
+
+def _option_text(value: object) -> str:
+    match value:
+        case [int() | float() as low, int() | float() as high]:
+            return shown_range(low, high)
+        case str():
+            return shown_text(value)
+    return shown_value(value)
+
+
+def _option_value(check: str, option: str, text: str) -> object:
+    match option:
+        case "cast":
+            return read_switch(text)
+        case "value_range":
+            return read_range(text)
+        case "threshold" | "match_threshold":
+            return read_number(text, 0, 1)
+        case "tolerance" if check == "near":
+            return read_number(text, 0)
+        case "tolerance" | "max_difference":
+            return read_duration(text)
+        case "metric":
+            return read_choice(text, _METRICS)
+    return read_text(text)
+
+
+def _kept_values(value: object, schema: Schema | None) -> list[object]:
+    """What another check can start from, at least one value."""
+    expected = expected_of(value)
+    match kind_of(value):
+        case "present" | "equals_null":
+            first = sample_value(schema)
+            kept = [first, *(value for value in allowed_values(schema) or () if value != first)]
+        case "one_of" if isinstance(expected, list):
+            kept = expected
+        case "type":
+            kept = [sample_value({"type": expected})]
+        case "all_of" | "any_of":
+            kept = _kept_values(expected[0], schema) if isinstance(expected, list) and expected else []
+        case "range" if isinstance(expected, list):
+            kept = [end for end in expected if is_number(end)]
+        case _:
+            kept = [expected]
+    return kept or [sample_value(schema)]
+
+
+def _ends(value: object, kept: list[object], schema: Schema | None) -> list[object]:
+    """The ends of a range that holds the old value; else those of the schema."""
+    tolerance = _table(value).get("tolerance", 0) if kind_of(value) == "near" else 0
+    numbers = [number for number in kept if is_number(number)] if kind_of(value) not in WITHOUT_VALUE else []
+    if numbers and is_number(tolerance):
+        return [_short(min(numbers) - tolerance), _short(max(numbers) + tolerance)]
+    low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
+    return [low if is_number(low) else -math.inf, high if is_number(high) else math.inf]
+
+
+def _short(number: int | float) -> int | float:
+    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else number
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else shown_value(value)

@@ -1,0 +1,253 @@
+"""What editing a cell makes of a table: a text that was typed, read as what the cell holds."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+
+from workbench.authoring.form.argument_schemas import argument_of
+from workbench.authoring.form.cells import (
+    as_argument,
+    with_kind,
+    with_option,
+    with_optional,
+    with_required,
+    with_weight,
+)
+from workbench.authoring.form.cells import with_value as with_expected
+from workbench.authoring.form.json_types import TEXT, Schema
+from workbench.authoring.form.row import Cell, FormRow, FormSource
+from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
+from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
+from workbench.suite.model import derived_id
+from workbench.suite.places import Place
+from workbench.suite.references import is_function_reference
+from workbench.suite.render import Table
+
+YES_NO = {"yes": True, "no": False, "true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A table after a change, the place where the cursor belongs then, and what was done, in words."""
+
+    table: Table
+    place: Place
+    said: str
+
+
+def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
+    """The table with another text in a cell; the same one for the text that stands there. Raises CellError, which says
+    what to write instead."""
+    place = row.place
+    if text == cell.text:
+        return Edit(source.table, place, f"{name_of(source, row)} changed")
+    if cell.kind == "key":
+        name = read_text(text)
+        table, place = _renamed(source.table, cell, name), (*cell.place[:-1], name)
+    elif cell.kind == "one_key":
+        table, place = _under_other_key(source.table, cell, text), (*cell.place[:-1], text)
+    elif cell.kind == "args":
+        table = _with_args(source.table, cell, text)
+    else:
+        value = _read(source, cell, text)
+        table = without(source.table, cell.place) if value is ABSENT else with_value(source.table, cell.place, value)
+    return Edit(table, place, f"{name_of(source, row)} changed")
+
+
+def with_id(source: FormSource, table: Table) -> Table:
+    """A case that is edited with its id written out, so that its history stays with it when it is renamed."""
+    name = source.table.get("name")
+    if not source.is_case or "id" in source.table or "id" in table or not isinstance(name, str) or not name:
+        return table
+    return {"id": derived_id(name), **table}
+
+
+def toggled(cell: Cell) -> str | None:
+    """What Enter makes of a cell that says yes or no; `None` for the others."""
+    if cell.kind not in ("yes_no", "optional", "required"):
+        return None
+    return "no" if (cell.text or cell.shown).startswith("yes") else "yes"
+
+
+def schema_of(source: FormSource, place: Place) -> Schema | None:
+    """What the tool's schema says of the argument at a place; of the final answer, that it is text."""
+    if place == ("response",):
+        return TEXT
+    info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
+    return info.schema if info is not None else None
+
+
+def name_of(source: FormSource, row: FormRow) -> str:
+    """What a row is about, in words: `room of set_lights`, `the call set_tv`, `tags`."""
+    keys = [part for part in row.place if isinstance(part, str)]
+    if row.kind == "item":
+        item = value_at(source.table, row.place)
+        pairs = item if isinstance(item, dict) else {}
+        named = next((pairs[key] for key in ("tool", "name", "role") if pairs.get(key)), "")
+        return f"{_ITEMS.get(keys[-1], keys[-1])} {named}".rstrip()
+    own = str(row.place[-1]) if row.place else row.label
+    for length in range(len(row.place) - 1, 0, -1):
+        around = value_at(source.table, row.place[:length])
+        if isinstance(around, dict) and isinstance(around.get("tool"), str):
+            return f"{own} of {around['tool']}"
+    return own
+
+
+_ITEMS = {
+    "ordered": "the call",
+    "any_order": "the call",
+    "unordered": "the call",
+    "disallowed": "the disallowed call",
+    "messages": "the message",
+    "tool_calls": "the tool call",
+    "mocks": "the mock",
+    "results": "the result",
+    "steps": "the step",
+    "servers": "the server",
+    "tools": "the tool",
+    "aggregates": "the aggregate",
+}
+
+
+def _read(source: FormSource, cell: Cell, text: str) -> object:
+    """What was typed into a cell, as a value; `ABSENT` where that takes the key away."""
+    value = value_at(source.table, cell.place)
+    match cell.kind:
+        case "check":
+            before = "" if value is ABSENT else value
+            return _argument(cell, with_kind(before, read_text(text), schema_of(source, cell.place)))
+        case "expected":
+            return _argument(cell, with_expected(value, text, schema_of(source, cell.place)))
+        case "option":
+            return with_option(value, cell.option, text)
+        case "optional":
+            return with_optional(value, _yes_no(text))
+        case "required":
+            return with_required(value, _yes_no(text) if text.strip() else None)
+        case "weight":
+            return with_weight(value, text)
+        case "tool":
+            name = read_text(text)
+            return ABSENT if not name and cell.place[0] == "steps" else name
+    if cell.kind in ("text", "lines") and text.strip() == '""':
+        return ""
+    if not text.strip():
+        return text if cell.empty_stays else ABSENT
+    match cell.kind:
+        case "choice":
+            if text.strip() not in cell.choices:
+                raise CellError(f"write one of {', '.join(cell.choices)}")
+            return text.strip()
+        case "number":
+            limits = cell.limits
+            if limits.whole:
+                return read_whole(text, int(limits.least), limits.most)
+            return read_number(text, limits.least, limits.most)
+        case "yes_no":
+            return _yes_no(text)
+        case "names":
+            return read_texts(text) or ABSENT
+        case "words":
+            return _words(text)
+        case "value":
+            return read_value(text)
+        case "json":
+            return _json(text, as_text=isinstance(value, str))
+        case "response":
+            return read_text(text)
+        case _:
+            return text
+
+
+def _argument(cell: Cell, value: object) -> object:
+    return value if cell.place == ("response",) else as_argument(str(cell.place[-1]), value)
+
+
+def _yes_no(text: str) -> bool:
+    answer = YES_NO.get(text.strip().lower())
+    if answer is None:
+        raise CellError("write yes or no")
+    return answer
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise CellError("a quotation mark is not closed") from None
+
+
+def _json(text: str, *, as_text: bool) -> object:
+    """A JSON object as a table; as the text itself where it was one before, or holds null, which TOML has not."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CellError(f"not JSON yet, at line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise CellError("not JSON: it is nested too deeply, or a number is too long") from None
+    if not isinstance(value, dict):
+        raise CellError('a schema is an object: { "type": "object", "properties": { … } }')
+    return text if as_text or _holds_null(value) else value
+
+
+def _holds_null(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_null, value.values()))
+    return any(map(_holds_null, value)) if isinstance(value, list) else value is None
+
+
+def _renamed(table: Table, cell: Cell, name: str) -> Table:
+    if not name:
+        raise CellError("write a name")
+    others = value_at(table, cell.place[:-1])
+    if name != cell.place[-1] and isinstance(others, dict) and name in others:
+        raise CellError(f"there is already one of the name {name}")
+    renamed = with_key_renamed(table, cell.place, name)
+    if cell.place[-2] in ("args", "when") and "tool_calls" not in cell.place:
+        place = (*cell.place[:-1], name)
+        return with_value(renamed, place, as_argument(name, value_at(renamed, place)))
+    return renamed
+
+
+def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
+    if text not in cell.choices:
+        raise CellError(f"write one of {', '.join(cell.choices)}")
+    old = str(cell.place[-1])
+    value = value_at(table, cell.place) if cell.text else ABSENT
+    place = (*cell.place[:-1], text)
+    if value is ABSENT:
+        return with_value(table, place, _converted(text, ""))
+    if old == "results" and isinstance(value, list):
+        value = value[0] if value else ""
+    renamed = with_key_renamed(table, cell.place, text)
+    return with_value(renamed, place, _converted(text, value))
+
+
+def _converted(key: str, value: object) -> object:
+    """What can be kept of a value under another key: of a mock's answer, or of how a server is reached."""
+    match key:
+        case "result":
+            return value
+        case "results":
+            return [value]
+        case "command":
+            return [value] if isinstance(value, str) and value else ["python"]
+        case "python":
+            return value if isinstance(value, str) and is_function_reference(value) else ""
+        case _:
+            return value if isinstance(value, str) else ""
+
+
+def _with_args(table: Table, cell: Cell, text: str) -> Table:
+    match text.strip():
+        case "any":
+            # Not `without`: only the key, whatever else is empty around it.
+            owner = value_at(table, cell.place[:-1])
+            assert isinstance(owner, dict)
+            kept = {key: value for key, value in owner.items() if key != cell.place[-1]}
+            return with_value(table, cell.place[:-1], kept)
+        case "none":
+            return with_value(table, cell.place, {})
+    raise CellError("write any, where arguments do not matter, or none, where none are expected")

@@ -1,0 +1,337 @@
+"""What can be added, taken away, copied and moved at a row of a form; where it cannot be, why not, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+
+from workbench.authoring.form.argument_schemas import argument_of, tool_named
+from workbench.authoring.form.cells import with_option, with_optional, with_required
+from workbench.authoring.form.completions import Completion, complete
+from workbench.authoring.form.edits import Edit, name_of
+from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.rows_mocks import ROLES
+from workbench.authoring.form.tables import items_at, value_at, with_item, with_items_swapped, with_value, without
+from workbench.authoring.form.templates import expected_call, first_value, new_message, new_mock, new_step
+from workbench.authoring.form.typed import CellError, read_text
+from workbench.suite.places import Place
+from workbench.suite.render import Table
+from workbench.trajectory.messages import ToolDefinition
+
+CALL_LISTS = ("ordered", "unordered", "disallowed")
+_NAMED = {"servers": "server", "tools": "tool", "aggregates": "aggregate"}
+"""Lists whose elements are called by name, and what one of them is."""
+
+
+@dataclass(frozen=True)
+class Adding:
+    """Something that can be added: `asks` is the question to answer, empty when there is none; `suggest` what can be
+    answered; `make` the change for an answer, which raises CellError for one that will not do."""
+
+    asks: str
+    make: Callable[[str], Edit]
+    suggest: Callable[[str], tuple[Completion, ...]] = lambda typed: ()
+    must_choose: bool = False
+    """Whether only what is suggested can be answered."""
+
+
+def adding(source: FormSource, row: FormRow) -> Adding | str:
+    """What can be added at a row: another of what it is, or is part of."""
+    place = row.place
+    for length in range(len(place), 0, -1):
+        at, key = place[:length], place[length - 1]
+        if key in ("args", "when") and isinstance(value_at(source.table, at[:-1]), dict):
+            return _argument(source, at)
+        if key in ("env", "headers") and place[0] == "servers":
+            return _variable(source, at)
+        if key in _LISTS:
+            index = place[length] if length < len(place) else len(items_at(source.table, at))
+            if isinstance(index, int):
+                inside = length < len(place)
+                return _LISTS[str(key)](source, (*at, index + inside))
+        if isinstance(value_at(source.table, (*at, "any_order")), list) and length == len(place):
+            return _call(source, (*at, "any_order", len(items_at(source.table, (*at, "any_order")))))
+    calls = "steps" if source.is_chain else "ordered"
+    lists = f"{calls}, messages or mocks" if source.is_case else "tools, servers or mocks"
+    return f"nothing can be added here: go to a list, such as {lists}"
+
+
+def removed(source: FormSource, row: FormRow) -> Edit | str:
+    """The table without what stands at a row: an element taken away, or a key set back to what holds without it."""
+    if row.absent or row.kind == "more":
+        return "nothing is written here that could be taken away"
+    said = f"{name_of(source, row)} removed"
+    cell = row.cells[0] if row.cells else None
+    if cell is not None and cell.kind in ("option", "optional", "required"):
+        value = value_at(source.table, cell.place)
+        if cell.kind == "option":
+            value = with_option(value, cell.option, None)
+        else:
+            value = with_optional(value, False) if cell.kind == "optional" else with_required(value, None)
+        return Edit(with_value(source.table, cell.place, value), row.place, said)
+    if row.place in (("name",), ("format",)):
+        return f"a {'case' if source.is_case else 'suite'} needs `{row.place[0]}`"
+    if row.place[-1] in ("args", "when") or (len(row.place) > 1 and row.place[-2] in ("args", "when")):
+        table = _without_argument(source.table, row.place)
+    else:
+        table = without(source.table, row.place)
+    return Edit(table, _beside(source.table, table, row.place), said)
+
+
+def duplicated(source: FormSource, row: FormRow) -> Edit | str:
+    """The element that a row is, or is part of, once more behind itself."""
+    place = item_of(source, row.place)
+    if place is None:
+        return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
+    copy = deepcopy(value_at(source.table, place))
+    if isinstance(copy, dict):
+        unique = "id" if "tool_calls" in place else "name" if place[0] in _NAMED else ""
+        if isinstance(copy.get(unique), str):
+            taken = {item.get(unique) for item in items_at(source.table, place[:-1]) if isinstance(item, dict)}
+            copy[unique] = next(name for n in range(2, len(taken) + 3) if (name := f"{copy[unique]}_{n}") not in taken)
+    after = _after(place)
+    return Edit(with_item(source.table, after, copy), after, f"{_item_name(source, place)} duplicated")
+
+
+def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
+    """The element that a row is, or is part of, moved by one place."""
+    place = item_of(source, row.place)
+    if place is None:
+        return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"
+    index = _index(place)
+    other = index + step
+    if not 0 <= other < len(items_at(source.table, place[:-1])):
+        return "it is the first one already" if step < 0 else "it is the last one already"
+    table = with_items_swapped(source.table, place, other)
+    rest = row.place[len(place) :]
+    return Edit(table, (*place[:-1], other, *rest), f"{_item_name(source, place)} moved")
+
+
+def grouped(source: FormSource, row: FormRow) -> Edit | str:
+    """The call at a row made part of an any-order group: of the one beside it, or of a new one with the next call."""
+    place = item_of(source, row.place)
+    if place is None or place[0] != "ordered":
+        return "put the cursor on a call of `ordered`: only those have an order"
+    if len(place) > 2 or is_group(source.table, place):
+        return "this is in an any-order group already"
+    index = _index(place)
+    items = items_at(source.table, ("ordered",))
+    call = items[index]
+    before, after = ("ordered", index - 1), ("ordered", index + 1)
+    said = f"{_item_name(source, place)} put into an any-order group"
+    rest = row.place[len(place) :]
+    if index and is_group(source.table, before):
+        inner = (*before, "any_order", len(items_at(source.table, (*before, "any_order"))))
+        return Edit(without(with_item(source.table, inner, call), place), (*inner, *rest), said)
+    if index + 1 < len(items) and is_group(source.table, after):
+        joined = with_item(source.table, (*after, "any_order", 0), call)
+        return Edit(without(joined, place), (*place, "any_order", 0, *rest), said)
+    first, last = (index, index + 1) if index + 1 < len(items) else (max(index - 1, 0), index)
+    group = {"any_order": items[first : last + 1]}
+    inner = ("ordered", first, "any_order", index - first)
+    table = with_value(source.table, ("ordered",), [*items[:first], group, *items[last + 1 :]])
+    return Edit(table, (*inner, *rest), said)
+
+
+def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
+    """The call at a row taken out of its any-order group, to stand behind it; a group of one is only its call."""
+    place = item_of(source, row.place)
+    if place is None or place[0] != "ordered" or (len(place) < 4 and not is_group(source.table, place)):
+        return "this call is in no any-order group"
+    group = place[:2]
+    calls = items_at(source.table, (*group, "any_order"))
+    if len(place) < 4:
+        items = items_at(source.table, ("ordered",))
+        index = _index(place)
+        table = with_value(source.table, ("ordered",), [*items[:index], *calls, *items[index + 1 :]])
+        return Edit(table, place, "the any-order group dissolved")
+    left = [call for index, call in enumerate(calls) if index != place[-1]]
+    taken = calls[_index(place)]
+    items = items_at(source.table, ("ordered",))
+    index = _index(group)
+    kept: list[object] = [{"any_order": left}] if len(left) > 1 else left
+    table = with_value(source.table, ("ordered",), [*items[:index], *kept, taken, *items[index + 1 :]])
+    at = ("ordered", index + len(kept), *row.place[len(place) :])
+    return Edit(table, at, f"{_item_name(source, place)} taken out of its group")
+
+
+def is_group(table: Table, place: Place) -> bool:
+    """Whether an any-order group stands at a place."""
+    return isinstance(value_at(table, (*place, "any_order")), list)
+
+
+def item_of(source: FormSource, place: Place) -> Place | None:
+    """The innermost element of a list that a place is in: of a list of the format's, not of a value."""
+    for length in range(len(place), 1, -1):
+        if isinstance(place[length - 1], int) and place[length - 2] in (*_LISTS, "any_order"):
+            return place[:length]
+    return None
+
+
+def _item_name(source: FormSource, place: Place) -> str:
+    return name_of(source, FormRow("item", place, 0, ""))
+
+
+def _index(place: Place) -> int:
+    index = place[-1]
+    assert isinstance(index, int)
+    return index
+
+
+def _after(place: Place) -> Place:
+    return (*place[:-1], _index(place) + 1)
+
+
+def _beside(before: Table, after: Table, place: Place) -> Place:
+    """Where the cursor belongs when what stood at a place is gone: at what follows it, else at what was before it."""
+    owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
+    if isinstance(left, list) and left and isinstance(place[-1], int):
+        return (*place[:-1], min(place[-1], len(left) - 1))
+    names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers")
+    if not names_are_free or not isinstance(owner, dict) or not isinstance(left, dict):
+        return place
+    keys = list(owner)
+    at = keys.index(str(place[-1]))
+    near = [*keys[at + 1 :], *reversed(keys[:at])]
+    return next(((*place[:-1], key) for key in near if key in left), place)
+
+
+def _without_argument(table: Table, place: Place) -> Table:
+    """Without an argument, or all of them; a call whose last one goes says nothing of arguments any more."""
+    if place[-1] in ("args", "when"):
+        owner = value_at(table, place[:-1])
+        kept = {key: value for key, value in owner.items() if key != place[-1]} if isinstance(owner, dict) else {}
+        return with_value(table, place[:-1], kept)
+    return without(table, place)
+
+
+# Additions
+
+
+def _call(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        call = expected_call(_tool(source, answer))
+        return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
+
+    return Adding("which tool?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
+
+
+def _step(source: FormSource, place: Place) -> Adding | str:
+    if not source.is_chain and any(key in source.table for key in (*CALL_LISTS, "extra_calls", "expect_no_calls")):
+        return "a case has expected calls or steps, not both: remove ordered, unordered and the like first"
+
+    def make(answer: str) -> Edit:
+        table = source.table
+        user = table.get("user") if "steps" not in table else None
+        if isinstance(user, str):
+            table = without(table, ("user",))
+        step = new_step(_tool(source, answer) if answer.strip() else None, user if isinstance(user, str) else None)
+        return Edit(with_item(table, place, step), place, "a step added")
+
+    return Adding("which tool? none: no call", make, lambda typed: complete("expected tool", typed, tools=source.tools))
+
+
+def _mock(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        tool = _tool(source, answer)
+        return Edit(with_item(source.table, place, new_mock(tool)), place, "a mock added")
+
+    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+
+
+def _past_call(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        tool = _tool(source, answer)
+        name = tool if isinstance(tool, str) else tool.name
+        messages = items_at(source.table, ("messages",))
+        taken = {call.get("id") for m in messages for call in items_at(m, ("tool_calls",)) if isinstance(call, dict)}
+        call_id = next(f"c{n}" for n in range(1, len(taken) + 2) if f"c{n}" not in taken)
+        call = {"id": call_id, "tool": name, "args": {}}
+        return Edit(with_item(source.table, place, call), place, f"the tool call {name} added")
+
+    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+
+
+def _message(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        for role in ROLES:
+            if role == answer.strip():
+                return Edit(with_item(source.table, place, new_message(role)), place, "a message added")
+        raise CellError(f"write one of {', '.join(ROLES)}")
+
+    return Adding("whose message?", make, lambda typed: complete("word", typed, words=ROLES), must_choose=True)
+
+
+def _result(source: FormSource, place: Place) -> Adding:
+    return Adding("", lambda _: Edit(with_item(source.table, place, ""), place, "a result added"))
+
+
+def _named_item(source: FormSource, place: Place) -> Adding:
+    kind = _NAMED[str(place[0])]
+
+    def make(answer: str) -> Edit:
+        item: Table = {"name": _name(answer)}
+        if kind == "server":
+            item["command"] = ["python", "server.py"]
+        return Edit(with_item(source.table, place, item), place, f"the {kind} {item['name']} added")
+
+    return Adding(f"what is the {kind}'s name?", make)
+
+
+def _argument(source: FormSource, place: Place) -> Adding:
+    call = value_at(source.table, place[:-1])
+    tool = source.tool(call)
+    written = value_at(source.table, place)
+    used = tuple(written) if isinstance(written, dict) else ()
+
+    def make(answer: str) -> Edit:
+        name = _unused(_name(answer), used)
+        info = argument_of(tool, name)
+        value = first_value(name, info.schema if info is not None else None)
+        if "tool_calls" in place:
+            value = ""
+        at = (*place, name)
+        return Edit(with_value(source.table, at, value), at, f"{name} added")
+
+    return Adding("which argument?", make, lambda typed: complete("argument", typed, tool=tool, used=used))
+
+
+def _variable(source: FormSource, place: Place) -> Adding:
+    written = value_at(source.table, place)
+    used = tuple(written) if isinstance(written, dict) else ()
+
+    def make(answer: str) -> Edit:
+        name = _unused(_name(answer), used)
+        return Edit(with_value(source.table, (*place, name), ""), (*place, name), f"{name} added")
+
+    return Adding("which name?", make)
+
+
+def _tool(source: FormSource, answer: str) -> ToolDefinition | str:
+    name = _name(answer)
+    return tool_named(source.tools, name) or name
+
+
+def _name(answer: str) -> str:
+    name = read_text(answer)
+    if not name:
+        raise CellError("write a name")
+    return name
+
+
+def _unused(name: str, used: tuple[str, ...]) -> str:
+    if name in used:
+        raise CellError(f"there is already one of the name {name}")
+    return name
+
+
+_LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
+    **dict.fromkeys((*CALL_LISTS, "any_order"), _call),
+    "steps": _step,
+    "mocks": _mock,
+    "messages": _message,
+    "tool_calls": _past_call,
+    "results": _result,
+    **dict.fromkeys(_NAMED, _named_item),
+}

@@ -1,0 +1,111 @@
+"""Limits, grading and gate as a form shows them: every key with what holds where it is not written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+from pydantic import BaseModel
+
+from workbench.authoring.form.fields import Field, as_it_stands, field_row
+from workbench.authoring.form.row import FormRow, FormSource, Limits
+from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
+from workbench.authoring.form.tables import ABSENT, value_at
+from workbench.suite.model import Gate, GatePer, GraderName, RepeatRule
+from workbench.suite.places import Place
+from workbench.suite.render import Table
+from workbench.suite.settings import Grading
+from workbench.suite.settings import Limits as LimitsInForce
+
+UNIT = Limits(0, 1)
+GRADERS: tuple[str, ...] = get_args(GraderName)
+GATE_PER: tuple[str, ...] = get_args(GatePer)
+REPEAT_RULES: tuple[str, ...] = get_args(RepeatRule)
+
+_TABLES: dict[Place, tuple[Field, ...]] = {
+    ("limits",): (
+        Field("max_rounds", "number", limits=Limits(1, whole=True)),
+        Field("max_tool_calls", "number", limits=Limits(0, whole=True)),
+        Field("max_latency_ms", "number", limits=Limits(0)),
+        Field("timeout_s", "number", limits=Limits(0)),
+    ),
+    ("grading",): (
+        Field("by", "choice", choices=GRADERS),
+        Field("fail_threshold", "number", limits=UNIT),
+        Field("warn_threshold", "number", limits=UNIT),
+        Field("repeat_rule", "choice", choices=REPEAT_RULES),
+    ),
+    ("grading", "critics"): (
+        Field("tool_selection_weight", "number", limits=Limits(0)),
+        Field("fail_on_tool_selection", "yes_no"),
+        Field("fail_on_tool_call_quantity", "yes_no"),
+        Field("arcade_compatible", "yes_no"),
+    ),
+    ("grading", "accuracy"): (
+        Field("mode", "choice", choices=("exact", "flexible")),
+        Field("name_only", "number"),
+        Field("extra_penalty", "number"),
+        Field("wrong_penalty", "number"),
+    ),
+    ("grading", "dimensions"): (
+        Field("latency", "choice", choices=("wall", "model")),
+        Field("repeated_calls", "choice", choices=("as expected", "as published")),
+    ),
+    ("gate",): (
+        Field("min_score", "number", limits=UNIT),
+        Field("min_pass_rate", "number", limits=UNIT),
+        Field("per", "choice", choices=GATE_PER),
+    ),
+}
+"""The keys of each table of settings."""
+
+_DEFAULTS: dict[str, BaseModel] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate()}
+
+
+def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
+    """The rows of `limits`, `grading` or `gate`; of a case, or else of the suite."""
+    for place in _TABLES:
+        if place[0] == key:
+            yield from _table_rows(source, place, rare or len(place) > 1)
+
+
+def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRow]:
+    written = value_at(source.table, place)
+    if written is not ABSENT and not isinstance(written, dict):
+        yield as_it_stands(place, 0, written, ".".join(map(str, place)))
+        return
+    table: Table = written if isinstance(written, dict) else {}
+    below = {inner[-1] for inner in _TABLES if inner[:-1] == place}
+    yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
+    rows = [field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL) for field in _TABLES[place]]
+    known = (*(field.key for field in _TABLES[place]), *map(str, below))
+    yield from [*rows, *unknown_rows(table, place, 1 + DETAIL, known)]
+
+
+def _with_default(source: FormSource, place: Place, field: Field, rare: bool) -> Field:
+    at = (*place, field.key)
+    inherited = value_at(source.header, at) if source.is_case else ABSENT
+    value: object = inherited
+    if inherited is ABSENT and place[0] in _DEFAULTS:
+        value = _DEFAULTS[str(place[0])]
+        for part in at[1:]:
+            value = getattr(value, str(part))
+    return Field(
+        field.key, field.kind, default_text(value, inherited is not ABSENT), rare, field.choices, limits=field.limits
+    )
+
+
+def default_text(value: object, of_suite: bool) -> str:
+    """What holds where a key is not written, and that it comes from the suite."""
+    match value:
+        case bool():
+            text = "yes" if value else "no"
+        case float():
+            text = f"{value:g}"
+        case list():
+            text = ", ".join(map(str, value)) or "none"
+        case "":
+            text = '""'
+        case _:
+            text = "none" if value is ABSENT or value is None else str(value)
+    return f"suite: {text}" if of_suite else text

@@ -1,0 +1,69 @@
+"""New cases, expected calls, mocks and suites to start from, as raw TOML values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from workbench.authoring.form.argument_schemas import arguments_of
+from workbench.authoring.form.cells import as_argument
+from workbench.authoring.form.json_types import Schema, types_of
+from workbench.authoring.form.samples import sample_value, suggested_value
+from workbench.suite.render import Table, suite_text
+from workbench.trajectory.messages import ToolDefinition
+
+CaseKind = Literal["positive", "negative", "chain"]
+
+
+def expected_call(tool: ToolDefinition | str) -> Table:
+    """An expected call with the tool's required arguments as `first_value` has them. Where none is required, and of a
+    tool that is known by its name alone, arguments do not matter."""
+    if isinstance(tool, str):
+        return {"tool": tool}
+    required = [argument for argument in arguments_of(tool) if argument.required]
+    args = {argument.name: first_value(argument.name, argument.schema) for argument in required}
+    return {"tool": tool.name, "args": args} if args else {"tool": tool.name}
+
+
+def first_value(name: str, schema: Schema | None) -> object:
+    """What a new argument of that name and schema is first expected to be: what the schema suggests, else a number or
+    true; a text, a list or a table that nobody suggests is only asked to be `present`."""
+    suggested = suggested_value(schema)
+    types = types_of(schema)
+    if suggested is None and types == {"null"}:
+        return {"equals_null": True}
+    if suggested is None and types & {"string", "array", "object"}:
+        return {"present": True}
+    return as_argument(name, sample_value(schema))
+
+
+def new_case(kind: CaseKind, name: str, tools: Sequence[ToolDefinition] = ()) -> Table:
+    """A case: `positive` expects a call, of the first tool; `negative` expects none; a `chain` has two steps."""
+    match kind:
+        case "positive":
+            return {"name": name, "user": "", **({"ordered": [expected_call(tools[0])]} if tools else {})}
+        case "negative":
+            return {"name": name, "user": "", "expect_no_calls": True}
+        case "chain":
+            steps = [expected_call(tool) for tool in tools[:2]] or [{}]
+            return {"name": name, "steps": [{"user": "", **steps[0]}, dict(steps[-1])]}
+
+
+def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
+    """A message before the request; the answer of a tool names the call that it answers."""
+    return {"role": role, "call": "", "content": ""} if role == "tool" else {"role": role, "content": ""}
+
+
+def new_mock(tool: ToolDefinition | str) -> Table:
+    """A mock of a tool, which says that all went well."""
+    return {"tool": tool if isinstance(tool, str) else tool.name, "result": {"ok": True}}
+
+
+def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
+    """A step of a chain, with or without a message and an expected call."""
+    return {**({} if user is None else {"user": user}), **({} if tool is None else expected_call(tool))}
+
+
+def new_suite(name: str) -> str:
+    """The text of a suite without cases, which is tried out on the offline model."""
+    return suite_text({"format": 1, "name": name, "models": ["offline"]})

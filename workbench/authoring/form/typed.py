@@ -1,0 +1,253 @@
+"""What a person types into a field, read as a TOML value, and a value as it stands in the field.
+
+A text needs quotes only where it would be read as something else. Blanks at its ends do not count, unless in quotes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time
+
+from workbench.authoring.form.json_types import TEXT, Schema, is_list, is_number, is_text, items_of, types_of
+from workbench.suite.checks import duration_seconds
+from workbench.suite.render import one_line
+from workbench.suite.sameness import same
+
+_RANGE = re.compile(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
+_END = "\N{SYMBOL FOR END OF TRANSMISSION}"
+
+
+class CellError(ValueError):
+    """What was typed says no value of the wanted kind; the message says in one sentence what to write."""
+
+
+def read_text(text: str) -> str:
+    """A text as it was typed; in quotes, what TOML reads between them."""
+    text = text.strip()
+    if text[:1] in ('"', "'"):
+        found = _toml(text)
+        if found is not None and isinstance(found[0], str):
+            return found[0]
+    return text
+
+
+def shown_text(text: str) -> str:
+    """A text as it stands in a field of texts: with quotes only where it would be read otherwise without."""
+    return shown_value(text, TEXT)
+
+
+def read_value(text: str, schema: Schema | None = None) -> object:
+    """A value of an argument with that schema: the text as it is where the schema says so; else a TOML (or JSON) value
+    where it reads as one; else the text. For a list, `red, blue` is enough where the schema wants lists only.
+
+    Raises CellError for what no argument can be: null, dates and infinities inside lists and tables, open brackets.
+    """
+    text = text.strip()
+    if is_text(schema):
+        return read_text(text)
+    found = _toml(text)
+    if found is not None:
+        if isinstance(found[0], date | time) or (isinstance(found[0], float) and not math.isfinite(found[0])):
+            return text  # models send moments as text, and JSON has no infinities
+        return _sendable(found[0])
+    if text[:1] in ("[", "{"):
+        try:
+            return _sendable(json.loads(text))
+        except CellError:
+            raise
+        except (ValueError, RecursionError):
+            if "string" not in types_of(schema):
+                raise CellError(
+                    'not a list or a table yet: write [1, 2], ["red", "blue"] or { key = "value" }'
+                ) from None
+    return read_values(text, items_of(schema)) if is_list(schema) else text
+
+
+def shown_value(value: object, schema: Schema | None = None) -> str:
+    """A value on one line, so that `read_value` reads it again; of a value that the schema refuses, its TOML."""
+    if not isinstance(value, str):
+        return _written(value)
+    if value.isprintable() and value:
+        try:
+            if same(read_value(value, schema), value):
+                return value
+        except CellError:
+            pass  # with quotes, then
+    return _written(value)
+
+
+def read_values(text: str, schema: Schema | None = None) -> list[object]:
+    """Values with commas (or line ends) between them; each may stand in quotes. Empty places do not count.
+
+    Raises CellError as `read_value` does.
+    """
+    return [read_value(item, schema) for item in _split(text)]
+
+
+def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
+    """Values as `read_values` reads them again."""
+    shown = ((value, shown_value(value, schema)) for value in values)
+    return ", ".join(text if _split(f"{text}, {_END}") == [text, _END] else _written(value) for value, text in shown)
+
+
+def read_checks(text: str) -> list[object]:
+    """A list of checks, each a plain value or a table. Raises CellError."""
+    found = _toml(text.strip())
+    if found is None or not isinstance(found[0], list) or not found[0]:
+        raise CellError('write a list of checks: [{ prefix = "a" }, { suffix = "z" }]')
+    return found[0]
+
+
+def read_texts(text: str) -> list[str]:
+    """A list of texts, such as tags or tools: commas or line ends between them."""
+    return [read_text(item) for item in _split(text)]
+
+
+def shown_texts(texts: Iterable[object]) -> str:
+    """A list of texts as `read_texts` reads it again."""
+    return shown_values(texts, TEXT)
+
+
+def last_item(text: str) -> tuple[str, str]:
+    """What stands before the last item of a list that is being typed, ready for that item, and the item."""
+    *_, item = _pieces(text)
+    head = text[: len(text) - len(item)].rstrip()
+    return head + " " * bool(head), item.strip()
+
+
+def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
+    """A number; whole ones stay whole. Raises CellError for anything else, and beyond the limits."""
+    found = _toml(text.strip())
+    number = found[0] if found else None
+    if not is_number(number) and number not in (math.inf, -math.inf):
+        raise CellError(f"write a number{_limits(least, most)}")
+    if not least <= number <= most:
+        raise CellError(f"must be a number{_limits(least, most)}, not {text.strip()}")
+    return number
+
+
+def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
+    """A whole number within the limits. Raises CellError for anything else."""
+    number = read_number(text, least, most)
+    if isinstance(number, float):
+        raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
+    return number
+
+
+def read_switch(text: str) -> bool:
+    """`true` or `false`. Raises CellError for anything else."""
+    return read_choice(text.lower(), ("true", "false")) == "true"
+
+
+def read_choice(text: str, choices: Sequence[str]) -> str:
+    """One of some words. Raises CellError for any other."""
+    text = read_text(text)
+    if text not in choices:
+        raise CellError(f"write {' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))}")
+    return text
+
+
+def read_duration(text: str) -> str:
+    """A duration such as `500s`, `2h` or `250ms`, as it is written in a suite. Raises CellError."""
+    text = read_text(text)
+    try:
+        duration_seconds(text)
+    except ValueError:
+        raise CellError("write a number with ms, s, m, h or d, such as 90s") from None
+    return text
+
+
+def read_range(text: str) -> list[int | float]:
+    """Two ends, `5..40`; without one of them, `5..` and `..40`, there is none on that side. Raises CellError."""
+    match = _RANGE.fullmatch(text.strip())
+    found = _toml(text.strip())
+    ends = [match[1], match[2]] if match else found[0] if found else None
+    if isinstance(ends, list) and len(ends) == 2:
+        low, high = ends
+        if match is None:
+            low, high = _written(low), _written(high)
+        try:
+            return [read_number(low) if low else -math.inf, read_number(high) if high else math.inf]
+        except CellError:
+            pass  # one message for all that is no range
+    raise CellError("write two numbers as 5..40; 5.. is from 5 on, ..40 up to 40")
+
+
+def shown_range(low: float, high: float) -> str:
+    """A range as `read_range` reads it again."""
+    return f"{'' if low == -math.inf else _written(low)}..{'' if high == math.inf else _written(high)}"
+
+
+def _limits(least: float, most: float) -> str:
+    if math.isinf(least):
+        return "" if math.isinf(most) else f" up to {most:g}"
+    return f" from {least:g} on" if math.isinf(most) else f" from {least:g} to {most:g}"
+
+
+def _toml(text: str) -> tuple[object] | None:
+    """The one TOML value that a text is, `None` when it is none."""
+    if "\n" in text:
+        return None
+    try:
+        # In a list with something behind it, so that neither a comment nor a bracket of the text ends it.
+        document = tomllib.loads(f"x = [{text}, '{_END}']")
+    except (ValueError, RecursionError):
+        return None
+    match document:
+        case {"x": [value, end]} if end == _END and len(document) == 1:
+            return (value,)
+    return None
+
+
+def _sendable(value: object) -> object:
+    """A value that an argument can be; raises CellError for any other."""
+    match value:
+        case dict():
+            return {key: _sendable(inner) for key, inner in value.items()}
+        case list():
+            return [_sendable(inner) for inner in value]
+        case None:
+            raise CellError("TOML has no null: for an argument that is null, choose the check equals_null")
+        case date() | time():
+            raise CellError("a date inside a list or a table stands in quotes: models send text")
+        case float() if not math.isfinite(value):
+            raise CellError("JSON has no infinite numbers: write a number, or a text in quotes")
+        case _:
+            return value
+
+
+def _written(value: object) -> str:
+    try:
+        return one_line(value)
+    except ValueError:  # no value of TOML, and so none of a suite: only to be shown
+        return str(value)
+
+
+def _split(text: str) -> list[str]:
+    return [item for item in map(str.strip, _pieces(text)) if item]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut at commas and line ends outside of brackets and quotes; an apostrophe inside a word opens no quote."""
+    piece, quote, depth, escaped = "", "", 0, False
+    for character in text:
+        if quote:
+            closes = character == quote and not escaped
+            escaped = character == "\\" and quote == '"' and not escaped
+            quote = "" if closes else quote
+        elif character in "\"'" and (depth or not piece.strip()):
+            quote = character
+        elif character in "[{" and (depth or not piece.strip()):
+            depth += 1
+        elif character in "]}" and depth:
+            depth -= 1
+        elif (character == "\n" or character == ",") and not depth:
+            yield piece
+            piece = ""
+            continue
+        piece += character
+    yield piece

@@ -1,0 +1,134 @@
+"""Accepting what a model did as what is expected: from the run that is shown to a change of its case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.authoring.accepting.calls import AcceptError
+from workbench.authoring.accepting.proposal import Proposal
+from workbench.authoring.accepting.redaction import proposal_without_secrets
+from workbench.authoring.accepting.run import accept_call, accept_missing, accept_run
+from workbench.authoring.accepting.steps import accept_steps
+from workbench.authoring.case_list import index_of
+from workbench.authoring.case_now import graded_alike, read_now
+from workbench.authoring.document import CaseOutline
+from workbench.authoring.open_suite import OpenSuite
+from workbench.checks.errors import CheckError
+from workbench.grading.critics import grade_critics
+from workbench.grading.errors import GradingError
+from workbench.grading.grade import CallPairing, RunResult
+from workbench.suite.model import Case, Suite
+from workbench.suite.settings import settings_of
+from workbench.suite.splice import SpliceError
+from workbench.tui.accepting.dialog import AcceptScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import many
+from workbench.tui.run_book.record import BROKEN_OFF, RunRecord
+from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+def accept(app: Workbench, screen: MainScreen, *, whole: bool) -> None:
+    """Show what accepting the run shown would change, and change it when that is agreed to: the call under the cursor;
+    with `whole`, or where there is none, all calls."""
+    suite, run, row = screen.selected_suite, screen.run_shown, screen.suites.selected
+    if suite is None or run is None or row is None or row.case is None:
+        return
+    outline = row.case
+    try:
+        proposal = proposal_without_secrets(_proposal(screen, suite, outline, run, whole), app.program.secrets)
+    except AcceptError as error:
+        screen.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
+        return
+
+    def take(chosen: Proposal | None) -> None:
+        if chosen is not None:
+            _take(screen, suite, outline, run, chosen)
+
+    app.push_screen(AcceptScreen(proposal), take)
+
+
+def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
+    result = run.result
+    if result is None or result.status in BROKEN_OFF:
+        raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
+    if any(place.call is not None for place in result.redacted):
+        raise AcceptError("what was secret in its calls is not stored with this run; r runs the case again")
+    read = read_now(suite, outline)
+    if read is None:
+        raise AcceptError("this case has errors: correct them first")
+    _, now, case = read
+    unchanged = graded_alike(run.planned, now, case)
+    pairings = result.grade.pairings if unchanged and result.grade is not None else _pairings(now, case, result)
+    table = suite.document.table(outline.index)
+    item, before = screen.run_pane.run_list.item_and_before
+    call = before if isinstance(item, ResultItem) else item
+    if not whole and isinstance(call, CallItem):
+        return accept_call(case, table, result.trajectory, pairings, call.index)
+    if not whole and isinstance(item, MissingItem):
+        if not unchanged:
+            raise AcceptError("the case has changed since this run; r runs it again")
+        return accept_missing(case, item.expected)
+    if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
+        return accept_steps(case, table, result.trajectory, pairings, item.step)
+    return accept_run(case, table, result.trajectory, pairings)
+
+
+def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
+    try:
+        index = index_of(suite, outline.key)
+        document = suite.document.with_case(index, proposal.applied(suite.document.table(index)))
+    except SpliceError as error:
+        screen.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
+        return
+    if screen.change(suite, document, proposal.said, case=outline.key):
+        dropped = 0 if proposal.only_drops else proposal.drops
+        them = "it" if dropped == 1 else "them"
+        and_lost = f", {many(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
+        said = f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{screen.and_moved}"
+        screen.announce(said, "passed", GLYPHS.passed)
+    else:
+        screen.announce("The case says all of that already")
+
+
+def _pairings(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
+    if case.steps:
+        return ()
+    try:
+        return grade_critics(case, settings_of(suite, case).grading, result.trajectory).pairings
+    except (CheckError, GradingError) as error:
+        raise AcceptError(f"the case has changed since this run ({error}); r runs it again") from error
+
+
+def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
+    """What the run is worth under the case as it is now, in words."""
+    now, result = read_now(suite, outline), run.result
+    if now is None or result is None:
+        return "the case has errors now"
+    if not graded_alike(run.planned, now.suite, now.case):
+        return "the run is being graded anew"
+    if result.status == "passed":
+        return "the run passes with it"
+    grade = result.grade
+    reason = grade.reason if grade is not None else result.error or ""
+    why = next((issue.why for issue in (grade.issues if grade is not None else ()) if issue.decides), reason)
+    return f"the run still comes out {result.status}: {why}"
+
+
+class AcceptingCommands:
+    """The methods of the actions that accept."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.methods: dict[str, Callable[[MainScreen], object]] = {
+            "accept": lambda screen: self._accept(screen, whole=screen.pane != "run"),
+            "accept.run": lambda screen: self._accept(screen, whole=True),
+        }
+
+    def _accept(self, screen: MainScreen, *, whole: bool) -> None:
+
+        accept(self._app, screen, whole=whole)

@@ -1,0 +1,23 @@
+"""The screen of the audit: what is wrong with what suites ask."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def _audit(now: Situation) -> str | None:
+    return None if now.has_file or now.row == "folder" else "there is no suite here"
+
+
+def _found(now: Situation) -> str | None:
+    return None if now.has_text else "nothing was looked at yet"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("audit", "Audit of the suite or folder: cases that ask too little", ("u",), label="audit", why_not=_audit),
+    Action("audit.open", "Go to the case", ("enter", "right"), "audit", "go to it", _found, listed=False),
+    Action("audit.copy", "Copy all of it as text", ("y",), "audit", "copy", _found, listed=False),
+    Action("audit.back", "Leave the screen", ("escape", "left"), "audit", "back", listed=False),
+    Action("audit.help", "Keys and help", ("question_mark",), "audit", "keys", listed=False),
+    Action("audit.quit", "Quit", ("q",), "audit", listed=False),
+)

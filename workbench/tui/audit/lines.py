@@ -1,0 +1,92 @@
+"""The audits of suites as rows to move through: what was found case by case, then what no case covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.analysis.audit.audit import Audit
+from workbench.analysis.audit.finding import AuditFinding
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
+from workbench.suite.places import written
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.tui.lines.words import many
+
+Target = tuple[Path, str | None]
+"""Where a row leads: a suite, and the id of a case of it or `None` for its settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One line, and where it leads."""
+
+    line: Line
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedSuite:
+    """A suite with what was found in it."""
+
+    file: SuiteFile
+    audit: Audit
+
+
+def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
+    """All rows, each at most `width` cells wide; suites without findings have theirs too."""
+    rows: list[AuditRow] = []
+    for each in audited:
+        if rows:
+            rows.append(AuditRow(EMPTY, rows[-1].target))
+        rows += _suite_rows(each, width)
+    return rows
+
+
+def finding_count(audited: Sequence[AuditedSuite]) -> int:
+    """How many findings there are in all."""
+    return sum(len(each.audit.findings) for each in audited)
+
+
+def audit_text(audited: Sequence[AuditedSuite]) -> str:
+    """All of it as text, for copying."""
+    return "\n".join(plain(row.line).rstrip() for row in audit_rows(audited, 120))
+
+
+def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
+    path, suite = each.file.path, each.file.suite
+    name = suite.name if suite is not None else path.stem
+    home: Target = (path, None)
+    found = many(len(each.audit.findings), "finding") if each.audit.findings else "nothing found"
+    yield AuditRow(cut_line((Span(f" {one_line(name)} ", "strong"), Span(f" {found}", "muted")), width), home)
+    names = {case.id: case.name for case in suite.cases} if suite is not None else {}
+    for finding in each.audit.findings:
+        yield from _finding_rows(finding, path, names, width)
+    yield from _coverage_rows(each, home, width)
+
+
+def _finding_rows(finding: AuditFinding, path: Path, names: Mapping[str, str], width: int) -> Iterator[AuditRow]:
+    target: Target = (path, finding.case)
+    sign = Span(f"   {GLYPHS.audit} ", "warned" if finding.weight == "warning" else "muted")
+    about = one_line(names[finding.case]) if finding.case is not None else written(finding.place)
+    kind = Span(f"  {finding.kind}", "warned" if finding.weight == "warning" else "muted")
+    yield AuditRow(cut_line((sign, Span(about), kind), width), target)
+    for text in wrap(one_line(finding.message), max(width - 7, 1)):
+        yield AuditRow((Span(f"      {text}"),), target)
+    if finding.hint:
+        for text in wrap(one_line(finding.hint), max(width - 9, 1)):
+            yield AuditRow((Span(f"        {text}", "muted"),), target)
+
+
+def _coverage_rows(each: AuditedSuite, home: Target, width: int) -> Iterator[AuditRow]:
+    coverage = each.audit.coverage
+    said = [f"{share.covered} of {share.total} {what}" for what, share in coverage.shares]
+    if said:
+        yield AuditRow(cut_line((Span(f"   covered: {', '.join(said)}", "muted"),), width), home)
+    for what, share in coverage.shares:
+        if share.missing:
+            names = one_line("; ".join(share.missing))
+            for text in wrap(f"no case covers these {what}: {names}", max(width - 7, 1)):
+                yield AuditRow((Span(f"      {text}", "muted"),), home)

@@ -1,0 +1,146 @@
+"""The audit of suites: cases that ask too little, what can never be met, and what no case covers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+
+from workbench.analysis.audit.audit import audit_suite, unsaid
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
+from workbench.tools.listings import Listings
+from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.lines.prose import title_line
+from workbench.tui.lines.spans import Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class AuditList(LineView):
+    """What was found, as rows that lead somewhere."""
+
+    class Opened(Message):
+        """A row was clicked once more."""
+
+    def __init__(self, widget_id: str) -> None:
+        super().__init__(widget_id)
+        self.audited: list[AuditedSuite] = []
+        self._rows: list[AuditRow] = []
+        self._laid_out: tuple[int, int] = (0, 0)
+
+    @property
+    def rows(self) -> Sequence[AuditRow]:
+        """All rows, as wide as there is room now."""
+        now = (len(self.audited), self.text_width)
+        if now != self._laid_out:
+            self._laid_out = now
+            self._rows = audit_rows(self.audited, self.text_width)
+        return self._rows
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self.rows)
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def line_at(self, index: int) -> Line:
+        return self.rows[index].line
+
+    def chosen(self, index: int) -> None:
+        self.post_message(self.Opened())
+
+
+class AuditScreen(BesideScreen[Target | None]):
+    """Audits some suites off the loop, one after the other; it ends with where to go. Nothing is started or asked."""
+
+    NAME: ClassVar[ScreenName] = "audit"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#audit-list"
+
+    def __init__(self, app: Workbench, files: Sequence[SuiteFile], place: str, begin_at: Target | None) -> None:
+        super().__init__(app)
+        self._files = [file for file in files if file.suite is not None]
+        self._place = place
+        self._begin_at = begin_at
+
+    def compose(self) -> ComposeResult:
+        yield Bar("audit-title")
+        yield AuditList("audit-list")
+        yield KeyBar("audit-keys")
+
+    def on_mount(self) -> None:
+        self._show_bars()
+        self.run_worker(self._audit(), group="audit")
+
+    async def _audit(self) -> None:
+        listings = Listings(self._workbench.program.folders.listings)
+        found = self._list
+        for file in self._files:
+            found.audited.append(await asyncio.to_thread(_audited, file, listings))
+            self._go_to_beginning()
+            found.repaint()
+            self._show_bars()
+
+    def _go_to_beginning(self) -> None:
+        """Put the cursor on what the tree's cursor is on, once that was looked at."""
+        at = next((index for index, row in enumerate(self._list.rows) if row.target == self._begin_at), None)
+        if at is not None:
+            self._begin_at = None
+            self._list.move_cursor(at)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all suites were looked at."""
+        return len(self._list.audited) == len(self._files)
+
+    @property
+    def _list(self) -> AuditList:
+        return self.query_one("#audit-list", AuditList)
+
+    def _show_bars(self) -> None:
+        audited = self._list.audited
+        left: Line = (Span(" Audit ", "badge"), Span(f" {one_line(self._place)}"))
+        said = "" if self.is_done else f"{len(audited)} of {len(self._files)} suites … "
+        found = finding_count(audited)
+        right: Line = (Span(said, "muted"), Span(f"{many(found, 'finding')} ", "warned" if found else "passed"))
+        self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))
+        super()._show_bars()
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(screen=self.NAME, has_text=bool(self._list.audited))
+
+    @on(AuditList.Opened)
+    def _opened(self) -> None:
+        self.action_do("audit.open")
+
+    def open(self) -> None:
+        """Go to what the cursor's row is about."""
+        if self._list.rows:
+            self.dismiss(self._list.rows[self._list.cursor].target)
+
+    @property
+    def text(self) -> str:
+        """All of it as text."""
+        return audit_text(self._list.audited)
+
+
+def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
+    assert file.suite is not None
+    audit = audit_suite(file.suite, listings.of(file.suite, file.path))
+    return AuditedSuite(file, replace(audit, findings=unsaid(file, audit.findings)))

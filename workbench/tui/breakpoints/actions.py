@@ -1,0 +1,36 @@
+"""Breakpoints: setting one where the cursor is, and the list of all of them."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def _some(now: Situation) -> str | None:
+    return None if now.breakpoints else "there is no breakpoint; a adds one"
+
+
+def _typed(now: Situation) -> str | None:
+    return None if now.typing == "a breakpoint" else "it is for a breakpoint that is typed"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("break.here", "Set a breakpoint at what the cursor is on, or take it away", ("b",), label="break"),
+    Action("break.list", "Breakpoints: list, switch on and off, add, change", ("B",)),
+    Action("breakpoints.switch", "Switch it on or off", ("space",), "breakpoints", "on/off", _some, listed=False),
+    Action("breakpoints.add", "Add one", ("a",), "breakpoints", "add", listed=False),
+    Action("breakpoints.edit", "Change it", ("enter", "e"), "breakpoints", "change", _some, listed=False),
+    Action("breakpoints.delete", "Delete it", ("delete", "d"), "breakpoints", "delete", _some, listed=False),
+    Action("breakpoints.off", "Switch all off", ("o",), "breakpoints", "all off", _some, listed=False),
+    Action("breakpoints.on", "Switch all on", ("O",), "breakpoints", "all on", _some, listed=False),
+    Action("breakpoints.complete", "Complete what is typed", ("tab",), "breakpoints", "", _typed, listed=False),
+    Action("breakpoints.back", "Back", ("escape", "left"), "breakpoints", "back", listed=False),
+    Action("breakpoints.help", "Keys and help", ("question_mark",), "breakpoints", "keys", listed=False),
+    Action("breakpoints.quit", "Quit", ("q",), "breakpoints", listed=False),
+)
+
+TYPING: tuple[Action, ...] = (
+    Action("breakpoints.take", "Set it", ("enter",), "breakpoints", "set"),
+    Action("breakpoints.complete", "Complete", ("tab",), "breakpoints", "complete"),
+    Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
+)
+"""What the bar of keys names while a breakpoint is typed."""

@@ -1,0 +1,293 @@
+"""The breakpoints: each with whether it is on, and a line to type one in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from workbench.authoring.form.completions import Completion
+from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
+from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
+from workbench.tui.breakpoints.state import Breakpoints
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.completion_list import CompletionList
+from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.lines.prose import Message as Text
+from workbench.tui.lines.prose import message_lines, title_line
+from workbench.tui.lines.spans import Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+
+if TYPE_CHECKING:
+    from workbench.tui.breakpoints.project import Breaking
+    from workbench.tui.shell.workbench import Workbench
+
+
+_NONE: Text = (
+    ("No breakpoint is set.", "text"),
+    ("", "text"),
+    (
+        "a adds one here; b sets one at a call, an argument, a result or a request of a run, or at an expected call.",
+        "muted",
+    ),
+)
+
+
+class _Points(LineView):
+    """The breakpoints, one row each."""
+
+    class Switched(Message):
+        """The row that the cursor was on was clicked."""
+
+    class Moved(Message):
+        """The cursor may be on another row."""
+
+    def __init__(self, breaking: Breaking, widget_id: str) -> None:
+        super().__init__(widget_id)
+        self._breaking = breaking
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self._breaking.all.points)
+
+    def line_count(self) -> int:
+        return len(self._breaking.all.points) or len(message_lines(_NONE, self.text_width))
+
+    def line_at(self, index: int) -> Line:
+        points = self._breaking.all.points
+        return point_line(points[index], self.text_width) if points else message_lines(_NONE, self.text_width)[index]
+
+    def moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def chosen(self, index: int) -> None:
+        self.post_message(self.Switched())
+
+
+class _LineField(SafeInput):
+    """The line that is typed; up and down choose a completion. Of a paste it takes the first line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "choose(-1)", show=False),
+        Binding("down", "choose(1)", show=False),
+    ]
+
+    def __init__(self, widget_id: str, choose: Callable[[int], object]) -> None:
+        super().__init__(placeholder="a breakpoint", widget_id=widget_id, select_on_focus=False)
+        self._choose = choose
+        self.left_out = False
+        """Whether something that was pasted is not there: it was more than one line."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Remember what Textual's field leaves out."""
+        self.left_out = len(event.text.split()) > len((event.text.splitlines() or [""])[0].split())
+
+    def action_choose(self, by: int) -> None:
+        """Mark another completion."""
+        self._choose(by)
+
+
+class BreakpointsScreen(BesideScreen[None]):
+    """All breakpoints. Every change holds at once, for runs under way too."""
+
+    DEFAULT_CSS = """
+    BreakpointsScreen #breakpoints-body { height: 1fr; }
+    BreakpointsScreen CompletionList { position: relative; height: 1fr; }
+    BreakpointsScreen #breakpoints-said { height: auto; max-height: 3; }
+    BreakpointsScreen Input { height: 1; border: none; padding: 0 1; background: $panel; }
+    """
+    NAME: ClassVar[ScreenName] = "breakpoints"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#breakpoints-list"
+
+    def __init__(self, app: Workbench) -> None:
+        super().__init__(app)
+        self._tools = tuple(dict.fromkeys(tool.name for tool in app.breaking.tools()))
+        self._changing: int | None = None
+        """The breakpoint in whose place the one is put that is typed; none for a new one."""
+        self._mistake: str | None = None
+        self._note: str | None = None
+        """What became of the last change, where that cannot be seen."""
+
+    @property
+    def breakpoints(self) -> Breakpoints:
+        """Those of the app."""
+        return self._workbench.breaking.all
+
+    def compose(self) -> ComposeResult:
+        yield Bar("breakpoints-title")
+        with Vertical(id="breakpoints-body"):
+            yield _Points(self._workbench.breaking, "breakpoints-list")
+            yield CompletionList()
+        yield ReadLines(self._said, "breakpoints-said")
+        yield _LineField("breakpoints-line", self._step)
+        yield KeyBar("breakpoints-keys")
+
+    def on_mount(self) -> None:
+        self._end_typing()
+
+    # What is there
+
+    @property
+    def situation(self) -> Situation:
+        count = len(self.breakpoints.points)
+        return Situation(screen=self.NAME, breakpoints=count, typing="a breakpoint" if self._typing else None)
+
+    @property
+    def _list(self) -> _Points:
+        return self.query_one("#breakpoints-list", _Points)
+
+    @property
+    def _completions(self) -> CompletionList:
+        return self.query_one(CompletionList)
+
+    @property
+    def _field(self) -> _LineField:
+        return self.query_one("#breakpoints-line", _LineField)
+
+    @property
+    def _typing(self) -> bool:
+        return self.focused is self._field
+
+    def _said(self, width: int) -> list[Line]:
+        if self._typing:
+            return typing_lines(self._field.value, self._mistake, width)
+        points = self.breakpoints.points
+        doubt = self._workbench.breaking.doubt(points[self._list.cursor]) if points else None
+        return [*warned_lines(self._note or doubt, width), *kept_lines(self.breakpoints, width)]
+
+    def _show_bars(self) -> None:
+        points = self.breakpoints.points
+        off = sum(not point.enabled for point in points)
+        left: Line = (Span(" Breakpoints ", "badge"), Span(" where runs are held"))
+        right: Line = (Span(f"{many(len(points), 'breakpoint')}{f', {off} off' if off else ''} ", "muted"),)
+        self.query_one("#breakpoints-title", Bar).say(lambda width: title_line(left, (right,), width))
+        super()._show_bars()
+
+    def _show(self) -> None:
+        self._list.move_cursor(self._list.cursor)
+        said = self.query_one("#breakpoints-said", ReadLines)
+        said.show_anew(from_top=True)
+        said.refresh(layout=True)
+        self._show_bars()
+
+    # Changing
+
+    def switch(self) -> None:
+        """Switch the one under the cursor off, or on again."""
+        self._note = None
+        self.breakpoints.toggle(self._list.cursor)
+        self._show()
+
+    def delete(self) -> None:
+        """Take the one under the cursor away."""
+        self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
+        self.breakpoints.remove(self._list.cursor)
+        self._show()
+
+    def enable_all(self, enabled: bool) -> None:
+        """Switch all on, or off."""
+        self._note = None
+        self.breakpoints.enable_all(enabled)
+        self._show()
+
+    # Typing
+
+    def type_new(self) -> None:
+        """Type one more."""
+        self._type("", None)
+
+    def type_anew(self) -> None:
+        """Type the one under the cursor anew."""
+        at = self._list.cursor
+        self._type(breakpoint_line(self.breakpoints.points[at]), at)
+
+    def _type(self, text: str, changing: int | None) -> None:
+        self._changing, self._mistake, self._note = changing, None, None
+        field = self._field
+        field.display, field.value = True, text
+        field.cursor_position = len(text)
+        self.set_focus(field)
+        self._list.display = False
+        self._offer()
+
+    def _end_typing(self) -> None:
+        self._field.display = False
+        self._completions.close()
+        self._list.display = True
+        self.set_focus(self._list)
+        self._show()
+
+    def back(self) -> None:
+        """Leave the line, then the screen."""
+        if self._typing:
+            self._end_typing()
+        else:
+            self.dismiss()
+
+    def complete(self) -> None:
+        """Take the completion that is marked, or the first one."""
+        completions = self._completions
+        found = completions.current or next(iter(completions.found), None)
+        if found is not None:
+            self._take(found)
+
+    def _take(self, completion: Completion) -> None:
+        self._field.value = completion.text
+        self._field.cursor_position = len(completion.text)
+        self.set_focus(self._field)
+
+    def _offer(self) -> None:
+        self._completions.offer(completions_of(self._field.value, self._tools), None)
+        self._show()
+
+    def _step(self, by: int) -> None:
+        self._completions.step(by)
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        if self._typing:
+            cut, self._field.left_out = self._field.left_out, False
+            self._mistake = "A breakpoint is one line: of what was pasted only the first line is here" if cut else None
+            self._offer()
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        if self._completions.current is not None:
+            self.complete()
+            return
+        try:
+            point = breakpoint_of(self._field.value)
+        except BreakpointError as error:
+            self._mistake = str(error)
+            self._show()
+        else:
+            known = self.breakpoints.index_of(point)
+            if known not in (None, self._changing):
+                self._note = f"{breakpoint_line(point)} is there already"
+            self._list.cursor = self.breakpoints.put(point, self._changing)
+            self._end_typing()
+
+    @on(CompletionList.Chosen)
+    def _completion_chosen(self, event: CompletionList.Chosen) -> None:
+        self._take(event.completion)
+
+    @on(_Points.Switched)
+    def _clicked_again(self) -> None:
+        self.switch()
+
+    @on(_Points.Moved)
+    def _cursor_moved(self) -> None:
+        self._note = None
+        self._show()

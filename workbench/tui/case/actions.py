@@ -1,0 +1,106 @@
+"""What is done in the form of a case, or of a suite's settings."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import HELD_KINDS, Action, Situation, Why
+from workbench.tui.stepping import actions as stepping
+
+
+def _at_row(action_id: str) -> Why:
+    def why_not(now: Situation) -> str | None:
+        return now.not_editable or now.form_refuses.get(action_id)
+
+    return why_not
+
+
+def _edit(now: Situation) -> str | None:
+    return now.not_editable
+
+
+def _action(action_id: str, title: str, keys: tuple[str, ...], label: str = "") -> Action:
+    return Action(action_id, title, keys, "form", label, _at_row(action_id), listed=False)
+
+
+TYPING: tuple[Action, ...] = (
+    Action("typing.done", "Done; go on below", ("enter",), "form", "done"),
+    Action("typing.next", "To the next cell", ("tab",), "form", "next"),
+    Action("typing.end", "Close the completions, or the field", ("escape",), "form", "close"),
+)
+"""What the keys are called while a field is open, which has them itself."""
+
+ACTIONS: tuple[Action, ...] = (
+    Action("form.edit", "Edit the value, or switch it", ("enter",), "form", "edit", _edit, listed=False),
+    Action("form.left", "Previous cell of the row", ("left",), "form", listed=False),
+    Action("form.right", "Next cell of the row", ("right",), "form", listed=False),
+    _action("form.add", "Add here: a call, an argument, a message, a mock …", ("n",), "add"),
+    _action("form.duplicate", "Duplicate the call, message, mock …", ("d",), "duplicate"),
+    _action("form.remove", "Remove it, or set it back to its default", ("delete",), "remove"),
+    _action("form.up", "Move it up", ("K", "alt+up")),
+    _action("form.down", "Move it down", ("J", "alt+down")),
+    _action("form.group", "Make an any-order group", ("G",)),
+    _action("form.ungroup", "Take out of the group", ("U",)),
+    Action("form.every", "Show every key, or only those that are set", ("full_stop",), "form", listed=False),
+)
+
+
+def _edit_held(now: Situation) -> str | None:
+    return stepping.edit(now) if now.pane == "run" and now.held is not None else now.not_editable
+
+
+def _undo(now: Situation) -> str | None:
+    return None if now.typing in HELD_KINDS or now.undoable or now.refused else "there is nothing to undo in this suite"
+
+
+def _redo(now: Situation) -> str | None:
+    return None if now.typing in HELD_KINDS or now.redoable or now.refused else "there is nothing to redo in this suite"
+
+
+def _open_in_editor(now: Situation) -> str | None:
+    if not now.has_file:
+        return "put the cursor on a suite or a case"
+    if now.dirty:
+        return "this suite has changes that are not saved: save it first (Ctrl+S), or F4 for what is shown"
+    return None if now.editor else "set VISUAL or EDITOR to the editor of your choice"
+
+
+EDITING_ACTIONS: tuple[Action, ...] = (
+    Action(
+        "edit", "Edit the case or the suite's settings; what a run is held at", ("e",), label="edit", why_not=_edit_held
+    ),
+    Action("edit.view", "Form or TOML", ("o", "ctrl+t"), label="form/toml"),
+    Action("edit.undo", "Undo", ("ctrl+z",), why_not=_undo, priority=True),
+    Action("edit.redo", "Redo", ("ctrl+y",), why_not=_redo, priority=True),
+    Action("edit.file", "Open the whole file in your editor", (), why_not=_open_in_editor),
+    Action("reload", "Read the suites again from disk", ("f5", "ctrl+r"), label="reload"),
+)
+
+
+def _edit_toml(now: Situation) -> str | None:
+    return now.not_editable
+
+
+def _outside(now: Situation) -> str | None:
+    if now.not_editable and now.typing not in HELD_KINDS:
+        return now.not_editable
+    return None if now.editor else "set VISUAL or EDITOR to the editor of your choice"
+
+
+def _shown(now: Situation) -> str | None:
+    return None if now.view == "toml" and now.has_file else "show the TOML of a suite or a case first (o)"
+
+
+TYPING_TOML: tuple[Action, ...] = (
+    Action("toml.end", "Done typing", ("escape",), "toml", "done"),
+    Action("toml.problem", "Next problem", ("f8",), "toml", "next problem"),
+    Action("toml.outside", "Your editor", ("f4",), "toml", "your editor"),
+    Action("edit.undo", "Undo", ("ctrl+z",), "toml", "undo"),
+)
+"""What the bar of keys names while text is typed."""
+
+TOML_ACTIONS: tuple[Action, ...] = (
+    Action("toml.edit", "Type in the TOML, at the cursor", ("enter",), "toml", "type", _edit_toml, listed=False),
+    Action("toml.problem", "Next line with a problem", ("f8",), "toml", "", _shown),
+    Action("toml.find", "Search the TOML", ("slash",), "toml", "find", _shown),
+    Action("toml.find_next", "Next match of the search", ("ctrl+g",), "toml", "", _shown, listed=False),
+    Action("toml.outside", "Open the TOML that is selected in your editor", ("f4",), "everywhere", "", _outside),
+)

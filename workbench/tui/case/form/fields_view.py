@@ -1,0 +1,422 @@
+"""A form that is typed into: one field over the cell that is edited, everything typed taken over at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.geometry import Region
+from textual.message import Message as TextualMessage
+from textual.widgets import Input
+
+from workbench.authoring.form.completions import CHOSEN, suggestions
+from workbench.authoring.form.edits import Edit, edited, with_id
+from workbench.authoring.form.row import Cell, FormRow, FormSource
+from workbench.authoring.form.typed import CellError
+from workbench.authoring.open_suite import CellKey, Untaken
+from workbench.suite.places import Place
+from workbench.suite.render import Table
+from workbench.suite.sameness import same
+from workbench.tui.case.form.lines import Opened
+from workbench.tui.case.form.page import main_cell
+from workbench.tui.case.form.rows_view import FormRows
+from workbench.tui.kit.completion_list import CompletionList
+from workbench.tui.kit.fields import Leave, LineField
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import wrap
+
+if TYPE_CHECKING:
+    from workbench.tui.kit.text_field import TextField
+
+
+OnChange = Callable[[Table, str, Hashable], str | None]
+"""Takes a table, what was done in words, and what groups changes into one step of undo; says why not, if not."""
+
+LEAST_TEXT_LINES = 3
+
+LONGEST_TYPED = 60_000
+"""Characters of a text that can be typed in here: each key costs as much as the text is long."""
+
+ROOM_BESIDE = 14
+"""Cells that stand before a text, most often: a longer text gets a field of several lines."""
+
+_SEVERAL_LINES = frozenset({"lines", "json"})
+_FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
+"""Cells whose whole list is offered when a field is opened over them, whatever stands in it."""
+
+
+class FormFields(FormRows):
+    """A form with its field. `on_change` is told of every change, and calls `show` with what became of it."""
+
+    DEFAULT_CSS = "FormFields { overflow: hidden; }"
+
+    class Refused(TextualMessage):
+        """Something cannot be done; `why` says it in words."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.on_change: OnChange = lambda table, said, group: None
+        self.untaken: dict[CellKey, Untaken] = {}
+        """What was typed into cells that cannot hold it: there it stands again when such a cell is opened."""
+        self.case: str | None = None
+        """The key of the case of which this is the form."""
+        self._key: Hashable = None
+        self._fixed: str | None = None
+        self._place: Place | None = None
+        """Where the cursor belongs once the change that is under way is shown."""
+        self._over: tuple[FormSource, FormRow, Cell] | None = None
+        """The form, the row and the cell as they were when the field was opened: what is typed changes these."""
+        self._made: Table = {}
+        """What the field has made of the table."""
+        self._text = ""
+        self.several = False
+        """Whether the field is one of several lines."""
+        self._text_field: TextField | None = None
+        """That field, once one was needed."""
+        self._changes = 0
+
+    def compose(self) -> ComposeResult:
+        yield LineField(self._left, self._line_broken)
+        yield CompletionList()
+
+    # What is shown
+
+    def show(
+        self, source: FormSource | None, message: Message = (), key: Hashable = None, fixed: str | None = None
+    ) -> None:
+        """Show a form, or a message where there is none; `key` is what the form is of, `fixed` why nothing in it can
+        be changed. A field stays open as long as its cell is there, and follows what becomes of it elsewhere."""
+        other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
+        changed = source is None or not same(source.table, self._made)
+        if self.typing and (other or source is None or (changed and self.page.adding is not None)):
+            self._say_untaken()
+            self._close()
+        if self.page.adding is not None:
+            return  # its rows are the same, and made anew when it is answered
+        if source is not None:
+            source = replace(source, every_key=self._every_key)
+        if source is not None and self.typing and changed:
+            self._show_under_field(source)
+        else:
+            self.page.show(source, self._place)
+            if self.page.opened is not None and self.page.current_cell is None:
+                self._close()  # where the row has no such cell any more
+        if other:
+            self.top = 0
+            self.page.go(self.page.first_gap)
+        self._place = None
+        self._follow()
+
+    def _show_under_field(self, source: FormSource) -> None:
+        """Show a form that was changed elsewhere, by an undo say, with the field over the same cell of it."""
+        opened, over = self.page.opened, self._over
+        assert opened is not None and over is not None
+        self.page.opened = None
+        self.page.show(source, over[1].place)
+        row = self.page.current
+        cells = row.cells if row is not None and row.place == over[1].place else ()
+        at = next((at for at, cell in enumerate(cells) if _which(cell) == _which(over[2])), None)
+        if row is None or at is None:
+            self.page.opened = opened
+            self._say_untaken()
+            self._close()
+            return
+        self.page.cell = at
+        text = self._text if opened.refused else cells[at].text
+        self._put_field(source, row, cells[at], text, opened.refused)
+        self.query_one(CompletionList).close()
+
+    def scroll_lines(self, delta: int) -> None:
+        super().scroll_lines(delta)
+        self._place_field()
+
+    def _follow(self) -> None:
+        super()._follow()
+        self._place_field()
+
+    def _apply(self, edit: Edit) -> str | None:
+        """One change that is a step of its own."""
+        source = self.page.source
+        assert source is not None
+        if edit.table is source.table:
+            return None
+        self._changes += 1
+        self._place = edit.place
+        why = self.on_change(with_id(source, edit.table), edit.said, ("form", self._changes))
+        self._tell(why)
+        self.post_message(self.Moved())
+        return why
+
+    def _tell(self, why: str | None) -> None:
+        if why is not None:
+            self.post_message(self.Refused(why))
+
+    @property
+    def field(self) -> LineField | TextField:
+        """The field that is open, or was last."""
+        if not self.several:
+            return self.query_one(LineField)
+        if self._text_field is None:
+            from workbench.tui.kit.text_field import TextField
+
+            self._text_field = TextField(self._left)
+            self.mount(self._text_field, before=self.query_one(CompletionList))
+        return self._text_field
+
+    def _open(self) -> None:
+        """Open a field over the cell of the cursor."""
+        row, cell, source = self.page.current, self.page.current_cell, self.page.source
+        if row is None or cell is None or source is None:
+            return
+        if len(cell.text) > LONGEST_TYPED:
+            self._tell(f"this text has {len(cell.text):,} characters, too many to type in here: F4 opens your editor")
+            return
+        self._changes += 1
+        kept = self.untaken.get((self.case, _which(cell))) if self.page.adding is None else None
+        text = kept.text if kept is not None else cell.text
+        self._put_field(source, row, cell, text, kept.why if kept is not None else "")
+        if kept is None and not self.several:
+            self.query_one(LineField).select_all()  # the first letter replaces what stands there, an arrow keeps it
+        self._suggest("" if cell.kind in _FROM_THE_BEGINNING else text)
+        self._follow()
+        self.post_message(self.Moved())
+
+    def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
+        """Put the field that fits over a cell: with its text, or what was typed there that it refuses."""
+        self._over, self._made, self._text = (source, row, cell), source.table, text
+        # A pane that has only just been brought to the screen has no width yet.
+        room = (self.text_width if self.size.width else self.screen.size.width) - ROOM_BESIDE
+        is_long = "\n" in text or len(text) > room or cell.kind == "json"
+        self.field.remove_class("open")
+        self.several = cell.kind in _SEVERAL_LINES and is_long
+        self._fill_field(text, refused)
+
+    def _fill_field(self, text: str, refused: str = "") -> None:
+        field = self.field
+        height = self._text_height(text) if self.several else 1
+        self.page.opened = Opened(self.page.cell, height, refused)
+        self.page.lay_out()
+        if isinstance(field, LineField):
+            field.value = text
+            field.cursor_position = len(text)
+        else:
+            field.load_text(text)
+            field.move_cursor(field.document.end)
+        field.add_class("open")
+        self.screen.set_focus(field)
+
+    def _line_broken(self, pasted: str) -> None:
+        """More than one line after all: a field of several where the cell can hold them, else blanks between them."""
+        line = self.query_one(LineField)
+        start, end = sorted(line.selection) if pasted else (line.cursor_position,) * 2
+        before, after = line.value[:start], line.value[end:]
+        if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
+            line.replace(" ".join(pasted.splitlines()), start, end)
+            return
+        line.remove_class("open")
+        self.several = True
+        text = before + (pasted or "\n") + after
+        self._fill_field(text)
+        self._typed(text)
+
+    def _text_height(self, text: str) -> int:
+        rows = sum(len(wrap(line, max(self.text_width - ROOM_BESIDE, 10))) for line in text.split("\n"))
+        return min(max(rows + 1, LEAST_TEXT_LINES), max(self.size.height // 2, LEAST_TEXT_LINES))
+
+    @on(Input.Changed)
+    def _line_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._read_field()
+
+    def on_text_area_changed(self, event: TextualMessage) -> None:
+        """The same of a field of several lines."""
+        event.stop()
+        self._read_field()
+
+    def _read_field(self) -> None:
+        """Take over what stands in the field now; the message that told of it may be late."""
+        field = self.field
+        self._typed(field.value if isinstance(field, LineField) else field.text)
+
+    def _typed(self, text: str) -> None:
+        """Take over what stands in the field, unless it does not say what the cell holds."""
+        if self._over is None or self.page.opened is None or text == self._text:
+            return
+        self._text = text
+        refused = ""
+        if self.page.adding is None:
+            source, row, cell = self._over
+            try:
+                edit = edited(source, row, cell, text)
+            except CellError as error:
+                refused = str(error)
+            else:
+                table = with_id(source, edit.table) if edit.table is not source.table else source.table
+                if not same(table, self._made):
+                    before, self._made, self._place = self._made, table, edit.place
+                    refused = self.on_change(table, edit.said, ("form", self._changes)) or ""
+                    self._made = before if refused else self._made
+            self._remember_untaken(row, cell, text, refused)
+        if self._over is None:
+            return  # what was typed has changed what is shown
+        if self.page.opened is not None and self.page.opened.refused != refused:
+            self.page.opened = replace(self.page.opened, refused=refused)
+            self.page.lay_out()
+        self._suggest(text)
+        self._follow()
+
+    def _remember_untaken(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
+        if refused:
+            self.untaken[self.case, _which(cell)] = Untaken(text, row.label or "a cell", refused)
+        else:
+            self.untaken.pop((self.case, _which(cell)), None)
+
+    def _say_untaken(self) -> None:
+        refused = self.page.opened.refused if self.page.opened is not None else ""
+        if refused and self.page.adding is None:
+            self._tell(f"what was typed is not taken over: {refused}; Enter in its cell shows it again")
+
+    def _suggest(self, typed: str) -> None:
+        assert self._over is not None
+        source, _, cell = self._over
+        found = self.page.adding.suggest(typed) if self.page.adding else suggestions(source, cell, typed)
+        chooses = cell.kind in CHOSEN or (self.page.adding is not None and self.page.adding.must_choose)
+        names = cell.kind == "tool" or self.page.adding is not None
+        mark = next((at for at, one in enumerate(found) if one.text == self._text), None)
+        if mark is None and found and (chooses or (names and found[0].label.startswith(typed))):
+            mark = 0
+        if len(found) == 1 and found[0].text == self._text:
+            found = ()
+        self.query_one(CompletionList).offer(found, mark)
+
+    @on(CompletionList.Chosen)
+    def _completion_clicked(self, event: CompletionList.Chosen) -> None:
+        event.stop()
+        self._take(event.completion.text)
+        self._left("done")
+
+    def _take(self, text: str) -> None:
+        """Put a completion into the field."""
+        self.query_one(CompletionList).close()
+        field = self.field
+        if isinstance(field, LineField):
+            field.value = text
+            field.cursor_position = len(text)
+        self._typed(text)
+        self.query_one(CompletionList).close()
+
+    def _left(self, how: Leave) -> None:
+        """A key that leads on from the field."""
+        self._read_field()
+        completions = self.query_one(CompletionList)
+        if how in ("up", "down") and completions.is_open:
+            completions.step(1 if how == "down" else -1)
+            return
+        if how == "back" and completions.is_open:
+            completions.close()
+            return
+        if how != "back" and completions.current is not None and completions.current.text != self._text:
+            self._take(completions.current.text)
+        if how == "back":
+            self._leave_field(give_up=True)
+        elif self._leave_field():
+            self._go_on(how)
+
+    def _go_on(self, how: Leave) -> None:
+        page = self.page
+        if how in ("next", "previous"):
+            if page.go_cell(1 if how == "next" else -1):
+                self._open()
+        elif how == "done" and page.go_to_value():
+            self._open()
+        elif how == "done":
+            page.go_below()
+            if page.current_cell is not None and page.current_cell.is_gap:
+                self._open()
+        elif how in ("down", "up"):
+            page.go(page.row - 1 if how == "up" else page.row + 1)
+        self._moved()
+
+    def _leave_field(self, *, give_up: bool = False) -> bool:
+        """Close the field, unless what stands in it is not taken over; whether the cursor can go on from there."""
+        opened, asked = self.page.opened, self.page.adding
+        if opened is None:
+            return True
+        if opened.refused and not give_up:
+            self._tell(opened.refused)
+            return False
+        if asked is not None and not give_up:
+            try:
+                edit = asked.make(self._text)
+            except CellError as error:
+                self.page.opened = replace(opened, refused=str(error))
+                self.page.lay_out()
+                self._follow()
+                return False
+            self._close()
+            self._added(edit)
+            return False
+        self._say_untaken()
+        self._close()
+        return True
+
+    def give_up_refused(self) -> str | None:
+        """Close the field if it refuses what stands in it; why it does. In its cell that stands again when it is
+        opened."""
+        if self.typing:
+            self._read_field()
+        opened = self.page.opened
+        if opened is None or not opened.refused:
+            return None
+        self._close()
+        return opened.refused
+
+    def _added(self, edit: Edit) -> None:
+        """Take over something new, and go on typing where there is something to be typed."""
+        if self._apply(edit) is not None or (row := self.page.current) is None:
+            return
+        if edit.place[-2] in ("messages", "servers", "tools"):
+            self.page.go(self.page.row + 1)
+            self._open()
+        elif row.kind == "pair" or edit.place[-2] == "results":
+            self.page.cell = main_cell(row)
+            self._open()
+        self._moved()
+
+    def _close(self) -> None:
+        """Take the field away; the keyboard goes back to the form where the field had it."""
+        field = self.field
+        self.query_one(CompletionList).close()
+        field.remove_class("open")
+        self.page.opened = None
+        self.page.stop_asking()
+        self.page.catch_up()
+        self._over = None
+        self.page.lay_out()
+        if field.has_focus:
+            self.screen.set_focus(self)
+        self.post_message(self.Moved())
+
+    def _place_field(self) -> None:
+        """Put the field over its cell, and the completions beside it."""
+        opened = self.page.opened
+        if opened is None:
+            return
+        spot = self.page.spot(self.page.row, opened.cell)
+        field = self.field
+        field.styles.offset = (spot.start, spot.line - self.top)
+        field.styles.width, field.styles.height = spot.width, opened.height
+        place = Region(spot.start, spot.line - self.top, spot.width, opened.height)
+        self.query_one(CompletionList).place(place, Region(0, 0, self.size.width, self.size.height))
+
+
+def _which(cell: Cell) -> Hashable:
+    """Which cell of a form it is, whatever stands in it."""
+    return cell.kind, cell.place, cell.option

@@ -1,0 +1,144 @@
+"""A case, or a suite's settings, as a form: what can be done at its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+
+from workbench.authoring.form.edits import Edit, edited, toggled
+from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
+from workbench.authoring.form.tables import tool_of_call
+from workbench.tui.case.form.fields_view import FormFields
+from workbench.tui.kit.line_view import Motion
+from workbench.tui.lines.marks import with_breakpoint
+from workbench.tui.lines.spans import Line
+from workbench.tui.shell.registry import bindings_for
+
+
+class FormView(FormFields):
+    """A form. What its methods cannot do they say why in words."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for("form")
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.breakpoints: frozenset[str] = frozenset()
+        """The tools at whose calls or results runs are held."""
+
+    def line_at(self, index: int) -> Line:
+        line = super().line_at(index)
+        return with_breakpoint(line) if self.breakpoints and self._is_head_of_broken(index) else line
+
+    def _is_head_of_broken(self, index: int) -> bool:
+        """Whether a line names the tool of a call at which a breakpoint holds runs."""
+        page = self.page
+        at = page.row_of(index)
+        if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
+            return False
+        return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
+
+    def action_move(self, motion: Motion) -> None:
+        """A key that was struck before the field had the keyboard leaves it, as a click elsewhere does."""
+        if not self.typing or self._leave_field():
+            super().action_move(motion)
+
+    def on_click(self, event: events.Click) -> None:
+        line = self.top + event.y
+        if not self.page.rows or event.x == self.size.width - 1 or line >= self.page.line_count:
+            return
+        event.prevent_default()  # Textual asks the class below, too
+        row = self.page.row_of(line)
+        before = (self.page.row, self.page.cell, self.typing)
+        if self.typing and not self._leave_field():
+            return
+        self.page.row = row
+        self.page.cell = self.page.cell_at(line, event.x) if self.page.rows[row].cells else 0
+        self._moved()
+        if before == (row, self.page.cell, False):
+            self.edit()
+
+    def edit(self) -> None:
+        """Begin to type in the cell of the cursor; switch a yes or no; add to a list that has no cell of its own."""
+        row, cell, source = self.page.current, self.page.current_cell, self.page.source
+        if row is None or source is None:
+            return
+        if row.kind == "more":
+            self.show_every_key()
+        elif self._fixed is not None:
+            self._tell(self._fixed)
+        elif cell is None:
+            self._tell(self.add())
+        elif (other := toggled(cell)) is not None:
+            self._apply(edited(source, row, cell, other))
+        else:
+            self._open()
+
+    def add(self) -> str | None:
+        """Add what belongs where the cursor is; a question is asked where it has to be named. Why not, if not."""
+        row, source = self.page.current, self.page.source
+        if row is None or source is None:
+            return "there is no form here"
+        if self._fixed is not None:
+            return self._fixed
+        found = adding(source, row)
+        if isinstance(found, str):
+            return found
+        if found.asks:
+            self.page.ask(found)
+            self._open()
+        else:
+            self._added(found.make(""))
+        return None
+
+    def take_away(self) -> str | None:
+        """Take away what the cursor is on, or set it back to what holds without it. Why not, if not."""
+        return self._restructure(removed)
+
+    def duplicate(self) -> str | None:
+        """Once more what the cursor is in. Why not, if not."""
+        return self._restructure(duplicated)
+
+    def move(self, step: int) -> str | None:
+        """What the cursor is in, up or down. Why not, if not."""
+        return self._restructure(lambda source, row: moved(source, row, step))
+
+    def group(self) -> str | None:
+        """The call of the cursor into an any-order group. Why not, if not."""
+        return self._restructure(grouped)
+
+    def ungroup(self) -> str | None:
+        """The call of the cursor out of its group. Why not, if not."""
+        return self._restructure(ungrouped)
+
+    def refusals(self) -> dict[str, str]:
+        """Why what can be done at rows cannot be done here: by the ids of the actions."""
+        row, source = self.page.current, self.page.source
+        if row is None or source is None:
+            return dict.fromkeys(_AT_ROWS, "there is no form here")
+        found = {name: attempt(source, row) for name, attempt in _AT_ROWS.items()}
+        return {name: why for name, why in found.items() if isinstance(why, str)}
+
+    def _restructure(self, change: Callable[[FormSource, FormRow], Edit | str]) -> str | None:
+        row, source = self.page.current, self.page.source
+        if row is None or source is None:
+            return "there is no form here"
+        if self._fixed is not None:
+            return self._fixed
+        made = change(source, row)
+        return made if isinstance(made, str) else self._apply(made)
+
+
+_AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {
+    "form.add": adding,
+    "form.duplicate": duplicated,
+    "form.remove": removed,
+    "form.up": lambda source, row: moved(source, row, -1),
+    "form.down": lambda source, row: moved(source, row, 1),
+    "form.group": grouped,
+    "form.ungroup": ungrouped,
+}
+"""What can be done at a row, by the ids of the actions; a text says why it cannot."""

@@ -1,0 +1,257 @@
+"""The case pane: the selected case, or the settings of its suite, as a form or as TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Literal, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from workbench.authoring.document import HEAD, Document
+from workbench.authoring.form.row import FormSource
+from workbench.authoring.form.tables import first_change
+from workbench.authoring.known_tools import with_own_tools
+from workbench.authoring.open_suite import OpenSuite
+from workbench.suite.render import Table
+from workbench.suite.splice import SpliceError
+from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.case.excerpt import case_picture, step_line
+from workbench.tui.case.form.source import case_of_problem, form_source, why_no_form, with_table
+from workbench.tui.case.form.view import FormView
+from workbench.tui.case.toml.pane import TomlPane
+from workbench.tui.case.toml.part import TomlPart, part_of
+from workbench.tui.kit.bars import PaneTitle
+from workbench.tui.kit.copying import copy_text
+from workbench.tui.kit.text_editor import TomlEditor
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.shell.registry import View
+from workbench.tui.tree.state import Row, TreeState
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+class CasePane(Vertical):
+    """Shows what the tree's cursor stands on; `view` is how."""
+
+    DEFAULT_CSS = "CasePane > .hidden { display: none; }"
+
+    def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
+        super().__init__(id=widget_id, classes=classes)
+        self.view: View = "form"
+        self._stood: tuple[OpenSuite, int, str | None, int] | None = None
+        """What was shown last: the suite, the case by index and key, and how many cases there were."""
+        self._step: int | None = None
+        """The step of the case that was shown last."""
+        self._forms = 0
+
+    def compose(self) -> ComposeResult:
+        yield PaneTitle("case-title")
+        yield FormView("form")
+        yield TomlPane(self._change_text, "toml")
+
+    @property
+    def main(self) -> MainScreen:
+        return cast("MainScreen", self.screen)
+
+    @property
+    def target(self) -> Widget:
+        """What has the keyboard when the pane has it."""
+        if self.view == "form":
+            form = self.query_one(FormView)
+            return form.field if form.typing else form
+        return self.toml.target
+
+    @property
+    def toml(self) -> TomlPane:
+        """The TOML of what is selected."""
+        return self.query_one(TomlPane)
+
+    def show(self, tree: TreeState) -> int | None:
+        """Show what the tree's cursor stands on, as it is now; the step of a chain that it has come to, if it has."""
+        form, toml = self.query_one(FormView), self.toml
+        form.set_class(self.view != "form", "hidden")
+        toml.set_class(self.view != "toml", "hidden")
+        row = tree.selected
+        is_same = self._is_same(row)
+        if self.view == "toml":
+            form.show(None)
+            case = row.case.index if row is not None and row.case is not None else HEAD
+            toml.tools = partial(self._tools_of, row.open if row is not None else None, case)
+            toml.show(part_of(row), lambda: case_picture(tree), is_same=is_same)
+        elif row is None or row.open is None:
+            form.show(None, case_picture(tree).message, row.key if row is not None else None)
+        else:
+            self._forms += not is_same
+            self._show_form(form, row, row.open)
+        return self._come_to_step(row, is_same)
+
+    def _come_to_step(self, row: Row | None, is_same: bool) -> int | None:
+        """Go to the step that the tree's cursor stands on, unless it stood there before."""
+        before, self._step = self._step, row.step if row is not None else None
+        if row is None or row.open is None or row.case is None or row.step is None or (is_same and row.step == before):
+            return None
+        if self.view == "form":
+            self.query_one(FormView).go_to(("steps", row.step - 1))
+        elif not self.toml.typing and (line := step_line(row.open, row.case.index, row.step)) is not None:
+            self.toml.view.go_to(line)
+        return row.step
+
+    def _is_same(self, row: Row | None) -> bool:
+        """Whether a row stands for what was shown last. A case is known by its id, which can be what is being typed; by
+        its index, then, unless cases came or went."""
+        before, self._stood = self._stood, None
+        if row is None or row.open is None:
+            return False
+        index = row.case.index if row.case is not None else case_of_problem(row.problem)
+        key = row.case.key if row.case is not None else None
+        self._stood = (row.open, index, key, len(row.open.cases))
+        if before is None or before[0] is not row.open:
+            return False
+        if key is None or before[2] is None:
+            return index == before[1]
+        return key == before[2] or (index, self._stood[3]) == (before[1], before[3])
+
+    def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
+        index = row.case.index if row.case is not None else case_of_problem(row.problem)
+        tools = self._tools_of(suite)
+        source = form_source(suite, index, tools, self.main.models)
+        case = row.case.key if row.case is not None else None
+        form.on_change = partial(self._change, suite, index, case)
+        message = why_no_form(suite, index) if source is None else ()
+        form.untaken, form.case = suite.untaken, case
+        form.show(source, message, self._forms, suite.why_not_editable)
+        if row.problem is not None:
+            form.go_to_problem(row.problem.where)
+
+    @property
+    def shown(self) -> tuple[int, FormSource | None]:
+        """Which form is shown, and what it says."""
+        return self._forms, self.query_one(FormView).page.source
+
+    def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
+        """Put the form's cursor on the first thing that is not as it was, when it is the same form still."""
+        (forms, source), form = before, self.query_one(FormView)
+        now = form.page.source
+        if self.view == "form" and forms == self._forms and source is not None and now is not None:
+            form.go_to(first_change(source.table, now.table))
+
+    def _tools_of(self, suite: OpenSuite | None, index: int = HEAD) -> tuple[ToolDefinition, ...]:
+        """The tools that are known of a suite, with those of a case."""
+        if suite is None or suite.document.parts is None:
+            return ()
+        known = self.main.known_tools.of(suite.document.table(HEAD), suite.path)
+        if index == HEAD or index in suite.document.loose:
+            return known
+        return with_own_tools(known, suite.document.table(index))
+
+    def _change(
+        self, suite: OpenSuite, index: int, case: str | None, table: Table, said: str, group: Hashable
+    ) -> str | None:
+        try:
+            document = with_table(suite.document, index, table)
+        except SpliceError as error:
+            return str(error)
+        suite.rename_untaken(case, document.cases[index].key if index != HEAD else None)
+        self.main.change(suite, document, said, group=group, case=case, index=index)
+        return None
+
+    @on(FormView.Refused)
+    def _refused(self, event: FormView.Refused) -> None:
+        self.main.announce(event.why[:1].upper() + event.why[1:], "warned", GLYPHS.warned)
+
+    @on(FormView.Moved)
+    def _form_moved(self) -> None:
+        self.main.refresh_bars()
+
+    def _change_text(self, part: TomlPart, document: Document, said: str, group: Hashable) -> None:
+        index = HEAD if part.index is None else part.index
+        self.main.change(part.suite, document, said, group=group, case=part.key, index=index)
+
+    @on(TomlPane.Turned)
+    def _turned(self) -> None:
+        if self.toml.typing:
+            self.main.refresh_bars()
+        else:
+            self.main.show_selected()
+
+    @on(TomlEditor.Copied)
+    def _copied(self, event: TomlEditor.Copied) -> None:
+        copy_text(cast("Workbench", self.app), event.text, event.what, self.main.announce)
+
+    def edit(self) -> None:
+        """Begin to type, at the cursor of the view. What is not TOML has no form: it is typed in as it is."""
+        if self.view == "form" and self.query_one(FormView).page.source is None:
+            self.show_as("toml")
+        self._leave_problem()
+        if self.view == "toml":
+            self._type()
+        self.main.go_to("case")
+        if self.view == "form":
+            self.query_one(FormView).edit()
+
+    def _leave_problem(self) -> None:
+        """Select what a problem is about: once it is mended, the problem's row is gone."""
+        row = self.main.suites.selected
+        if row is None or row.open is None or row.problem is None:
+            return
+        index = case_of_problem(row.problem)
+        cases = row.open.cases
+        self.main.select(row.open.path, cases[index].key if 0 <= index < len(cases) else None)
+
+    def _type(self) -> None:
+        part = self.toml.part
+        if part is None or part.too_large is not None:
+            why = part.too_large if part is not None and part.too_large is not None else "there is nothing to edit here"
+            self.main.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
+            return
+        self.toml.begin()
+        if part.index is None and self.toml.line == 0:
+            self.toml.go_to_problem()
+
+    def show_as(self, view: View) -> None:
+        """Show the form, or the TOML."""
+        self.toml.end()
+        self.view = view
+        self.main.show_selected()
+
+    def line_of(self, part: TomlPart) -> int:
+        """The line of a part, from 1, that is looked at; else that of its first problem."""
+        if self.view == "toml" and self.toml.part == part and self.toml.line:
+            return self.toml.line + 1
+        return next((problem.line - part.first + 1 for problem in part.problems if problem.line), 1)
+
+    @property
+    def typing(self) -> Literal["a line", "a text", "toml"] | None:
+        """What is being typed here, if anything is."""
+        form = self.query_one(FormView)
+        if self.toml.typing:
+            return "toml"
+        if self.view != "form" or not form.typing:
+            return None
+        return "a text" if form.several else "a line"
+
+    @property
+    def refused(self) -> bool:
+        """Whether what stands in the field that is open cannot be taken over."""
+        opened = self.query_one(FormView).page.opened
+        return opened is not None and bool(opened.refused)
+
+    def give_up_refused(self) -> str | None:
+        """Close the field that is open if it refuses what stands in it; why it does."""
+        return self.query_one(FormView).give_up_refused()
+
+    def form_refuses(self) -> dict[str, str]:
+        """Why what is done at the rows of the form cannot be done now, by the ids of the actions."""
+        return self.query_one(FormView).refusals() if self.view == "form" else {}
+
+    def text_to_copy(self) -> tuple[str, str]:
+        """What copying takes from here, and what it is called; empty when there is nothing."""
+        if self.view == "form":
+            return self.query_one(FormView).text, "what the cell says"
+        return self.toml.text, "the TOML"

@@ -1,0 +1,202 @@
+"""What can stand at the cursor in the TOML of a case: tools, their arguments and listed values, checks, and the keys of
+the format. Read off the lines around the cursor, so that it works while the text is not TOML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from textual.geometry import Region
+
+from workbench.authoring.form.argument_schemas import argument_of, tool_named
+from workbench.authoring.form.completions import Completion, complete
+from workbench.authoring.form.json_types import allowed_values
+from workbench.authoring.form.typed import read_text
+from workbench.suite.render import key_text, value_text
+from workbench.suite.shape import TABLES
+from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.kit.completion_list import CompletionList
+from workbench.tui.kit.text_editor import TomlEditor
+from workbench.tui.kit.typed_text import Place
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
+_KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
+_TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
+TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
+"""A line up to the cursor, when that is in the name of a tool."""
+_INLINE = re.compile(r"\b(args|when)\s*=\s*\{(.*)$")
+_TYPED_KEY = re.compile(r"\s*([\w-]*)$")
+_TYPED_CHECK = re.compile(r"\s*([\w-]+)\s*=\s*\{\s*(\w*)$")
+_TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
+_ARGUMENTS = ("args", "when")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Completions for what stands between `start` and the cursor; each has the TOML to put there as its `text`."""
+
+    start: int
+    found: tuple[Completion, ...]
+
+
+def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition]) -> Offer | None:
+    """What can stand at the cursor; `None` when nothing is known of that."""
+    line, column = cursor
+    before, after = lines[line][:column], lines[line][column:]
+    if (typed := TYPED_TOOL.search(before)) is not None:
+        found = complete("tool", typed[1], tools=tools)
+        end = "" if after.startswith('"') else '"'
+        return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
+    top, keys = _table(lines, line)
+    tool = tool_named(tools, _tool_above(lines, line, before, top))
+    inline = _INLINE.search(before)
+    if inline is not None:
+        piece = _last_piece(inline[2])
+        return _of_arguments(piece, len(before) - len(piece), tool, _KEY.findall(inline[2]))
+    if keys[-1:] and keys[-1] in _ARGUMENTS:
+        return _of_arguments(before, 0, tool, _keys_of(lines, line))
+    known = TABLES.get(keys)
+    if known is None or (typed := _TYPED_KEY.fullmatch(before)) is None:
+        return None
+    names = [name for name in known[1].model_fields if name not in _keys_of(lines, line)]
+    found = complete("word", typed[1], words=names)
+    return _offer(typed.start(1), [(one, f"{key_text(read_text(one.text))} = ") for one in found])
+
+
+def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
+    """Completions for the last entry of a table of arguments, of which `piece` has been typed from `start` on."""
+    if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
+        found = complete("argument", typed[1], tool=tool, used=used)
+        return _offer(start + typed.start(1), [(one, f"{key_text(read_text(one.text))} = ") for one in found])
+    if (typed := _TYPED_CHECK.fullmatch(piece)) is not None:
+        argument = argument_of(tool, typed[1])
+        found = complete("check", typed[2], schema=argument.schema if argument is not None else None)
+        names = [one for one in found if one.text != "is"]
+        return _offer(start + typed.start(2), [(one, f"{one.text} = ") for one in names])
+    if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
+        argument = argument_of(tool, typed[1])
+        values = allowed_values(argument.schema) if argument is not None else None
+        texts = [value_text((), value) for value in values or ()]
+        wanted = typed[2].casefold()
+        return _offer(
+            start + typed.start(2), [(Completion(text, text), text) for text in texts if wanted in text.casefold()]
+        )
+    return None
+
+
+def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
+    return Offer(start, tuple(replace(one, text=text) for one, text in found)) if found else None
+
+
+def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
+    """The line of the header above a line, and its keys; the top of the file has none."""
+    for at in range(line - 1, -1, -1):
+        if (header := _HEADER.match(lines[at])) is not None:
+            return at, tuple(part.strip().strip('"') for part in header[2].split("."))
+    return -1, ()
+
+
+def _keys_of(lines: Sequence[str], line: int) -> list[str]:
+    """The keys that the table of a line has on other lines."""
+    top, _ = _table(lines, line)
+    end = next((at for at in range(line + 1, len(lines)) if _HEADER.match(lines[at])), len(lines))
+    found = (_KEY.match(lines[at]) for at in range(top + 1, end) if at != line)
+    return [match[1].strip('"') for match in found if match]
+
+
+def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
+    """The tool of the expected call that a line belongs to: named on the line itself, or in its element of a list."""
+    named = _TOOL.findall(before)
+    at = line
+    while not named and at > 0 and not lines[at].lstrip().startswith("[["):
+        at -= 1
+        named = _TOOL.findall(lines[at])
+    return named[-1] if named else ""
+
+
+def _last_piece(inner: str) -> str:
+    """What has been typed of the last entry of an inline table."""
+    depth, start, quoted = 0, 0, False
+    for at, char in enumerate(inner):
+        if char == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (char in "{[") - (char in "}]")
+            if char == "," and depth == 0:
+                start = at + 1
+    return inner[start:] if depth >= 0 else "}"
+
+
+def _quoted(text: str) -> str:
+    return value_text((), text)
+
+
+_ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
+"""Terminals send the same for both."""
+
+
+class TomlCompleting:
+    """Offers what can stand at the cursor: on Ctrl+Space, and unasked in the name of a tool. `tools` are known ones."""
+
+    def __init__(
+        self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]
+    ) -> None:
+        self._editor, self._list, self._tools = editor, completions, tools
+        self._offer: Offer | None = None
+
+    def take_key(self, key: str) -> bool:
+        """Do what a key says to completions; whether it says anything to them."""
+        if key in _ASK_KEYS:
+            self._show(asked=True)
+            return True
+        if not self._list.is_open:
+            return False
+        if key in ("up", "down"):
+            self._list.step(1 if key == "down" else -1)
+        elif key == "tab" or (key == "enter" and self._list.current is not None):
+            self.choose(self._list.current or self._list.found[0])
+        else:
+            self.close()
+            return key == "escape"
+        return True
+
+    def text_changed(self) -> None:
+        """Offer again what fits what was typed."""
+        line, column = self._editor.typed.cursor
+        if TYPED_TOOL.search(self._editor.typed.lines[line][:column]) is not None:
+            self._show(asked=False)
+        else:
+            self.close()
+
+    def choose(self, completion: Completion) -> None:
+        """Put a completion where what it completes stands."""
+        offer = self._offer
+        self.close()
+        if offer is not None:
+            self._editor.put_in_place(offer.start, completion.text)
+            self.close()
+
+    def close(self) -> None:
+        """Offer nothing."""
+        self._offer = None
+        if self._list.is_open:
+            self._list.close()
+
+    def _show(self, *, asked: bool) -> None:
+        typed = self._editor.typed
+        offer = offer_at(typed.lines, typed.cursor, self._tools())
+        if offer is None or (not asked and self._is_all_there(offer)):
+            self.close()
+            return
+        self._offer = offer
+        self._list.offer(offer.found, 0 if asked else None)
+        size = self._editor.size
+        self._list.place(self._editor.cell_of((typed.cursor[0], offer.start)), Region(0, 0, size.width, size.height))
+
+    def _is_all_there(self, offer: Offer) -> bool:
+        """Whether the only completion is what has been typed already."""
+        line, column = self._editor.typed.cursor
+        return len(offer.found) == 1 and self._editor.typed.lines[line][offer.start : column] == offer.found[
+            0
+        ].text.rstrip('"')

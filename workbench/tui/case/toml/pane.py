@@ -1,0 +1,297 @@
+"""The TOML of a case, of a suite's head, or of a file that is not TOML: to read, to search, and to type in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message as TextualMessage
+from textual.widget import Widget
+
+from workbench.authoring.document import Document
+from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.case.excerpt import CasePicture
+from workbench.tui.case.excerpt_view import CaseView
+from workbench.tui.case.toml.completing import TomlCompleting
+from workbench.tui.case.toml.part import TomlPart, found_in
+from workbench.tui.kit.completion_list import CompletionList
+from workbench.tui.kit.problem_list import ProblemList
+from workbench.tui.kit.search_bar import SearchBar
+from workbench.tui.kit.text_editor import TomlEditor
+from workbench.tui.kit.typed_text import Place
+from workbench.tui.lines.marks import line_within, marks
+from workbench.tui.shell.registry import bindings_for
+
+Change = Callable[[TomlPart, Document, str, Hashable], None]
+"""Takes what was typed: the part, the document with it, what was done in words, and the undo group it belongs to."""
+
+
+class TomlPane(Vertical):
+    """The view, and in its place, while one types, the editor with the problems below."""
+
+    DEFAULT_CSS = """
+    TomlPane { height: 1fr; layers: default completions; }
+    TomlPane > CompletionList { layer: completions; }
+    TomlPane > TomlEditor, TomlPane > ProblemList { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for("toml")
+
+    class Turned(TextualMessage):
+        """Typing has begun, or is over."""
+
+    def __init__(self, change: Change, widget_id: str | None = None) -> None:
+        super().__init__(id=widget_id)
+        self.part: TomlPart | None = None
+        """What is shown, or typed in."""
+        self._change = change
+        self._typing = False
+        self._told = ""
+        """The part's text as this editor knows it; another one comes from elsewhere."""
+        self._telling = False
+        self._searched = ""
+        self._searching = False
+        self._column = 0
+        """The character at which the match begins that was gone to, in the view."""
+        self._sessions = 0
+        self.tools: Callable[[], Sequence[ToolDefinition]] = tuple
+        """The tools that are known to what is shown."""
+
+    def compose(self) -> ComposeResult:
+        yield CaseView("case")
+        yield TomlEditor(self._tell, "toml-editor")
+        yield ProblemList("toml-problems")
+        yield CompletionList()
+
+    def on_mount(self) -> None:
+        self.editor.assist = self._completing.take_key
+
+    @property
+    def view(self) -> CaseView:
+        return self.query_one(CaseView)
+
+    @property
+    def editor(self) -> TomlEditor:
+        return self.query_one(TomlEditor)
+
+    @property
+    def typing(self) -> bool:
+        """Whether the text is being typed in."""
+        return self._typing
+
+    @property
+    def text(self) -> str:
+        """What is selected where one types, else all that is shown."""
+        if self._typing:
+            return self.editor.typed.selected or self.editor.typed.text
+        return self.view.excerpt.text if self.view.excerpt is not None else ""
+
+    @property
+    def line(self) -> int:
+        """The line of the part, from 0, that the cursor is on."""
+        return self.editor.typed.cursor[0] if self._typing else self.view.line
+
+    @property
+    def target(self) -> Widget:
+        """What has the keyboard when the pane has it."""
+        return self.editor if self._typing else self.view
+
+    @cached_property
+    def _completing(self) -> TomlCompleting:
+        return TomlCompleting(self.editor, self.query_one(CompletionList), lambda: self.tools())
+
+    # Showing
+
+    def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
+        """Show a part, or a message where there is none; `is_same` says whether it is of what was shown before. While
+        one types in that part, the editor takes over what was changed elsewhere, by an undo above all; another part
+        ends the typing."""
+        if self._typing and self.part is not None:
+            if self._telling:
+                return
+            if part is not None and self._is_typed(part, is_same):
+                if self.part.index is not None:
+                    self.part = part
+                self._follow()
+                return
+            self._stop()
+        self.part = part
+        picture = picture_of()
+        self.view.show(picture.excerpt, picture.message, picture.line)
+        self._find()
+
+    def _is_typed(self, part: TomlPart, is_same: bool) -> bool:
+        typed = self.part
+        if typed is None or part.suite is not typed.suite:
+            return False
+        return typed.index is None or (is_same and part.index is not None)
+
+    def _follow(self) -> None:
+        """Take over what became of the text elsewhere, and what is wrong with it now."""
+        assert self.part is not None
+        if self.part.text != self._told:
+            self._told = self.part.text
+            self.editor.take(self._told)
+        self._show_problems()
+        self._find()
+
+    def _show_problems(self) -> None:
+        if self.part is not None:
+            first, problems = self.part.first, self.part.problems
+            self.editor.mark(marks(problems, first, self.editor.line_count()), first)
+            self.query_one(ProblemList).show(problems)
+
+    # Typing
+
+    def begin(self) -> None:
+        """Type in the text, at the line under the view's cursor."""
+        if self._typing or self.part is None:
+            return
+        view = self.view
+        self._typing, self._told = True, self.part.text
+        self._sessions += 1
+        self.editor.begin(self._told, self.part.first, (view.line, 0), max(view.line - (view.cursor - view.top), 0))
+        view.display, self.editor.display = False, True
+        self._show_problems()
+        self.query_one(ProblemList).display = bool(self.part.problems)
+        self.screen.set_focus(self.editor)
+        self.post_message(self.Turned())
+
+    def end(self) -> None:
+        """Read again; what was typed has long been taken over."""
+        if self._typing:
+            line = self.editor.typed.cursor[0]
+            self._stop()
+            self.post_message(self.Turned())
+            self.call_after_refresh(self.view.go_to, line)
+
+    def _stop(self) -> None:
+        self._typing = False
+        self._completing.close()
+        if self.part is not None:
+            self.part.suite.end_group()
+        had_focus = self.editor.has_focus
+        self.editor.display = self.query_one(ProblemList).display = False
+        self.view.display = True
+        if had_focus:
+            self.screen.set_focus(self.view)
+
+    def _tell(self, text: str, step: int) -> None:
+        part = self.part
+        assert part is not None
+        self._telling = True
+        try:
+            self._change(part, part.with_text(text), f"typing in {part.name}", (part.index, self._sessions, step))
+        finally:
+            self._telling = False
+        self._told = part.text
+        self._show_problems()
+        self._find()
+
+        self._completing.text_changed()
+
+    @on(CompletionList.Chosen)
+    def _completion_chosen(self, event: CompletionList.Chosen) -> None:
+        event.stop()
+        self._completing.choose(event.completion)
+
+    @on(TomlEditor.Ended)
+    def _ended(self) -> None:
+        self.end()
+
+    @on(CaseView.Chosen)
+    async def _chosen(self) -> None:
+        await self.run_action("screen.do('toml.edit')")
+
+    # Problems
+
+    def go_to_problem(self) -> None:
+        """Put the cursor on the next line with a problem."""
+        if self.part is None:
+            return
+        count = self.editor.line_count() if self._typing else len(self.part.text.split("\n"))
+        lines = sorted(marks(self.part.problems, self.part.first, count))
+        if lines:
+            self._go_to(next((line for line in lines if line > self.line), lines[0]))
+
+    @on(ProblemList.Chosen)
+    def _problem_chosen(self, event: ProblemList.Chosen) -> None:
+        event.stop()
+        if self.part is not None:
+            self._go_to(line_within(event.problem, self.part.first, self.editor.line_count()))
+            self.target.focus()
+
+    def _go_to(self, line: int, column: int | None = None) -> None:
+        if self._typing:
+            self.editor.go_to(line, column)
+        else:
+            self.view.go_to(line)
+
+    # Searching
+
+    def search(self) -> None:
+        """Let a text be typed that is searched for; the last one stands there already."""
+        if self._searching:
+            for bar in self.query(SearchBar):
+                bar.take_focus()
+            return
+        self._searching = True
+        self.mount(SearchBar(self._searched))
+        self.call_after_refresh(self._find)
+
+    def find(self, step: int) -> None:
+        """Go to the next match, or with -1 to the one before; without a search, begin one."""
+        if not self._searching:
+            self.search()
+        places = self._places()
+        if not places:
+            return
+        here = self.editor.typed.cursor if self._typing else (self.view.line, self._column)
+        after = [place for place in places if place > here] if step > 0 else [p for p in places if p < here]
+        at = (after or places)[0 if step > 0 else -1]
+        self._column = at[1]
+        self._go_to(*at)
+        self._find(at)
+
+    def _places(self) -> list[tuple[int, int]]:
+        lines = self.editor.typed.lines if self._typing else self.view.excerpt.lines if self.view.excerpt else ()
+        searched = self._searched if self._searching else ""
+        return [(line, begin) for line, spans in found_in(lines, searched).items() for begin, _, _ in spans]
+
+    def _find(self, current: Place | None = None) -> None:
+        """Mark what is searched for in what is shown now; `current` is the match that was gone to."""
+        searched = self._searched if self._searching else ""
+        if self._typing:
+            self.editor.highlight(found_in(self.editor.typed.lines, searched, current))
+        elif self.view.excerpt is not None:
+            self.view.highlight(found_in(self.view.excerpt.lines, searched, current))
+        if searched:
+            places = self._places()
+            self._say_found(places.index(current) if current is not None else None, len(places))
+
+    def _say_found(self, which: int | None, count: int) -> None:
+        for bar in self.query(SearchBar) if self._searching else ():
+            bar.say((which, count))
+
+    @on(SearchBar.Changed)
+    def _search_changed(self, event: SearchBar.Changed) -> None:
+        event.stop()
+        self._searched = event.text
+        self._find()
+
+    @on(SearchBar.Stepped)
+    def _search_stepped(self, event: SearchBar.Stepped) -> None:
+        event.stop()
+        self.find(event.step)
+
+    @on(SearchBar.Closed)
+    def _search_closed(self, event: SearchBar.Closed) -> None:
+        event.stop()
+        self._searching = False
+        self.query(SearchBar).remove()
+        self._find()
+        self.screen.set_focus(self.target)

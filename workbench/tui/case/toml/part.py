@@ -1,0 +1,98 @@
+"""What the TOML view shows and lets one type: the block of a case, the head of a suite, or the whole of a file that is
+not TOML or not written in blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.authoring.document import HEAD, CaseOutline, Document
+from workbench.authoring.open_suite import OpenSuite
+from workbench.suite.problems import Problem
+from workbench.tui.kit.typed_text import Place
+from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found
+from workbench.tui.lines.spans import Role
+from workbench.tui.tree.state import Row
+
+
+@dataclass(frozen=True)
+class TomlPart:
+    """A part of an open suite: `index` is the case's, `HEAD`, or `None` for the whole file; `key` is the case's."""
+
+    suite: OpenSuite
+    index: int | None
+    key: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is now. Raises IndexError when there is no such case any more."""
+        document = self.suite.document
+        return document.text if self.index is None else document.block(self.index)
+
+    @property
+    def first(self) -> int:
+        """The number that its first line has in the file."""
+        return 1 if self.index is None or self.index == HEAD else self.suite.document.first_line(self.index)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with it."""
+        return self.suite.file.problems if self.index is None else self.suite.problems_of(self.index)
+
+    @property
+    def name(self) -> str:
+        """What it is called, in a sentence."""
+        if self.index is None:
+            return self.suite.path.name
+        case = self._case
+        return case.name if case is not None else f"the head of {self.suite.path.name}"
+
+    @property
+    def file_name(self) -> str:
+        """What a file with only this is called."""
+        case = self._case
+        stem = re.sub(r"[^\w-]+", "-", case.id if case is not None else self.suite.path.stem).strip("-")
+        return f"{stem[:60] or 'suite'}.toml"
+
+    @property
+    def _case(self) -> CaseOutline | None:
+        return next((case for case in self.suite.cases if case.index == self.index), None)
+
+    @property
+    def too_large(self) -> str | None:
+        """Why it cannot be typed in here, if it is too large for that."""
+        lines = self.text.split("\n")
+        longest = max(map(len, lines))
+        if len(lines) > LONGEST_SHOWN:
+            return f"{self.name} has {len(lines):,} lines: F4 opens it in your editor"
+        if longest > LONGEST_LINE:
+            return f"{self.name} has a line of {longest:,} characters: F4 opens it in your editor"
+        return None
+
+    def with_text(self, text: str) -> Document:
+        """The document with another text here, whatever it says."""
+        document = self.suite.document
+        return document.with_text(text) if self.index is None else document.with_block(self.index, text)
+
+
+def part_of(row: Row | None) -> TomlPart | None:
+    """What is shown for a row; `None` where there is no suite."""
+    if row is None or row.open is None:
+        return None
+    if not row.open.document.in_blocks:
+        return TomlPart(row.open, None)
+    return TomlPart(row.open, row.case.index, row.case.key) if row.case is not None else TomlPart(row.open, HEAD)
+
+
+def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
+    """Where a text stands in lines, whatever the case of its letters; the match at `current` stands out."""
+    if not text.strip():
+        return {}
+    pattern = re.compile(re.escape(text), re.IGNORECASE)
+    found: dict[int, list[tuple[int, int, Role]]] = {}
+    for index, line in enumerate(lines):
+        for match in pattern.finditer(line):
+            role: Role = "badge" if (index, match.start()) == current else "match"
+            found.setdefault(index, []).append((*match.span(), role))
+    return found

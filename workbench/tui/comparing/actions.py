@@ -1,0 +1,51 @@
+"""The comparison: models side by side, case by case."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, ScreenName, Situation
+
+
+def _compare(now: Situation) -> str | None:
+    return None if now.cases else "there is no case to compare models on"
+
+
+def _own(name: str, title: str, keys: tuple[str, ...], label: str = "", screen: ScreenName = "compare") -> Action:
+    action_id = f"{screen}.{name}"
+    return Action(action_id, title, keys, screen, label, lambda now: now.kept_refuses.get(action_id), listed=False)
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("compare", "Compare models on the suite or folder", ("v",), label="compare", why_not=_compare),
+    _own("open", "Show the run of the cell", ("enter",), "open"),
+    _own("run", "Run the cell", ("r",), "run"),
+    _own(
+        "run_all",
+        "Run what never ran, or was stopped, of all that is shown; with nothing left, twice runs all again",
+        ("R",),
+        "run all",
+    ),
+    _own("models", "Choose models", ("m",), "models"),
+    _own("pair", "Is the column better than the base? Paired tests, case by case", ("p",), "test"),
+    _own("differences", "Show only cases on which models differ, or all", ("d",), "differences"),
+    _own("sort", "Sort by the column: worst first, best first, as in the suite", ("o",), "sort"),
+    _own("filter", "Filter as you type: name, tag, failed, model:failed", ("slash",), "filter"),
+    _own("mark", "Mark the cell; with another one it stands side by side", ("space",), "mark"),
+    _own("totals", "Show or hide the totals", ("t",), "totals"),
+    _own("base", "Make the column the base that others are compared with, or end that", ("b",), "base"),
+    _own("repeats", "Run all that is shown several times", ("N",), "repeats"),
+    _own("copy", "Copy all of it as Markdown", ("y",), "copy"),
+    _own("reload", "Read the batch of the history again", ("f5", "ctrl+r")),
+    _own("stop", "Stop the cell", ("x",), "stop"),
+    _own("stop_all", "Stop everything that runs", ("X",)),
+    _own("left", "Column to the left", ("left",)),
+    _own("right", "Column to the right", ("right",)),
+    _own("other", "To the totals, and back", ("tab", "shift+tab")),
+    _own("back", "Leave filter, mark or screen", ("escape",), "back"),
+    _own("help", "Keys and help", ("question_mark",), "keys"),
+    _own("quit", "Quit", ("q",)),
+    _own("open", "Show both runs of the case side by side", ("enter",), "side by side", "paired"),
+    _own("copy", "Copy what the tests say", ("y",), "copy", "paired"),
+    _own("back", "Back to the comparison", ("escape",), "back", "paired"),
+    _own("help", "Keys and help", ("question_mark",), "keys", "paired"),
+    _own("quit", "Quit", ("q",), screen="paired"),
+)

@@ -1,0 +1,45 @@
+"""The comparison with which the app begins: opened before anything runs, and told when the app is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.analysis.side_by_side import WhenLeft, compared
+from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparing.sources import ComparedCase, LiveRuns
+from workbench.tui.comparing.state import CompareState
+
+if TYPE_CHECKING:
+    from workbench.batches.begin import Begin
+    from workbench.tui.shell.workbench import Workbench
+
+
+class Compared:
+    """The models side by side on the cases that `begin` selects of all open suites."""
+
+    def __init__(self, app: Workbench, begin: Begin) -> None:
+        def takes(case: ComparedCase) -> bool:
+            return begin.selection.takes_one(case.case_id, case.tags)
+
+        self._app = app
+        main = app.main
+        self._source = LiveRuns(main.book, lambda: main.desk.suites, lambda: main.models, takes)
+        self._state = CompareState(self._source)
+        self._state.show_differences(begin.only_differences)
+
+    def open(self) -> None:
+        """Show it."""
+        self._app.push_screen(CompareScreen(self._app, self._state, self._app.main.workspace.place))
+
+    def tell(self, left: WhenLeft) -> None:
+        """Tell what it came to, where it came to anything."""
+        state, runner = self._state, self._app.runner
+        state.read()
+        keys = [case.on(model) for case in state.cases for model in state.models]
+        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
+        runs = (run for key in keys for run in self._source.records(key))
+        missing = dict.fromkeys(run.batch for run in runs if run.figures is None or run.status == "stopped")
+        numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
+        if cells:
+            names = {case.suite: case.suite_name for case in state.cases}
+            left(compared(cells, state.models, names, self._source.gates()), numbers)

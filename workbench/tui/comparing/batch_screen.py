@@ -1,0 +1,154 @@
+"""A batch of the history case by case; one that goes on is read again as its runs end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from workbench.history.errors import HistoryError
+from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparing.sources import KeptRuns, others_in
+from workbench.tui.comparing.state import CompareState
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import many
+
+if TYPE_CHECKING:
+    from workbench.authoring.case_now import CaseKey
+    from workbench.tui.shell.workbench import Workbench
+
+
+GOING_S = 1.0
+"""A batch that goes on is read again at most so often, and only when something happened in runs of this program."""
+
+READING_SHARE = 0.1
+"""Reading it again takes at most this share of the time: of a batch of thousands of runs it is read less often."""
+
+AT_A_TIME = 50
+"""Of so many cases cells are taken over before a key has its turn."""
+
+
+class ComparedBatchScreen(CompareScreen):
+    """Shows `state`, of a batch; `read` reads that batch anew, on another thread."""
+
+    def __init__(self, app: Workbench, state: CompareState, place: str, read: Callable[[], KeptRuns]) -> None:
+        super().__init__(app, state, place)
+        self._read = read
+        self._read_at = datetime.now()
+        self._is_ours = False
+        """Whether its runs are made by this program, which is told when they end."""
+        self._is_wanted = False
+        self._is_asked = False
+        """Whether a person wants it read again, and to know that it was."""
+        self._is_reading = False
+        self._not_before_s = 0.0
+        self._waiting: Timer | None = None
+        self._was_left = False
+
+    def on_mount(self) -> None:
+        self._is_ours = self._made_here()
+        self._not_before_s = self._loop_s() + GOING_S
+
+    @property
+    def _kept(self) -> KeptRuns:
+        kept = self.state.source
+        assert isinstance(kept, KeptRuns)
+        return kept
+
+    def _made_here(self) -> bool:
+        runner = self._workbench.runner
+        batches = {run.batch for run in self._workbench.main.book.under_way()}
+        return self._kept.is_going and self._kept.batch.number in map(runner.number_of, batches)
+
+    def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+        if not self._kept.is_going:
+            return *about, EMPTY
+        batch = self._kept.batch
+        far = f"{GLYPHS.running} {batch.planned - batch.missing:,} of {batch.planned:,}"
+        if self._is_ours:
+            ends = [f"{far} runs", far]
+        else:
+            of_then = f"{far} as of {self._read_at:%H:%M}"
+            ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reads it again", f"{of_then}, F5", of_then, far]
+        lines: list[Line] = [(Span(f"{end} ", "running"),) for end in ends]
+        return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]
+
+    # Reading
+
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        if batches or self._is_ours:
+            self._read_soon()
+
+    def read_again(self) -> None:
+        self._is_asked = True
+        self._not_before_s = 0.0
+        self._read_soon()
+
+    def on_screen_suspend(self) -> None:
+        self._was_left = True
+
+    def on_screen_resume(self) -> None:
+        if self._is_wanted or (self._was_left and self._kept.is_going):
+            self._read_soon()
+
+    def _read_soon(self) -> None:
+        self._is_wanted = True
+        if self._is_reading or self.is_covered:
+            return
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+        wait_s = self._not_before_s - self._loop_s()
+        if wait_s > 0:
+            self._waiting = self.set_timer(wait_s, self._read_soon)
+        else:
+            self._is_reading = True
+            self.run_worker(self._read_now(), group="compared_batch")
+
+    async def _read_now(self) -> None:
+        asked = self._is_asked
+        self._is_wanted = self._is_asked = False
+        began_s = self._loop_s()
+        try:
+            read = await asyncio.to_thread(self._read_others, self._kept)
+        except HistoryError as error:
+            said = str(error)
+            self._is_ours = False  # no news of it make it readable; F5 tries again
+            self.announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
+        else:
+            self._not_before_s = self._loop_s() + max(GOING_S, (self._loop_s() - began_s) / READING_SHARE)
+            await self._take(*read, asked=asked)
+        finally:
+            self._is_reading = False
+        if self._is_wanted:
+            self._read_soon()
+
+    def _read_others(self, before: KeptRuns) -> tuple[KeptRuns, list[tuple[str, str]] | None]:
+        self._workbench.runner.settle_history()
+        after = self._read()
+        return after, others_in(before, after)
+
+    async def _take(self, kept: KeptRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
+        """Show what was read; `others` are the cases whose cells are others now."""
+        over = kept.batch.missing - self._kept.batch.missing
+        state, rows = self.state, self.state.rows
+        state.source, self._read_at = kept, datetime.now()
+        self._is_ours = self._made_here()
+        if others is None:
+            state.read()
+        else:
+            for at in range(0, len(others), AT_A_TIME):
+                state.look_again(others[at : at + AT_A_TIME])
+                await asyncio.sleep(0)
+        self._show_news(state.rows is not rows)
+        if asked:
+            said = f"{many(-over, 'run')} more came to an end" if over < 0 else "nothing more came to an end"
+            self.announce(f"Read again: {said}")
+
+    @staticmethod
+    def _loop_s() -> float:
+        return asyncio.get_running_loop().time()

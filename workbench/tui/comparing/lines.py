@@ -1,0 +1,349 @@
+"""How the comparison reads: the columns that have room, their heads, a row of cells, one cell in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from workbench.analysis.comparison import Cell, CellKey
+from workbench.grading.repeats import BROKEN_OFF
+from workbench.providers.built_in import MODEL_SIGN, REPLAY
+from workbench.reports.values import milliseconds
+from workbench.reports.visible import one_line
+from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
+from workbench.tui.comparing.state import WORST_FIRST, CompareState, Row
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain
+from workbench.tui.lines.words import many, model_label, score
+
+GAP = 2
+"""Cells before each column, the second of which can say something of the cell that follows."""
+
+NAMES_MIN = 10
+NAMES_SHARE = 1 / 3
+"""The first column has so many cells at least. Where columns have no room it may take this share of the width, or less
+for two of them to stand side by side; where only one can, all that this leaves."""
+
+MORE_CELLS = len(" >12")
+"""What tells how many columns are out of sight to the right."""
+
+LONGEST_LABEL = 20
+"""A head makes its column at most so wide, unless there is room that nothing else takes."""
+
+ABOUT_SHARE = 1 / 3
+"""Of the line on a cell, so much is left for case and model where the rest needs more than there is."""
+
+LATENCY_CELLS = 6
+_SCORE_CELLS = len("0.67")
+_SPREAD_CELLS = len("0.67±0.47")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where what stands, in cells: `names` is the width of the first column, `widths` those of the models, of which the
+    ones from `first` up to, and without, `end` have room; `cells` is how much of it a cell takes."""
+
+    names: int
+    cells: tuple[int, ...]
+    widths: tuple[int, ...]
+    first: int
+    end: int
+
+    def start(self, column: int) -> int:
+        """The cell at which a column begins that is shown."""
+        return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
+
+    def at(self, x: int) -> int | None:
+        """The column that stands at a cell, `None` for the first one with the names."""
+        if x < self.names:
+            return None
+        return next((at for at in range(self.first, self.end) if x < self.start(at) + self.widths[at]), None)
+
+
+class Head(NamedTuple):
+    """The head of a column: a model's name, and the signs around it, which stay where the name is cut."""
+
+    before: str
+    name: str
+    after: str
+
+    @property
+    def cells(self) -> int:
+        """How wide it is as a whole."""
+        return cell_len(self.before) + cell_len(self.name) + cell_len(self.after)
+
+    def padded(self, width: int) -> str:
+        """It in exactly `width` cells."""
+        name = cut(self.name, width - cell_len(self.before) - cell_len(self.after))
+        return padded(self.before + name + self.after, width)
+
+
+def names_of(models: Sequence[str]) -> tuple[str, ...]:
+    """The models' names, without what stands before the first colon, or of recordings before the recorded model, where
+    that tells none of them apart."""
+    whole = tuple(model_label(model) for model in models)
+    short = tuple(map(_short, whole))
+    return short if len(set(short)) == len(set(whole)) else whole
+
+
+def _short(label: str) -> str:
+    before = MODEL_SIGN if label.startswith(REPLAY) and MODEL_SIGN in label else ":"
+    return label.partition(before)[2] or label
+
+
+def heads_of(state: CompareState) -> tuple[Head, ...]:
+    """The heads of the columns: the models' names, by which one the rows are sorted, and which one is the base."""
+    return tuple(
+        Head(_sorted_sign(state, model), name, _base_sign(state, model))
+        for model, name in zip(state.models, names_of(state.models), strict=True)
+    )
+
+
+def _sorted_sign(state: CompareState, model: str) -> str:
+    if state.sorting is None or state.sorting.model != model:
+        return ""
+    return f"{GLYPHS.down if state.sorting.worst_first else GLYPHS.up} "
+
+
+def _base_sign(state: CompareState, model: str) -> str:
+    return " = base" if state.has_base and state.base == model else ""
+
+
+def columns_of(
+    state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
+) -> Columns:
+    """The columns that have room beside names of `names` cells, from `first` on, or from where the cursor's is shown
+    whole. `floors` says how wide columns, and the names (`None`), are to be at least, for what stands below them."""
+    lengths = tuple(_cell_width(state, model) for model in state.models)
+    widths = tuple(
+        max(length, min(head.cells, LONGEST_LABEL), floors.get(model, 0))
+        for model, head, length in zip(state.models, heads, lengths, strict=True)
+    )
+    left = width - sum(widths) - GAP * len(widths)
+    names = max(names, floors.get(None, 0) + 3)
+    if names <= left:
+        widths = _widened(widths, heads, left - names)
+    elif left >= _names_room(widths, width):
+        names = left
+    else:
+        width -= MORE_CELLS if len(widths) > 1 else 0
+        names = min(names, _names_room(widths, width))
+    first = min(first, state.column)
+    while first < state.column and not _fit(widths[first : state.column + 1], width - names):
+        first += 1
+    while first and _fit(widths[first - 1 :], width - names):
+        first -= 1
+    end = first + 1
+    while end < len(widths) and _fit(widths[first : end + 1], width - names):
+        end += 1
+    return Columns(names, lengths, widths, first, min(end, len(widths)))
+
+
+def _names_room(widths: Sequence[int], width: int) -> int:
+    """How wide the names may be where not everything has room: columns stand beside them."""
+    widest = sorted(widths, reverse=True)
+    beside_one, beside_two = (width - sum(widest[:count]) - GAP * count for count in (1, 2))
+    return max(min(int(width * NAMES_SHARE), beside_two) if beside_two >= NAMES_MIN else beside_one, NAMES_MIN)
+
+
+def _widened(widths: Sequence[int], heads: Sequence[Head], spare: int) -> tuple[int, ...]:
+    """The columns, those with long heads wider, as far as there are cells to spare: all alike."""
+    at_most = max(widths, default=0) + spare
+    while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
+        at_most -= max(over // len(heads), 1)
+    return tuple(width + more for width, more in zip(widths, _widening(widths, heads, at_most), strict=True))
+
+
+def _widening(widths: Sequence[int], heads: Sequence[Head], at_most: int) -> list[int]:
+    """By how much columns grow for heads of up to `at_most` cells."""
+    return [max(min(head.cells, at_most) - width, 0) for width, head in zip(widths, heads, strict=True)]
+
+
+def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
+    """Cells of the longest name with its sign."""
+    return 3 + max((cell_len(_name(case, with_suites)) for case in cases), default=0)
+
+
+def _name(case: ComparedCase, with_suite: bool) -> str:
+    suite = f" {GLYPHS.dot} {one_line(case.suite_name)}" if with_suite else ""
+    return one_line(case.name) + suite
+
+
+def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
+    """The models' names above their cells, what is sorted by marked, and how many columns are out of sight."""
+    more = f" {GLYPHS.result}{columns.first}" if columns.first else ""
+    line = [Span(padded("  case", columns.names - cell_len(more)) + more, "muted")]
+    for at in range(columns.first, columns.end):
+        role: Role = "badge" if at == state.column else "heading"
+        line += [Span(" " * GAP), Span(heads[at].padded(columns.widths[at]), role)]
+    if (left := len(columns.widths) - columns.end) > 0:
+        line.append(Span(f" {GLYPHS.call}{left}", "muted"))
+    return tuple(line)
+
+
+def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: bool) -> Line:
+    """The name of a suite, or a case with its cells."""
+    case = row.case
+    if case is None:
+        return (Span(f"  {one_line(row.suite_name)}", "heading"),)
+    sign, role = _worst(state, case)
+    name = padded(_name(case, state.names_suites), columns.names - 2)
+    line = [Span(f"{sign} ", role), Span(name, "strong" if has_cursor else "text")]
+    for at in range(columns.first, columns.end):
+        key = case.on(state.models[at])
+        cell = cell_line(state.at(key), state.most_repeats.get(key[2], 1), columns.cells[at], columns.widths[at])
+        if has_cursor and at == state.column:
+            cell = (Span(plain(cell), "selected"),)
+        line += [Span(" "), _beside(state, key), *cell]
+    return tuple(line)
+
+
+def cell_line(standing: Standing, repeats: int, length: int, width: int) -> Line:
+    """Exactly `width` cells, up to `length` of them used: sign, of several runs how many were good, score, latency.
+    `repeats` is of how many runs the cells of the column consist at most."""
+    sign, role = _sign(standing)
+    cell = standing.cell
+    digits = len(str(repeats))
+    if standing.stage != "done":
+        left: Line = (Span(f"{sign} {_how_far(standing)}", role),)
+        return _filled(left, EMPTY, width, width)
+    assert cell is not None
+    line = [Span(f"{sign} ", role)]
+    if repeats > 1:
+        share = f"{cell.good:>{digits}}/{cell.graded:<{digits}}" if cell.is_graded else ""
+        broken, tone = STATUS_SIGNS[cell.broke_off] if cell.broke_off is not None else (" ", role)
+        line += [Span(f"{share:<{2 * digits + 1}}", "text"), Span(f"{broken} ", tone)]
+    if not cell.is_graded:
+        line.append(Span(cell.status, role))
+    elif cell.score is not None:
+        spread = f"±{score(cell.spread)}" if cell.spread and repeats > 1 else ""
+        line += [Span(score(cell.score), role), Span(spread, "muted")]
+    right: Line = (Span(milliseconds(cell.latency_ms), "muted"),) if cell.latency_ms is not None else EMPTY
+    return _filled(tuple(line), right, length, width)
+
+
+def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
+    """One measure of the columns in sight."""
+    name, values = row
+    line = [Span(padded(f"  {name}", columns.names), "muted")]
+    for at in range(columns.first, min(columns.end, len(values))):
+        line += [Span(" " * GAP), Span(padded(values[at], columns.widths[at]))]
+    return tuple(line)
+
+
+def cell_said(state: CompareState, width: int) -> Line:
+    """The cell under the cursor in words: which it is, and why it did not pass. Case and model, which stand in row and
+    head as well, give way to that."""
+    key = state.key
+    if key is None or state.case is None:
+        why = state.why_no_cells if state.rows else None  # else it stands in the place of rows
+        return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width) if why is not None else EMPTY
+    standing = state.at(key)
+    sign, role = _sign(standing)
+    cell, said = standing.cell, _how_far(standing) if standing.stage != "done" else ""
+    if standing.stage == "done" and cell is not None:
+        said = cell.status + (f": {one_line(cell.reason)}" if cell.reason else "")
+    elif standing.later is not None:
+        said += f"; {GLYPHS.retry} {one_line(standing.later)}"
+    broken = _broken_off(cell) if standing.stage == "done" and cell is not None else EMPTY
+    name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
+    room = width - len(f" {sign} ") - len(between) - 2
+    about = max(room - cell_len(said) - cells(broken), int(room * ABOUT_SHARE))
+    name_cells = max(about - cell_len(model), about // 2)
+    name = cut(name, name_cells)
+    model = cut(model, about - cell_len(name))
+    about_cell = Span(f"{name}{between}{model}  ", "muted")
+    return cut_line((Span(f" {sign} ", role), about_cell, Span(said, role), *broken), width)
+
+
+def _broken_off(cell: Cell) -> Line:
+    """Which runs of a graded cell came to no verdict, and why where that is one reason."""
+    line: list[Span] = []
+    for status in BROKEN_OFF if cell.is_graded else ():
+        runs = [run for run in cell.runs if run.status == status]
+        if runs:
+            in_words = "in error" if status == "error" else status
+            reasons = {run.reason for run in runs}
+            why = f": {one_line(reason)}" if len(reasons) == 1 and (reason := reasons.pop()) else ""
+            of = f"{len(runs)} of {many(len(cell.runs), 'run')} {in_words}{why}"
+            line.append(Span(f"; {of}", STATUS_SIGNS[status][1]))
+    return tuple(line)
+
+
+def empty_message(state: CompareState) -> Message:
+    """What stands in the place of rows where there are none."""
+    nothing = state.why_no_cells
+    if nothing is not None:
+        all_cases: Message = (("", "text"), ("d shows all cases.", "muted")) if state.only_differences else ()
+        return ((f"{_sentence(nothing)}.", "strong"), *all_cases)
+    if state.only_differences and len(state.models) < 2:
+        why = "There is one model only: it differs from no other."
+        return ((why, "strong"), ("", "text"), ("d shows all cases.", "muted"))
+    if state.only_differences and not state.filter:
+        return (("Models do not differ on any case so far.", "strong"), ("", "text"), ("d shows all cases.", "muted"))
+    which = " on which models differ" if state.only_differences else ""
+    return ((f"No case{which} fits the filter.", "strong"), ("", "text"), ("Esc ends the filter.", "muted"))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _sign(standing: Standing) -> tuple[str, Role]:
+    if standing.waits is not None:
+        return (GLYPHS.asks, "warned") if standing.waits == "asks" else (GLYPHS.held, "warned")
+    if standing.stage == "done" and standing.cell is not None:
+        return STATUS_SIGNS[standing.cell.status]
+    if standing.stage == "not run":
+        return GLYPHS.never, "muted"
+    return GLYPHS.running, "running" if standing.stage == "running" else "muted"
+
+
+def _how_far(standing: Standing) -> str:
+    if standing.stage == "not run":
+        return ""
+    said = standing.waits or standing.stage
+    return f"{standing.done}/{standing.planned} {said}" if standing.planned > 1 else said
+
+
+def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
+    """The sign of a row: that it runs, or the worst verdict of its cells; what was not graded, only without any."""
+    standings = [state.at(case.on(model)) for model in state.models]
+    going = [one for one in standings if one.stage in GOING]
+    if going:
+        return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
+    over = [one.cell for one in standings if one.cell is not None]
+    found = {cell.status for cell in over if cell.is_graded} or {cell.status for cell in over}
+    worst = next((status for status in WORST_FIRST if status in found), None)
+    return STATUS_SIGNS[worst] if worst is not None else (GLYPHS.never, "muted")
+
+
+def _beside(state: CompareState, key: CellKey) -> Span:
+    """What stands before a cell: that it is marked, or how it is against the base column."""
+    if key == state.marked:
+        return Span(GLYPHS.marked, "accent")
+    against = state.against_base(key) if state.has_base else 0
+    return Span("+", "passed") if against > 0 else Span("-", "failed") if against < 0 else Span(" ")
+
+
+def _filled(left: Line, right: Line, length: int, width: int) -> Line:
+    room = length - cells(right)
+    left = cut_line(left, max(room - 1, 0)) if right else cut_line(left, width)
+    line = (*left, Span(" " * max(room - cells(left), 0)), *right)
+    return (*line, Span(" " * (width - cells(line))))
+
+
+def _cell_width(state: CompareState, model: str) -> int:
+    repeats = state.most_repeats.get(model, 1)
+    latency = max(cell_len(milliseconds(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
+    shown = _SPREAD_CELLS if model in state.spread else _SCORE_CELLS
+    shown += 2 * len(str(repeats)) + 3 if repeats > 1 else 0
+    return 2 + shown + 1 + latency
+
+
+def _fit(widths: Sequence[int], room: int) -> bool:
+    return sum(widths) + GAP * len(widths) <= room

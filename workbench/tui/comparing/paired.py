@@ -1,0 +1,145 @@
+"""Two columns compared in pairs, as it is read: what the tests say, and the cases, those first that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from workbench.analysis.comparison import repeat_rules_of
+from workbench.analysis.paired import Pair, Paired
+from workbench.analysis.significance import p_text
+from workbench.reports.compared_words import rules_text
+from workbench.reports.visible import one_line
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.rows import KeptDetail, KeptRows
+from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
+from workbench.tui.lines.words import many, score
+from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+_SCORE_CELLS = 4
+
+
+@dataclass
+class PairedState:
+    """`second` against `first`, the base, both by name."""
+
+    found: Paired
+    first: str
+    second: str
+    cursor: int = 0
+
+    @property
+    def rows(self) -> tuple[Pair, ...]:
+        """The cases that were graded with both, the discordant ones first."""
+        return self.found.pairs
+
+    @property
+    def selected(self) -> Pair | None:
+        """The case under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a case."""
+        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+
+    def said(self, width: int) -> list[Line]:
+        """What the tests say, and on which numbers."""
+        found = self.found
+        room = max(width - 2, 10)
+        sentences = found.sentences(self.first, self.second)
+        lines: list[Line] = [
+            (Span(" "), Span(row, "strong" if at == 0 else "text"))
+            for at, sentence in enumerate(sentences)
+            for row in wrap(one_line(sentence), room)
+        ]
+        lines += [(Span(" "), Span(row, "muted")) for row in wrap(one_line(self._numbers()), room)]
+        return [*lines, EMPTY]
+
+    @cached_property
+    def _rules(self) -> str:
+        return rules_text(repeat_rules_of(cell for pair in self.rows for cell in pair))
+
+    def _numbers(self) -> str:
+        found = self.found
+        alike = len(found.pairs) - len(found.discordant)
+        others = f" ({found.other_scores:,} with another score)" if found.other_scores else ""
+        apart = f"{many(len(found.discordant), 'case')} good with one of the two alone"
+        parts = [f"{apart}, {alike:,} alike in pass and fail{others}"]
+        parts += [f"by the {self._rules} of the repeats"] if self._rules else []
+        parts += [f"McNemar {p_text(found.p_status)}"] if found.p_status is not None else []
+        parts += [f"permutation test on scores {p_text(found.p_score)}"] if found.p_score is not None else []
+        return f" {GLYPHS.dot} ".join(parts)
+
+    def row_line(self, index: int, width: int) -> Line:
+        """A case: what it came to with the first and with the second."""
+        spans: list[Span] = [Span(" ")]
+        for at, cell in enumerate(self.rows[index]):
+            sign, role = STATUS_SIGNS[cell.status]
+            spans += [Span(f" {GLYPHS.call} ", "muted")] if at else []
+            spans.append(Span(f"{sign} {score(cell.score):>{_SCORE_CELLS}}", role))
+        concordant = index >= len(self.found.discordant)
+        name = Span(f"  {one_line(self.rows[index][0].case_name)}", "muted" if concordant else "text")
+        return cut_line((*spans, name), width)
+
+    def text(self) -> str:
+        """All of it, for copying."""
+        rows = (plain(self.row_line(at, 1_000)) for at in range(len(self.rows)))
+        return "\n".join((*(plain(line).strip() for line in self.said(10_000)), *rows)) + "\n"
+
+
+def nothing_message() -> Message:
+    """What stands in the place of cases where there are none."""
+    return (("No case was graded with both.", "muted"),)
+
+
+class PairedScreen(BesideScreen[None]):
+    """What the tests said when it was opened. `open_pair` shows both runs of a case."""
+
+    DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
+    NAME: ClassVar[ScreenName] = "paired"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#paired-list"
+
+    def __init__(self, app: Workbench, state: PairedState, open_pair: Callable[[Pair], object]) -> None:
+        super().__init__(app)
+        self.state = state
+        self._open_pair = open_pair
+
+    def compose(self) -> ComposeResult:
+        yield Bar("paired-title")
+        yield KeptDetail(self.state.said, "paired-said")
+        yield KeptRows(self.state, self.state.row_line, nothing_message, "paired-list")
+        yield KeyBar("paired-keys")
+
+    def on_mount(self) -> None:
+        title = f" {one_line(self.state.second)} against {one_line(self.state.first)}"
+        self.query_one("#paired-title", Bar).say(
+            lambda width: cut_line((Span(" Is it better? ", "badge"), Span(title)), width)
+        )
+        self._show_bars()
+
+    @property
+    def situation(self) -> Situation:
+        nothing = {} if self.state.rows else {"paired.open": "no case was graded with both"}
+        return Situation(screen=self.NAME, has_text=True, kept_refuses=nothing)
+
+    def on_kept_rows_opened(self) -> None:
+        self.action_do("paired.open")
+
+    def open(self) -> None:
+        """Show both runs of the case under the cursor."""
+        if self.state.selected is not None:
+            self._open_pair(self.state.selected)

@@ -1,0 +1,329 @@
+"""Models side by side, case by case, the cells filling in as runs go on; or a batch of the history in the same way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.timer import Timer
+
+from workbench.reports.visible import one_line
+from workbench.tui.comparing.lines import Columns, cell_said
+from workbench.tui.comparing.sources import GOING
+from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparing.table import CompareHead, CompareTable, CompareTotals
+from workbench.tui.comparing.totals import ComparedTotals
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.fields import FilterField
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import FilterScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import title_line
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.runs.status_line import progress_ends
+from workbench.tui.shell.registry import Action, ScreenName, Situation, bindings_for
+
+if TYPE_CHECKING:
+    from workbench.analysis.comparison import CellKey
+    from workbench.authoring.case_now import CaseKey
+    from workbench.tui.shell.workbench import Workbench
+
+
+TOTALS_SHARE = 3 / 8
+"""Of the rows of the screen, so many at most are for totals, and those that the cases leave."""
+
+AROUND_ROWS = 6
+"""Title, heads, the cell in words, keys, and some air."""
+
+_RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "repeats", "models", "stop"))
+"""What cannot be done with a batch of the history."""
+
+CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
+"""Totals that are behind are added up after so long, and while runs go on no sooner than after so long."""
+
+
+class CompareScreen(FilterScreen[None]):
+    """Shows `state`; `place` says what is compared: a suite, a folder, a batch."""
+
+    DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
+    NAME: ClassVar[ScreenName] = "compare"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#compare-table"
+
+    def __init__(self, app: Workbench, state: CompareState, place: str, totals: ComparedTotals | None = None) -> None:
+        super().__init__(app)
+        self.state: CompareState = state
+        self.place = place
+        self.totals = totals if totals is not None else ComparedTotals(state, time.perf_counter)
+        self.asked_again = False
+        """Whether the last key was told that everything has run, and that it runs all again."""
+        self._shows_totals = True
+        self._totals_rows = -1
+        self._sums_shown: tuple[object, Columns | None] = ((), None)
+        """The totals that were drawn last, and in which columns."""
+        self._catching_up: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        table = CompareTable(self.state, self._floors, "compare-table")
+        yield Bar("compare-title")
+        yield CompareHead("compare-head")
+        yield table
+        yield FilterField(placeholder="words of case or tag, failed, model:failed")
+        yield Bar("compare-cell")
+        yield CompareTotals(self.totals, table, "compare-totals")
+        yield KeyBar("compare-keys")
+
+    def on_mount(self) -> None:
+        self._add_up()
+        self._show_state()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._show_state()
+
+    # What is there
+
+    @property
+    def table(self) -> CompareTable:
+        """The cells."""
+        return self.query_one("#compare-table", CompareTable)
+
+    @property
+    def _sums(self) -> CompareTotals:
+        return self.query_one("#compare-totals", CompareTotals)
+
+    @property
+    def takes_questions(self) -> bool:
+        """Whether a run may ask here if a call is to be executed."""
+        return not self._filtering
+
+    def _floors(self) -> Mapping[str | None, int]:
+        return self.totals.floors if self._shows_totals else {}
+
+    def _show_state(self) -> None:
+        self._place_totals()
+        self.table.show_state()
+        self._show_bars()
+
+    def _place_totals(self) -> None:
+        height = self.app.size.height
+        room = max(int(height * TOTALS_SHARE), height - AROUND_ROWS - len(self.state.rows))
+        rows = min(len(self.totals.rows) + 1, room) if self._shows_totals and height > AROUND_ROWS else 0
+        if rows != self._totals_rows:  # laying out draws everything again
+            self._totals_rows = rows
+            self._sums_shown = ((), None)
+            self._sums.styles.height = rows
+            self._sums.display = rows > 1
+
+    @on(CompareTable.Moved)
+    def _show_cell(self) -> None:
+        """Show what depends on where the cursor is: heads, the cell in words, keys, totals in other columns."""
+        table = self.table
+        head, state = table.head, self.state
+        self.query_one("#compare-head", CompareHead).say(lambda _: head)
+        self.query_one("#compare-cell", Bar).say(lambda width: cell_said(state, width))
+        sums = self.totals.rows, table.columns
+        if self._shows_totals and (self._sums_shown[0] is not sums[0] or self._sums_shown[1] != sums[1]):
+            self._sums_shown = sums
+            self._sums.repaint()
+        super()._show_bars()
+
+    def _show_bars(self) -> None:
+        """Show what stands around the cells."""
+        state = self.state
+        only = "  only differences" if state.only_differences else ""
+        left: Line = (
+            Span(" Compare ", "badge"),
+            Span(f" {one_line(self.place)}"),
+            Span(f"{self._filter_said}{only}", "accent"),
+        )
+        shown, cases = len(state.cases_shown), len(state.cases)
+        said = many(cases, "case") if shown == cases else f"{shown:,} of {many(cases, 'case')}"
+        short = said if shown == cases else f"{shown:,} of {cases:,}"
+        about = (f"{said} {GLYPHS.dot} {many(len(state.models), 'model')}", said, short)
+        ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
+        self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
+        self._show_cell()
+
+    def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
+        """What may stand at the end of the title, the longest first: how far the runs are, before what it is about, of
+        which there are shorter versions, too."""
+        progress = self._workbench.main.book.progress()
+        return progress_ends(progress, about[0]) if progress.under_way else (*about, EMPTY)
+
+    # News
+
+    def second_passed(self) -> None:
+        self._show_bars()
+
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        self._show_news(self.state.delivered(cases))
+
+    def _show_news(self, others: bool) -> None:
+        """Show cells that are others now; `others`: so are the rows."""
+        if self.is_covered:
+            return
+        self._add_up()
+        if others:
+            self.table.show_state()
+        else:
+            self.table.repaint()
+        self._show_bars()
+
+    def _add_up(self) -> None:
+        """Add up totals that are seen, as far as time allows, and the rest a little later: a few times a second will
+        do."""
+        if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
+            return
+        self.totals.add_up()
+        self._place_totals()
+        if self.totals.is_behind or self.state.going:
+            wait_s = CATCH_UP_LIVE_S if self.state.going else CATCH_UP_S
+            self._catching_up = self.set_timer(wait_s, self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._catching_up = None
+        if self.is_covered:
+            return
+        self._add_up()
+        self.table.repaint()
+        self._show_bars()
+
+    def follow_grades(self) -> None:
+        if self.state.source.live and not self.is_covered:
+            self.follow()
+
+    def on_screen_resume(self) -> None:
+        self.follow()
+
+    def follow(self) -> None:
+        """Show the columns and cells that there are by now."""
+        before = self.state.models
+        self.state.follow()
+        if self._catching_up is not None and before != self.state.models:  # no total stands under another model
+            self._catching_up.stop()
+            self._catching_up = None
+        self._add_up()
+        self._show_state()
+
+    @on(CompareTable.Opened)
+    def _opened(self) -> None:
+        self.action_do("compare.open")
+
+    @on(CompareHead.Chosen)
+    def _head_chosen(self, event: CompareHead.Chosen) -> None:
+        column = self.table.columns.at(event.x)
+        if column is not None:
+            self.table.move_column(column)
+            self.action_do("compare.sort")
+
+    # What can be done
+
+    @property
+    def ways_out(self) -> tuple[tuple[str, str], ...]:
+        cell = (("stop", "stops the cell"),) if self.state.source.live else ()
+        return (*cell, ("stop_all", "stops all"), *super().ways_out)
+
+    @property
+    def situation(self) -> Situation:
+        return replace(super().situation, kept_refuses=self._refusals())
+
+    def _offered(self) -> list[tuple[Action, bool]]:
+        live = self.state.source.live
+        return [each for each in super()._offered() if live or each[0].id not in _RUNNING]
+
+    def action_do(self, action_id: str) -> None:
+        if action_id != "compare.run_all":
+            self.asked_again = False
+        super().action_do(action_id)
+
+    def _refusals(self) -> dict[str, str]:
+        """Why actions cannot be taken at the cell under the cursor, by their ids."""
+        state, key = self.state, self.state.key
+        why: dict[str, str] = {}
+        nothing = state.why_no_cells
+        if key is None:
+            why |= dict.fromkeys(("open", "mark", "run", "stop", "base", "sort"), nothing or "there is no case here")
+            why |= dict.fromkeys(("run_all", "repeats"), nothing or "no case is shown")
+        else:
+            standing = state.at(key)
+            if standing.stage == "not run":
+                run = "; r runs it" if state.source.live else ""
+                why |= dict.fromkeys(("open", "mark"), f"this case has not run on this model{run}")
+            elif standing.stage == "to come" and standing.cell is None:
+                why |= dict.fromkeys(("open", "mark"), "this run is still to come")
+            going = standing.stage in GOING
+            why |= {"run": "this cell is running; x stops it"} if going else {"stop": "this cell is not running"}
+        if not self._workbench.main.book.progress().under_way:
+            why["stop_all"] = "nothing is running"
+        if nothing is not None:
+            why["pair"] = nothing
+        elif len(state.models) < 2:
+            why["pair"] = "there is one model only; m chooses more" if state.source.live else "there is one model only"
+        elif state.model == state.base:
+            why["pair"] = "this column is the base: put the cursor on the one to compare with it, or b on another"
+        if not state.source.live:
+            kept = "a batch of the history is not run here: c in the history goes on with what is missing"
+            return {f"compare.{name}": said for name, said in why.items()} | dict.fromkeys(_RUNNING, kept)
+        why["reload"] = "what runs here is seen as it goes on"
+        return {f"compare.{name}": said for name, said in why.items()}
+
+    def read_again(self) -> None:
+        """Read it again where it is not seen as it goes on."""
+
+    def sideways(self, step: int) -> None:
+        """Go to the next column to the left (-1) or right (1)."""
+        self.table.move_column(self.state.column + step)
+
+    def sort(self) -> None:
+        """Sort by the column, turn the order, or end that."""
+        self.state.sort()
+        self._show_state()
+
+    def turn_differences(self) -> None:
+        """Show only differences, or everything."""
+        self.state.show_differences(not self.state.only_differences)
+        self._show_state()
+
+    def turn_totals(self) -> None:
+        """Show the totals, or hide them."""
+        self._shows_totals = not self._shows_totals
+        self._add_up()
+        self._show_state()
+
+    def mark(self) -> tuple[CellKey, CellKey] | None:
+        """Mark the cell under the cursor, or take its mark away; two that are marked then."""
+        both = self.state.mark()
+        self._show_state()
+        if both is None and self.state.marked is not None:
+            self.announce("Marked: space on another cell shows both side by side")
+        return both
+
+    def make_base(self) -> None:
+        """Compare other columns with this one."""
+        self.state.make_base()
+        self._show_state()
+
+    def other_part(self) -> None:
+        """Go to the totals, or back to the cells."""
+        self.set_focus(self._sums if self.focused is self.table and self._sums.display else self.table)
+
+    def _to_list(self) -> None:
+        self.set_focus(self.table)
+
+    def back(self) -> None:
+        """Leave the filter, the totals, the mark, then the screen."""
+        if self._filtering or self.state.filter:
+            self._close_filter(keep=False)
+        elif self.focused is not self.table:
+            self.set_focus(self.table)
+        elif self.state.marked is not None:
+            self.state.marked = None
+            self._show_state()
+        else:
+            self.dismiss()

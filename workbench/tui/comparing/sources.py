@@ -1,0 +1,310 @@
+"""Where the comparison has its runs from: those of this program as they go on, or a batch of the history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
+from workbench.authoring.case_now import CaseKey
+from workbench.authoring.open_suite import OpenSuite
+from workbench.grading.figures import RunFigures
+from workbench.history.records import RunRow
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import Gate
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.run_book.kept import ReadBatch, read_recording, record_of
+from workbench.tui.run_book.record import RunRecord
+
+Stage = Literal["not run", "to come", "waiting", "running", "done"]
+"""Of what is to come in a batch of the history, nothing more is known: only what is over is kept."""
+
+GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
+"""How far a cell is that is not over yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCase:
+    """A row. `suite` tells suites apart as it does in `RunFigures`."""
+
+    suite: str
+    suite_name: str
+    case_id: str
+    name: str
+    tags: tuple[str, ...] = ()
+
+    def on(self, model: str) -> CellKey:
+        """The key of its cell in a column."""
+        return self.suite, self.case_id, model
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a case is on a model: of `planned` runs those that are over make up the `cell`. `waits`: one of the
+    others waits for a person, who is asked something or holds it. Until one of them is over, the cell is of the runs
+    `before`, where there were any. `later`: what the next request of one waits for."""
+
+    stage: Stage
+    cell: Cell | None = None
+    planned: int = 0
+    waits: Literal["asks", "held"] | None = None
+    before: bool = False
+    later: str | None = None
+
+    @property
+    def done(self) -> int:
+        """How many runs are over."""
+        return len(self.cell.runs) if self.cell is not None and not self.before else 0
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a run never began, or was stopped."""
+        stopped = self.cell is not None and any(run.status == "stopped" for run in self.cell.runs)
+        return self.stage == "not run" or (self.stage == "done" and stopped)
+
+
+NOT_RUN = Standing("not run")
+
+
+class Source(Protocol):
+    """What the comparison shows."""
+
+    live: bool
+    """Whether cases can be run here, and are seen running."""
+
+    def suites(self) -> Sequence[object]:
+        """What the rows depend on: they are the same as long as the same objects are returned."""
+
+    def begun(self) -> Sequence[CaseKey]:
+        """The cases of which runs have begun, were read, or were graded anew, since this was last asked."""
+
+    def cases(self) -> Sequence[ComparedCase]:
+        """The rows, the cases of a suite one after the other."""
+
+    def models(self) -> Sequence[str]:
+        """The columns."""
+
+    def planned(self, case: ComparedCase) -> Sequence[str]:
+        """The models that a case is to be run on."""
+
+    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
+        """How far a case is on each model on which it was run, or is going to be."""
+
+    def gates(self) -> Mapping[str, Gate]:
+        """What each suite demands, by what tells suites apart."""
+
+    def why_nothing_runs(self) -> str | None:
+        """Why no case can be run, and the way out, where that is up to the suites."""
+
+    async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
+        """A run of a cell; without `repeat` the one to look at first. Raises LookupError when there is none,
+        HistoryError and RecordingError when it cannot be read."""
+
+
+class LiveRuns:
+    """The latest runs that this program made, or has read from recordings. `suites` gives those that are compared,
+    `chosen` the models that were chosen to run on; only cases that it `takes` are rows."""
+
+    live = True
+
+    def __init__(
+        self,
+        book: RunBook,
+        suites: Callable[[], Sequence[OpenSuite]],
+        chosen: Callable[[], Sequence[str]],
+        takes: Callable[[ComparedCase], bool] = lambda _: True,
+    ) -> None:
+        self._book = book
+        self._suites = suites
+        self._chosen = chosen
+        self._takes = takes
+        self._named: dict[tuple[str, str], Sequence[str]] = {}
+        """The models that cases name, as in these files."""
+        self._named_in: Sequence[SuiteFile] = ()
+        self._columns: tuple[str, ...] = ()
+        self._seen_begun = 0
+
+    def suites(self) -> Sequence[SuiteFile]:
+        return [suite.file for suite in self._suites()]
+
+    def begun(self) -> Sequence[CaseKey]:
+        found, self._seen_begun = self._book.by_model.begun_since(self._seen_begun)
+        return found
+
+    def cases(self) -> Sequence[ComparedCase]:
+        cases = (
+            ComparedCase(
+                str(suite.path), _name_of(suite.file), outline.id, outline.name, (*_tags_of(suite.file), *outline.tags)
+            )
+            for suite in self._suites()
+            for outline in {outline.id: outline for outline in suite.cases}.values()
+        )
+        return [case for case in cases if self._takes(case)]
+
+    def models(self) -> Sequence[str]:
+        files = self.suites()
+        if not same_objects(files, self._named_in):
+            self._named_in = files
+            self._named = {
+                (str(file.path), case.id): case.models if case.models is not None else file.suite.models
+                for file in files
+                if file.suite is not None
+                for case in file.suite.cases
+            }
+            self._columns = tuple(dict.fromkeys(model for models in self._named.values() for model in models))
+        run = (model for file in files for model in self._book.by_model.models(file.path))
+        return tuple(dict.fromkeys(self._chosen() or (*self._columns, *run)))
+
+    def planned(self, case: ComparedCase) -> Sequence[str]:
+        return self._chosen() or self._named.get((case.suite, case.case_id), ())
+
+    def gates(self) -> Mapping[str, Gate]:
+        return {str(file.path): file.suite.gate for file in self.suites() if file.suite is not None}
+
+    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
+        key = Path(case.suite), case.case_id
+        runs, before = self._book.by_model.of(key), self._book.by_model.before(key)
+        return {model: _standing(of_model, before.get(model, ())) for model, of_model in runs.items()}
+
+    def why_nothing_runs(self) -> str | None:
+        suites = [suite for suite in self._suites() if suite.cases] or self._suites()
+        if suites and all(suite.file.suite is None for suite in suites):
+            one = len(suites) == 1
+            said = "the suite cannot run yet: it has errors" if one else "the suites cannot run yet: they have errors"
+            if all(suite.why_not_editable is not None for suite in suites):
+                return said
+            return f"{said}; Esc, then e edits {'it' if one else 'them'}"
+        if not any(suite.cases for suite in suites):
+            return "there is no case here yet; Esc, then n makes one"
+        return None
+
+    def records(self, key: CellKey) -> Sequence[RunRecord]:
+        """The runs of a cell, in the order of their repeats."""
+        suite, case_id, model = key
+        return self._book.by_model.of((Path(suite), case_id)).get(model, ())
+
+    async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
+        runs = self.records(key)
+        over = [run.figures for run in runs if run.figures is not None]
+        wanted = to_look_at(over) if repeat is None and over and len(over) == len(runs) else repeat
+        going = [run for run in runs if run.figures is None]
+        found = [run for run in runs if run.repeat == wanted] or sorted(going, key=lambda run: run.stage == "waiting")
+        if not found:
+            raise LookupError("this case has not run on this model")
+        return found[0]
+
+
+class KeptRuns:
+    """A batch of the history, as it was when it was read. `read_run` reads one of its runs; it is called on another
+    thread."""
+
+    live = False
+
+    def __init__(self, read: ReadBatch, read_run: Callable[[RunRow], RunRecord]) -> None:
+        self.batch = read.batch
+        self._gates = read.gates
+        self.is_going = read.is_going
+        """Whether more of its runs were being made, here or elsewhere."""
+        self._read_run = read_run
+        self._rows: dict[CellKey, dict[int, RunRow]] = {}
+        self._cases: dict[tuple[str, str], ComparedCase] = {}
+        for run in read.runs:
+            if run.is_fork:
+                continue
+            case = run.suite.key, run.case_id
+            self._rows.setdefault((*case, run.model), {})[run.repeat] = run
+            if case not in self._cases:
+                self._cases[case] = ComparedCase(case[0], run.suite.name, run.case_id, run.case_name)
+        self._models = tuple(dict.fromkeys(model for _, _, model in self._rows))
+        self._cells = cells_of(run.figures for run in read.runs if run.figures is not None)
+
+    def suites(self) -> Sequence[object]:
+        return ()
+
+    def begun(self) -> Sequence[CaseKey]:
+        return ()
+
+    def cases(self) -> Sequence[ComparedCase]:
+        order = list(dict.fromkeys(case.suite for case in self._cases.values()))
+        return sorted(self._cases.values(), key=lambda case: order.index(case.suite))
+
+    def models(self) -> Sequence[str]:
+        return self._models
+
+    def planned(self, case: ComparedCase) -> Sequence[str]:
+        return ()
+
+    def gates(self) -> Mapping[str, Gate]:
+        return self._gates
+
+    def why_nothing_runs(self) -> str | None:
+        return None
+
+    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
+        keys = {model: case.on(model) for model in self._models}
+        return {model: self._standing(key) for model, key in keys.items() if key in self._rows}
+
+    def _standing(self, key: CellKey) -> Standing:
+        rows, cell = self._rows[key], self._cells.get(key)
+        if self.is_going and any(run.figures is None for run in rows.values()):
+            return Standing("to come", cell, len(rows))
+        return Standing("done" if cell is not None else "not run", cell, len(rows))
+
+    async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
+        cell, rows = self._cells.get(key), self._rows.get(key, {})
+        wanted = to_look_at(cell.runs) if repeat is None and cell is not None else repeat
+        if wanted is None or wanted not in rows or rows[wanted].figures is None:
+            raise LookupError("this run never finished: nothing that happened in it was kept")
+        return await asyncio.to_thread(self._read_run, rows[wanted])
+
+
+def of_batch(file: Path, read: ReadBatch) -> KeptRuns:
+    """A batch as it was read from the history in `file`."""
+    return KeptRuns(read, lambda run: record_of(read_recording(file, run, read.grading)))
+
+
+def others_in(before: KeptRuns, after: KeptRuns) -> list[tuple[str, str]] | None:
+    """The cases, by suite and id, whose cells are others since a batch was last read; `None` where it is another batch,
+    which has other rows and columns."""
+    cases = before.cases()
+    if cases != after.cases() or before.models() != after.models():
+        return None
+    return [(case.suite, case.case_id) for case in cases if before.standings(case) != after.standings(case)]
+
+
+def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
+    """Whether two sequences hold the very same objects."""
+    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
+
+
+def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
+    over = [run.figures for run in runs if run.figures is not None]
+    cell = cell_of(over) if over else None
+    if len(over) == len(runs):
+        return Standing("done", cell, len(runs))
+    waits: Literal["asks", "held"] | None = None
+    if any(run.paused is not None for run in runs):
+        waits = "asks" if any(run.asks for run in runs) else "held"
+    stage: Stage = "running" if over or any(run.standing == "running" for run in runs) else "waiting"
+    _, later = min((wait for run in runs if (wait := run.wait) is not None), default=(None, None))
+    spoke = [run.figures for run in before if run.figures is not None]
+    if spoke and all(run.status == "stopped" for run in over):
+        return Standing(stage, cell_of(spoke), len(runs), waits, before=True, later=later)
+    return Standing(stage, cell, len(runs), waits, later=later)
+
+
+def to_look_at(runs: Sequence[RunFigures]) -> int:
+    """Of the runs of one cell, at least one, the last repeat that ended as they do together."""
+    status = cell_of(runs).status
+    return max((run.repeat for run in runs if run.status == status), default=max(run.repeat for run in runs))
+
+
+def _name_of(file: SuiteFile) -> str:
+    return file.suite.name if file.suite is not None else file.path.name
+
+
+def _tags_of(file: SuiteFile) -> tuple[str, ...]:
+    return file.suite.tags if file.suite is not None else ()

@@ -1,0 +1,355 @@
+"""Models side by side: cases down, models across; which rows are shown in which order, and where the cursor is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.comparison import Cell, CellKey, scores_differ
+from workbench.analysis.side_by_side import differ
+from workbench.authoring.case_now import CaseKey
+from workbench.grading.grade import Status
+from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
+
+WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case, or the name of the suite whose cases follow."""
+
+    suite_name: str
+    case: ComparedCase | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """By which column the rows stand, the worst first or last."""
+
+    model: str
+    worst_first: bool = True
+
+
+class CompareState:
+    """What is compared, as the screen shows it. Nothing here is asked of a model or read from a disk.
+
+    Rows stay where they are while runs go on: what was sorted is sorted anew once nothing runs, or when it is asked for
+    again. What a filter, or the wish for differences, shows follows at once.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.cases: tuple[ComparedCase, ...] = ()
+        self.models: tuple[str, ...] = ()
+        """The columns."""
+        self.rows: list[Row] = []
+        """Those that are shown; the cursor is on none but cases."""
+        self.cases_shown: list[ComparedCase] = []
+        """Their cases."""
+        self.cursor = 0
+        self.column = 0
+        self.filter = ""
+        self.only_differences = False
+        self.sorting: Sorting | None = None
+        self.marked: CellKey | None = None
+        self._base: str | None = None
+        self._standings: dict[CellKey, Standing] = {}
+        self._cells: dict[str, dict[tuple[str, str], Cell]] = {}
+        """By model, those in which anything is over."""
+        self._under_way: set[CellKey] = set()
+        self._seen: Sequence[object] = ()
+        self._case_rows: dict[tuple[str, str], Row] = {}
+        self._texts: dict[tuple[str, str], str] = {}
+        self._fitting: set[tuple[str, str]] = set()
+        """The cases that the filter, and the wish for differences, leave."""
+        self._versions: dict[tuple[str, str], int] = {}
+        self._places: dict[tuple[str, str], int] = {}
+        self.most_repeats: dict[str, int] = {}
+        """By model, of how many runs its cells consist at most."""
+        self.spread: set[str] = set()
+        """The models with a case whose repeats came to different scores."""
+        self.longest_ms: dict[str, float] = {}
+        """By model, the longest latency of its runs."""
+        self.changed: set[str] = set()
+        """The models with cells that are others than when their totals were added up."""
+        self.read()
+
+    # What there is
+
+    def read(self) -> None:
+        """Take over rows, columns and cells as they are now."""
+        source = self.source
+        self._seen = tuple(source.suites())
+        self.cases = tuple(source.cases())
+        self._places = {(case.suite, case.case_id): at for at, case in enumerate(self.cases)}
+        self._case_rows = {(case.suite, case.case_id): Row(case.suite_name, case) for case in self.cases}
+        self._texts.clear()
+        gone = [key for key in self._standings if key[:2] not in self._places]
+        for key in gone:
+            del self._standings[key]
+            self._under_way.discard(key)
+            self._cells.get(key[2], {}).pop(key[:2], None)
+            self.changed.add(key[2])
+        self._take_models()
+        source.begun()
+        for case in self.cases:
+            self._look_at(case)
+        self._fit()
+        self._rebuild()
+
+    def follow(self) -> None:
+        """Take over what may be something else by now, without looking at what cannot be, and sort it anew."""
+        self.delivered(())
+        if self.sorting is not None and not self._under_way:
+            self._rebuild()
+
+    def _follow(self) -> None:
+        if not same_objects(self.source.suites(), self._seen):
+            self.read()
+        elif tuple(self.source.models()) != self.models:
+            self._take_models()
+            self._texts.clear()
+            self._fit()
+            self._rebuild(resort=False)
+
+    def delivered(self, cases: Iterable[CaseKey]) -> bool:
+        """Something happened in runs of these cases, or others of them began or were graded anew; whether other rows
+        are shown now. What that costs follows their number, as long as no row comes or goes."""
+        before = self.rows
+        self._follow()
+        self.look_again({(str(path), case_id): None for path, case_id in (*cases, *self.source.begun())})
+        return self.rows is not before and self.rows != before
+
+    def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
+        """Take over the cells of these cases, each named by its suite and id; whether other rows are shown now."""
+        before, going = self.rows, bool(self._under_way)
+        changed = [case for key in cases if (case := self._case(*key)) is not None and self._look_at(case)]
+        moved = [case for case in changed if self._is_shown(case) != ((case.suite, case.case_id) in self._fitting)]
+        self._fitting ^= {(case.suite, case.case_id) for case in moved}
+        over = going and not self._under_way
+        if moved or (self.sorting is not None and over):
+            self._rebuild(resort=over)
+        return self.rows is not before and self.rows != before
+
+    def at(self, key: CellKey) -> Standing:
+        """How far a cell is."""
+        return self._standings.get(key, NOT_RUN)
+
+    def version(self, case: ComparedCase) -> int:
+        """Another number whenever a cell of the case is another one."""
+        return self._versions.get((case.suite, case.case_id), 0)
+
+    def cells(self, model: str) -> Collection[Cell]:
+        """The cells of a column in which anything is over, whatever is filtered."""
+        return self._cells.get(model, {}).values()
+
+    @property
+    def why_no_cells(self) -> str | None:
+        """Why there is no cell at all, whatever is filtered; `None` where there are some."""
+        if self.cases and self.models:
+            return None
+        no_model = "no model is chosen: m chooses" if self.cases else "there is no case here yet"
+        return self.source.why_nothing_runs() or no_model
+
+    @property
+    def several_suites(self) -> bool:
+        return bool(self.cases) and self.cases[0].suite != self.cases[-1].suite
+
+    @property
+    def names_suites(self) -> bool:
+        """Whether cases are to be named with their suites: where these do not stand above them."""
+        return self.several_suites and self.sorting is not None
+
+    @property
+    def going(self) -> Collection[CellKey]:
+        """The cells of which a run is not over yet."""
+        return self._under_way
+
+    # Where the cursor is
+
+    @property
+    def case(self) -> ComparedCase | None:
+        """The case under the cursor."""
+        return self.rows[self.cursor].case if self.rows else None
+
+    @property
+    def model(self) -> str | None:
+        """The column under the cursor."""
+        return self.models[self.column] if self.models else None
+
+    @property
+    def key(self) -> CellKey | None:
+        """The cell under the cursor."""
+        return self.case.on(self.model) if self.case is not None and self.model is not None else None
+
+    def move_to(self, row: int, column: int) -> None:
+        """Put the cursor on a cell, the nearest one there is; from the name of a suite on, further the same way."""
+        last = len(self.rows) - 1
+        down = row >= self.cursor
+        row = min(max(row, 0), max(last, 0))
+        if self.rows and self.rows[row].case is None:
+            row += 1 if down or row == 0 else -1
+        self.cursor = row
+        self.column = min(max(column, 0), max(len(self.models) - 1, 0))
+
+    def mark(self) -> tuple[CellKey, CellKey] | None:
+        """Mark the cell under the cursor, or take its mark away; both cells when another one was marked before."""
+        here, before = self.key, self.marked
+        self.marked = here if before is None else None
+        return (before, here) if before is not None and here is not None and before != here else None
+
+    # What is shown
+
+    @property
+    def base(self) -> str | None:
+        """The column that others are compared with: the one that was made it, or the first."""
+        return self._base if self._base in self.models else next(iter(self.models), None)
+
+    @property
+    def has_base(self) -> bool:
+        """Whether one was made it."""
+        return self._base in self.models
+
+    def make_base(self) -> None:
+        """Compare the others with the column under the cursor; with none, where they were compared with it."""
+        self._base = self.model if self._base != self.model else None
+
+    def set_filter(self, text: str) -> None:
+        """Show only cases that have every word of `text` in their name, tags or suite, in a status that one of the
+        models came to (`failed`), or in that of one model (`gpt-4o:failed`)."""
+        self.filter = text
+        self._fit()
+        self._rebuild()
+
+    def show_differences(self, only: bool) -> None:
+        """Show only cases on which models differ, or all."""
+        self.only_differences = only
+        self._fit()
+        self._rebuild()
+
+    def sort(self) -> None:
+        """Sort by the column under the cursor, the worst first; that again turns it, and once more ends it. What is
+        sorted is seen from its beginning."""
+        if (model := self.model) is None:
+            return
+        if self.sorting is None or self.sorting.model != model:
+            self.sorting = Sorting(model)
+        else:
+            self.sorting = Sorting(model, worst_first=False) if self.sorting.worst_first else None
+        self._rebuild(resort=True)
+        if self.sorting is not None:
+            self.move_to(0, self.column)
+
+    def differs(self, case: ComparedCase) -> bool:
+        """Whether models came to another status for a case, or to scores that a person would tell apart."""
+        return differ(self.at(case.on(model)).cell for model in self.models)
+
+    def against_base(self, key: CellKey) -> int:
+        """Whether a cell is better (1) or worse (-1) than that of the base column, or neither (0)."""
+        if self._base is None or key[2] == self._base:
+            return 0
+        here, there = self.at(key).cell, self.at((key[0], key[1], self._base)).cell
+        if here is None or there is None or not here.is_graded or not there.is_graded:
+            return 0
+        if here.is_good != there.is_good:
+            return 1 if here.is_good else -1
+        one, other = here.score or 0.0, there.score or 0.0
+        return 0 if not scores_differ(one, other) else 1 if one > other else -1
+
+    def planned(self) -> list[CellKey]:
+        """The cells to run of the cases that are shown: on the models that were chosen, or that the cases name."""
+        return [case.on(model) for case in self.cases_shown for model in self.source.planned(case)]
+
+    def repeats(self, key: CellKey) -> int | None:
+        """How often a cell was run, or its case on another model, if it was on any."""
+        here = self.at(key).planned
+        return here or max((self.at((*key[:2], model)).planned for model in self.models), default=0) or None
+
+    # How that comes about
+
+    def _case(self, suite: str, case_id: str) -> ComparedCase | None:
+        at = self._places.get((suite, case_id))
+        return self.cases[at] if at is not None else None
+
+    def _take_models(self) -> None:
+        model = self.model if self.models else None
+        before, self.models = self.models, tuple(self.source.models())
+        self.changed |= set(self.models).difference(before)
+        self.column = self.models.index(model) if model in self.models else 0
+
+    def _look_at(self, case: ComparedCase) -> bool:
+        """Take over the cells of a case; whether any is another one."""
+        changed = False
+        for model, standing in self.source.standings(case).items():
+            key = case.on(model)
+            if self._standings.get(key) == standing:
+                continue
+            changed = True
+            self._standings[key] = standing
+            self.changed.add(model)
+            (self._under_way.add if standing.stage in GOING else self._under_way.discard)(key)
+            self.most_repeats[model] = max(self.most_repeats.get(model, 1), standing.planned)
+            if standing.cell is None:
+                self._cells.get(model, {}).pop(key[:2], None)
+                continue
+            self._cells.setdefault(model, {})[key[:2]] = standing.cell
+            if standing.cell.spread:
+                self.spread.add(model)
+            longest_ms = max(run.latency_ms for run in standing.cell.runs)
+            self.longest_ms[model] = max(self.longest_ms.get(model, 0.0), longest_ms)
+        if changed:
+            self._texts.pop((case.suite, case.case_id), None)
+            self._versions[case.suite, case.case_id] = self._versions.get((case.suite, case.case_id), 0) + 1
+        return changed
+
+    def _fit(self) -> None:
+        self._fitting = {key for key, at in self._places.items() if self._is_shown(self.cases[at])}
+
+    def _rebuild(self, *, resort: bool = True) -> None:
+        stay_on = self.case
+        cases = [case for case in self.cases if (case.suite, case.case_id) in self._fitting]
+        if self.sorting is not None:
+            cases = self._sorted(cases, self.sorting) if resort else self._as_before(cases)
+        self.rows, self.cases_shown = [], cases
+        for case in cases:
+            row = self._case_rows[case.suite, case.case_id]
+            new_suite = not self.rows or (before := self.rows[-1].case) is None or before.suite != case.suite
+            if self.several_suites and not self.names_suites and new_suite:
+                self.rows.append(Row(case.suite_name))
+            self.rows.append(row)
+        at = self._row_of((stay_on.suite, stay_on.case_id)) if stay_on is not None else None
+        self.move_to(at if at is not None else self.cursor, self.column)
+
+    def _row_of(self, case: tuple[str, str]) -> int | None:
+        wanted = self._case_rows.get(case)
+        return next((at for at, row in enumerate(self.rows) if row is wanted), None) if wanted is not None else None
+
+    def _is_shown(self, case: ComparedCase) -> bool:
+        if self.only_differences and not self.differs(case):
+            return False
+        return not self.filter or all(word in self._text(case) for word in self.filter.casefold().split())
+
+    def _text(self, case: ComparedCase) -> str:
+        key = case.suite, case.case_id
+        if key not in self._texts:
+            standings = [(model, self.at(case.on(model))) for model in self.models]
+            said = (f"{model}:{one.cell.status if one.cell is not None else one.stage}" for model, one in standings)
+            self._texts[key] = " ".join((case.suite_name, case.name, case.case_id, *case.tags, *said)).casefold()
+        return self._texts[key]
+
+    def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
+        """Those that came to nothing yet stand last either way, and what is equal in the order of the suites."""
+        over = [(case, cell) for case in cases if (cell := self.at(case.on(by.model)).cell) is not None]
+        others = [case for case in cases if self.at(case.on(by.model)).cell is None]
+        over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
+        return [*(case for case, _ in over), *others]
+
+    def _as_before(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
+        """The order that the rows have, and behind them those that were not shown."""
+        order = {id(row.case): at for at, row in enumerate(self.rows)}
+        return sorted(cases, key=lambda case: order.get(id(case), len(order)))
+
+
+def badness(cell: Cell) -> tuple[int, float, float]:
+    """What rows are sorted by: the status, then the score, then the latency."""
+    return -WORST_FIRST.index(cell.status), -(cell.score or 0.0), cell.latency_ms or 0.0

@@ -1,0 +1,180 @@
+"""The comparison on screen: heads of columns that stay, cells below them, totals in the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual import events
+from textual.message import Message
+
+from workbench.tui.comparing.lines import (
+    Columns,
+    Head,
+    columns_of,
+    empty_message,
+    header_line,
+    heads_of,
+    names_width,
+    row_line,
+    totals_line,
+)
+from workbench.tui.comparing.state import CompareState
+from workbench.tui.comparing.totals import ComparedTotals
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.lines.prose import message_lines
+from workbench.tui.lines.spans import Line
+from workbench.tui.terminal.theming import Ground
+
+KEPT_LINES = 200
+
+
+class CompareHead(Bar):
+    """The models above their columns."""
+
+    class Chosen(Message):
+        """The head at a cell was clicked."""
+
+        def __init__(self, x: int) -> None:
+            super().__init__()
+            self.x = x
+
+    def on_click(self, event: events.Click) -> None:
+        self.post_message(self.Chosen(event.x))
+
+
+class CompareTable(LineView):
+    """Cases and their cells, of which one has the cursor. Only the cells that are seen are ever drawn."""
+
+    CURSOR_GROUND: ClassVar[Ground] = "background"
+    RESTING_GROUND: ClassVar[Ground] = "background"
+
+    class Moved(Message):
+        """The cursor is on another cell."""
+
+    class Opened(Message):
+        """The cell under the cursor was clicked again."""
+
+    def __init__(self, state: CompareState, floors: Callable[[], Mapping[str | None, int]], widget_id: str) -> None:
+        super().__init__(widget_id)
+        self.state = state
+        self._floors = floors
+        """How wide columns are to be at least."""
+        self.heads: tuple[Head, ...] = ()
+        self.columns = Columns(0, (), (), 0, 0)
+        self._names: tuple[object, bool, int] = ((), False, 0)
+        """How wide the names are, of which cases, and whether with those of their suites."""
+        self._lines: dict[int, tuple[tuple[object, ...], Line]] = {}
+        """Rows that were made, each with what they depend on."""
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self.state.rows)
+
+    def line_count(self) -> int:
+        return len(self.state.rows) or len(message_lines(empty_message(self.state), self.text_width))
+
+    def line_at(self, index: int) -> Line:
+        state = self.state
+        if not state.rows:
+            return message_lines(empty_message(state), self.text_width)[index]
+        row, at_cursor = state.rows[index], state.column if index == state.cursor else None
+        version = state.version(row.case) if row.case is not None else 0
+        base = state.base if state.has_base else None
+        looks = (row, version, at_cursor, state.models, self.columns, state.marked, base, state.names_suites)
+        kept = self._lines.get(index)
+        if kept is None or kept[0] != looks:
+            if len(self._lines) > KEPT_LINES:
+                self._lines.clear()
+            kept = self._lines[index] = looks, row_line(state, row, self.columns, has_cursor=at_cursor is not None)
+        return kept[1]
+
+    def show_state(self) -> None:
+        """Show the state as it is now, its cursor in sight."""
+        self.move_cursor(self.state.cursor)
+
+    def repaint(self) -> None:
+        self._lay_out()
+        super().repaint()
+
+    def _lay_out(self) -> None:
+        state = self.state
+        if self._names[0] is not state.cases or self._names[1] != state.names_suites:
+            width = names_width(state.cases, with_suites=state.names_suites)
+            self._names = state.cases, state.names_suites, width
+        self.heads = heads_of(state)
+        self.columns = columns_of(
+            state, self.heads, self._names[2], self._floors(), self.columns.first, self.text_width
+        )
+
+    @property
+    def head(self) -> Line:
+        """The heads of the columns."""
+        return header_line(self.state, self.columns, self.heads)
+
+    def move_cursor(self, index: int) -> None:
+        state = self.state
+        state.move_to(index, state.column)
+        self.cursor = state.cursor
+        # A case never stands at the top without the suite's name that is above it.
+        above = self.cursor > 0 and state.rows[self.cursor - 1].case is None
+        height = max(self.size.height, 1)
+        self.top = min(max(self.top, self.cursor - height + 1), self.cursor - (above and height > 1))
+        self.repaint()
+
+    def move_column(self, column: int) -> None:
+        """Put the cursor on another column."""
+        self.state.move_to(self.cursor, column)
+        self.repaint()
+        self.moved()
+
+    def moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a cell puts the cursor there, one more opens it; the thumb is that of any list."""
+        event.prevent_default()
+        index, state = self.top + event.y, self.state
+        if event.x == self.size.width - 1 or index >= len(state.rows):
+            super().on_click(event)
+            return
+        column = self.columns.at(event.x)
+        before = state.cursor, state.column
+        state.move_to(index, state.column if column is None else column)
+        self.show_state()
+        self.moved()
+        if before == (state.cursor, state.column) and column is not None and state.rows[index].case is not None:
+            self.post_message(self.Opened())
+
+    def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:
+        event.stop()
+        self.move_column(self.state.column - 1)
+
+    def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
+        event.stop()
+        self.move_column(self.state.column + 1)
+
+
+class CompareTotals(LineView):
+    """What the columns add up to."""
+
+    DEFAULT_CSS = "CompareTotals { height: auto; border-top: solid $border; }"
+
+    def __init__(self, totals: ComparedTotals, table: CompareTable, widget_id: str) -> None:
+        super().__init__(widget_id)
+        self._totals = totals
+        self._table = table
+
+    @property
+    def has_cursor(self) -> bool:
+        return False
+
+    def line_count(self) -> int:
+        return len(self._totals.rows)
+
+    def line_at(self, index: int) -> Line:
+        return totals_line(self._totals.rows[index], self._table.columns)
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return self.line_count()

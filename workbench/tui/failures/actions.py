@@ -1,0 +1,23 @@
+"""The screen of failures: failed runs by cause."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def _failures(now: Situation) -> str | None:
+    return None if now.failed else "nothing has failed; R runs the suite or folder"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("failures", "Failures of the suite or folder, by cause", ("f",), label="failures", why_not=_failures),
+    Action("failures.open", "Go to the run; fold a cause", ("enter",), "failures", "go to it", listed=False),
+    Action("failures.left", "Fold the cause, or scroll the table back", ("left",), "failures", listed=False),
+    Action("failures.right", "Unfold the cause, or scroll the table", ("right",), "failures", listed=False),
+    Action("failures.filter", "Filter the runs as you type", ("slash",), "failures", "filter", listed=False),
+    Action("failures.copy", "Copy all of it as text", ("y",), "failures", "copy", listed=False),
+    Action("failures.other", "Other column", ("tab", "shift+tab"), "failures", "advice", listed=False),
+    Action("failures.back", "Leave filter, advice or screen", ("escape",), "failures", "back", listed=False),
+    Action("failures.help", "Keys and help", ("question_mark",), "failures", "keys", listed=False),
+    Action("failures.quit", "Quit", ("q",), "failures", listed=False),
+)

@@ -1,0 +1,175 @@
+"""What the screen of failures says: a row for each cause and run, and everything about the one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from workbench.analysis.causes import ADVICE, Cause, first_advice
+from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
+from workbench.reports.failures import often
+from workbench.reports.visible import one_line
+from workbench.tui.failures.confusion import ConfusionTable
+from workbench.tui.failures.state import FailureList, FailureRow
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut, cut_line, spread, wrap, wrap_line
+from workbench.tui.lines.words import many, score
+
+EXAMPLES_MAX = 5
+"""So many different ones are shown beside a cause's advice; the list has all runs."""
+
+EXAMPLES_FROM_MAX = 200
+"""Runs that are looked through for them, each time the cursor moves."""
+
+RUNS_OF_EXAMPLE_MAX = 6
+"""Runs that are named where the same went wrong in several."""
+
+LEAST_NAME_CELLS = 8
+"""So much of a case's name stays in the list, however long the model's is."""
+
+SUBJECTS_MAX = 20
+
+_NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
+
+
+def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
+    """One row of the list."""
+    if row.group is None:
+        return cut_line((Span("Expected and called", "strong"), Span("  all graded runs", "muted")), width)
+    if row.run is None:
+        total = len(row.group.runs)
+        fold = GLYPHS.folded if state.is_folded(row.group) else GLYPHS.open
+        count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
+        return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
+    run, main = row.run, row.run.main == row.group.cause
+    role: Role = "text" if main else "muted"  # what has another main cause stands behind it in every way
+    name, rest = _title(state, run), Span(_which(state, run), role)
+    also: Line = EMPTY if main else (Span(f"  {run.main}", "muted"),)
+    if cells((Span(f"    {name}"), rest, *also)) > width:
+        also = EMPTY
+    # The case gives way: by model and repeat its runs are told apart.
+    room = max(width - 4 - cells((rest, *also)), LEAST_NAME_CELLS)
+    return spread((Span("    "), Span(cut(name, room), role), rest), also, width)
+
+
+def list_message(state: FailureList) -> Message:
+    """What the list says when it has no rows."""
+    return _NOTHING_FITS if state.filter else ()
+
+
+def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
+    """Everything about the cause or run of a row, and the confusion table from its column `first` on."""
+    over = f"  over all {many(state.failures.graded, 'graded run')}"
+    if row.run is not None:
+        lines = list(_run_lines(state, row.run, width))
+    elif row.group is not None:
+        lines = list(_cause_lines(state, row.group, width))
+    else:
+        over = ""
+        graded = f"Over {many(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
+        lines = _paragraph(
+            f"{graded} one's place stands in its column. Cases that say nothing about calls are left out.", width
+        )
+    heading = cut_line((*_heading("Expected and called"), Span(over, "muted")), width)
+    return [*lines, EMPTY, heading, *table.lines(width, first)]
+
+
+def _cause_lines(state: FailureList, group: CauseGroup, width: int) -> Iterator[Line]:
+    yield cut_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group)}", "muted")), width)
+    yield from _paragraph(ADVICE[group.cause].meaning, width, "muted")
+    yield EMPTY
+    yield from _advice(group.cause, group.advice, width)
+    if group.subjects:
+        yield EMPTY
+        yield _heading("Tools and parameters")
+        for subject, count in group.subjects[:SUBJECTS_MAX]:
+            yield spread((Span("   "), Span(one_line(str(subject)), "tool")), (Span(f"{count:,}"),), width)
+        if (more := len(group.subjects) - SUBJECTS_MAX) > 0:
+            yield (Span(f"   and {more:,} more", "muted"),)
+    yield EMPTY
+    yield _heading("Examples")
+    for title, symptoms in _examples(state, group):
+        yield from wrap_line((Span("   "), Span(title, "strong")), width, hang=3)
+        for symptom in symptoms:
+            yield from _symptom(symptom, width)
+
+
+def _examples(state: FailureList, group: CauseGroup) -> Iterator[tuple[str, Sequence[Symptom]]]:
+    """What went wrong in some of the runs; what is the same in several runs of a case stands there once, for all."""
+    alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
+    for run in group.runs[:EXAMPLES_FROM_MAX]:
+        symptoms = tuple(run.symptoms_of(group.cause))
+        alike.setdefault((_title(state, run), symptoms), []).append(_which(state, run).strip())
+    for (title, symptoms), which in islice(alike.items(), EXAMPLES_MAX):
+        shown = [run or "#1" for run in which[:RUNS_OF_EXAMPLE_MAX]] if len(which) > 1 else which
+        more = f", {ELLIPSIS}" if len(which) > RUNS_OF_EXAMPLE_MAX else ""
+        yield f"{title}  {', '.join(shown)}{more}".rstrip(), symptoms
+
+
+def _advice(cause: Cause, first: str, width: int) -> Iterator[Line]:
+    yield _heading("What to do")
+    yield from _item(f"{first[:1].upper()}{first[1:]}.", "strong", width)
+    for said in ADVICE[cause].more:
+        yield from _item(said, "text", width)
+
+
+def _run_lines(state: FailureList, run: FailedRun, width: int) -> Iterator[Line]:
+    result = run.result
+    graded = f"  {result.grade.grader} {score(result.score)}" if result.grade is not None else ""
+    title = Span(_title(state, run) + _which(state, run), "strong")
+    yield from wrap_line((Span(f" {GLYPHS.failed} ", "failed"), title, Span(graded, "muted")), width, hang=3)
+    for cause in run.causes:
+        yield EMPTY
+        also = "  the main cause" if cause == run.main and len(run.causes) > 1 else ""
+        yield cut_line((Span(f" {cause}", "failed"), Span(also, "muted")), width)
+        for symptom in run.symptoms_of(cause):
+            yield from _symptom(symptom, width)
+    yield EMPTY
+    yield from _advice(run.main, first_advice(run.main, run.symptoms[0].subject), width)
+
+
+def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
+    facts: list[tuple[str, str, Role]] = []
+    if symptom.subject is not None:
+        facts.append(("", str(symptom.subject), "tool"))
+    facts.append(("", symptom.why, "text"))
+    facts += [
+        (f"{word} ", said, "muted")
+        for word, said in (("expected", symptom.expected), ("got     ", symptom.got))
+        if said is not None
+    ]
+    for word, said, role in facts:
+        first, *rest = wrap(one_line(said), max(width - 5 - len(word), 10))
+        yield (Span(f"     {word}", "muted"), Span(first, role))
+        for row in rest:
+            yield (Span(" " * (5 + len(word))), Span(row, role))
+
+
+def _title(state: FailureList, run: FailedRun) -> str:
+    """The case, with its suite where there are several."""
+    result = run.result
+    suite = state.suite_names.get(result.suite, Path(result.suite).stem)
+    return one_line(f"{suite} › {result.case_name}" if state.several_suites else result.case_name)
+
+
+def _which(state: FailureList, run: FailedRun) -> str:
+    """Which run of its case it is: the model where there are several, and the repeat."""
+    model = f"  {one_line(run.result.model)}" if state.several_models else ""
+    return f"{model} #{run.result.repeat + 1}" if run.result.repeat else model
+
+
+def _item(text: str, role: Role, width: int) -> Iterator[Line]:
+    first, *rest = wrap(one_line(text), max(width - 4, 10))
+    yield (Span(f" {GLYPHS.dot} ", "accent"), Span(first, role))
+    for row in rest:
+        yield (Span("   "), Span(row, role))
+
+
+def _paragraph(text: str, width: int, role: Role = "text") -> list[Line]:
+    return [(Span(f" {row}", role),) for row in wrap(one_line(text), max(width - 2, 10))]
+
+
+def _heading(text: str) -> Line:
+    return (Span(f" {text}", "heading"),)

@@ -1,0 +1,57 @@
+"""The screen of grades: one run as every grader reads it."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def _grades(now: Situation) -> str | None:
+    if now.graded:
+        return None
+    if now.shown == "nothing":
+        return "this case has not been run; r runs it"
+    if now.shown == "a run":
+        return "this run is not over yet"
+    return now.why_not_graded
+
+
+def _other_run(now: Situation) -> str | None:
+    return None if now.runs > 1 else "this case has no other run with grades"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("grades", "Grades: the run shown as every grader reads it", ("g",), label="grades", why_not=_grades),
+    Action("grades.next", "Next grader", ("n",), "grades", "next", listed=False),
+    Action("grades.previous", "Previous grader", ("p",), "grades", "previous", listed=False),
+    Action(
+        "grades.explain",
+        "More words: how the system scores, values in full",
+        ("enter",),
+        "grades",
+        "more",
+        listed=False,
+    ),
+    Action("grades.bad", "Next call that is not right", ("b",), "grades", "next bad", listed=False),
+    Action(
+        "grades.next_run",
+        "Next model or repeat of the case",
+        ("right_square_bracket",),
+        "grades",
+        why_not=_other_run,
+        listed=False,
+    ),
+    Action(
+        "grades.previous_run",
+        "Previous model or repeat",
+        ("left_square_bracket",),
+        "grades",
+        why_not=_other_run,
+        listed=False,
+    ),
+    Action("grades.show", "Go to the calls", ("right",), "grades", listed=False),
+    Action("grades.copy", "Copy the grade with everything behind it", ("y",), "grades", "copy", listed=False),
+    Action("grades.other", "Other column", ("tab", "shift+tab"), "grades", listed=False),
+    Action("grades.back", "Leave the calls or the screen", ("escape", "left"), "grades", "back", listed=False),
+    Action("grades.help", "Keys and help", ("question_mark",), "grades", "keys", listed=False),
+    Action("grades.quit", "Quit", ("q",), "grades", listed=False),
+)

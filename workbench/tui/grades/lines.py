@@ -1,0 +1,191 @@
+"""What the screen of grades says: a few lines for each grader, and everything about the grade under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.grading.explaining import Explanation, disagreement, reason_of
+from workbench.grading.facets import facets
+from workbench.grading.formulas import evaluate, in_numbers
+from workbench.grading.grade import Grade, Status, disagree
+from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.reports.issues import issue_text
+from workbench.reports.visible import one_line
+from workbench.tui.grades.pairing_lines import pairing_blocks
+from workbench.tui.grades.state import GradesState, status_of
+from workbench.tui.grades.step_lines import shown_steps, step_lines
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import signed
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
+from workbench.tui.lines.words import duration, failed_steps, many, score
+from workbench.tui.trajectory.item_lines import NARROWEST
+
+ROWS = 3
+"""Rows of each grader in the list: its name, and two of why."""
+
+MOST_ISSUES = 200
+"""Issues that are shown; copying has all of them."""
+
+_VERBS: Mapping[Status, str] = {"failed": "fail it", "warned": "warn", "passed": "pass it"}
+
+_LEAST_BEHIND = 10
+"""Cells behind a label below which a text goes to the next row."""
+
+_UNBROKEN = 200
+"""Cells in which a copied line is laid out."""
+
+
+def list_line(state: GradesState, index: int, width: int) -> Line:
+    """One row of the list: of each grader its name and score, then its status and why."""
+    grade = state.grades[index // ROWS]
+    sign, role = _sign(grade)
+    if index % ROWS:
+        word, room = _word(grade), max(width - 3, 1)
+        first, *others = wrap(f"{word}  {one_line(reason_of(grade))}", room)
+        if index % ROWS == 1:
+            return cut_line((Span(f"   {first[: len(word)]}", role), Span(first[len(word) :], "muted")), width)
+        return cut_line((Span(f"   {cut(' '.join(others), room)}", "muted"),), width)
+    decides: Line = (Span("  decides", "accent"),) if state.decides(grade) else EMPTY
+    head: Line = (Span(f" {sign} ", role), Span(grade.grader, "strong"), *decides)
+    return spread(head, (Span(score(grade.score), role),), width)
+
+
+def _sign(grade: Grade) -> tuple[str, Role]:
+    if grade.verdict == "not applicable":
+        return GLYPHS.skipped, "muted"
+    return STATUS_SIGNS[status_of(grade)]
+
+
+def _word(grade: Grade) -> str:
+    return "does not apply" if grade.verdict == "not applicable" else status_of(grade)
+
+
+class GradePage(NamedTuple):
+    """Everything about a grade, and which of its lines begin a call or an expectation that is not right."""
+
+    lines: list[Line]
+    bad: tuple[int, ...]
+
+
+def grade_page(state: GradesState, width: int) -> GradePage:
+    """How the grade under the cursor came about: the verdict, the formula, the calls, the issues."""
+    grade, explanation = state.selected, state.explanation
+    seen, width = width, max(width, NARROWEST)
+    lines = _head(state, grade, explanation, width)
+    bad: list[int] = []
+    for block in pairing_blocks(state, width):
+        if not block.right:
+            bad.append(len(lines))
+        lines += block.lines
+    lines += _issues(state, grade, explanation, width)
+    if state.more and explanation.more:
+        lines += [EMPTY, _heading(f"How {explanation.system} scores")]
+        for text in explanation.more:
+            lines += signed(GLYPHS.dot, one_line(text), "muted", width, 1)
+    if state.more and disagree(state.grades):
+        lines += [EMPTY, _heading("The graders disagree")]
+        for status, side in disagreement(state.grades):
+            for each in side:
+                sign, role = STATUS_SIGNS[status]
+                lines += signed(sign, f"{each.grader}: {one_line(reason_of(each))}", role, width, 1)
+    return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
+
+
+def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
+    sign, role = _sign(grade)
+    decides = f" {GLYPHS.dot} decides" if state.decides(grade) else ""
+    status: Line = (Span(f" {sign} {_word(grade)}", role), Span(f"  {score(grade.score)}", "strong"), Span("  "))
+    lines: list[Line] = [
+        cut_line((Span(f" {grade.grader}", "strong"), Span(f"  {explanation.system}{decides}", "muted")), width),
+        *_behind(status, reason_of(grade), width, "error" if grade.verdict == "error" else "text"),
+    ]
+    if sides := disagreement_text(state.grades):
+        lines.append(cut_line((Span(f" {GLYPHS.disagree} {sides}", "warned"),), width))
+    if grade.score is None:
+        return [*lines, *step_lines(state, width)]
+    lines += [EMPTY, *_paragraph(explanation.rule, width, "muted", " score = ")]
+    if explanation.formula is not None:
+        lines += _paragraph(in_numbers(explanation.formula), width, "number", "       = ")
+    else:
+        lines += _paragraph(f"Decided before that: {explanation.shortcut}.", width, "accent")
+    lines += _paragraph(f"{explanation.verdict}.", width, "text")
+    return [*lines, *_facets(state, grade, width), *step_lines(state, width)]
+
+
+def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
+    """The five dimensions, each with the fraction that it is."""
+    found = facets(grade, len(state.case.response_contains))
+    if not found:
+        return []
+    lines: list[Line] = [EMPTY]
+    for name, formula, counted in found:
+        right = evaluate(formula) >= 1 - ROUNDING_SLACK
+        label: Line = (Span(f" {name:<12}", "key"),)
+        lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {counted}", width, "text" if right else "warned")
+    numbers = grade.numbers
+    within = "within" if numbers["latency_ok"] else "over"
+    latency = f"{duration(numbers['latency_ms'])}, {within} its limit; adds 0"
+    return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), latency, width, "text")]
+
+
+def disagreement_text(grades: Sequence[Grade]) -> str:
+    """Who would let the run fail and who would not, the smaller side first; empty when the graders agree."""
+    sides: list[str] = []
+    for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
+        *names, last = [grade.grader for grade in side]
+        who = f"{', '.join(names)} and {last}" if names else last
+        sides.append(f"{who} would {_VERBS[status]}")
+    return "; ".join(sides)
+
+
+def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
+    lines: list[Line] = []
+    steps = shown_steps(state)
+    told = {issue for step in steps for issue in step.issues}
+    found = [issue for issue in grade.issues if not issue.decides and issue not in told]
+    beside = [issue for issue in explanation.beside if not steps or issue.kind != "failed step"]
+    failed = failed_steps(steps) if len(beside) < len(explanation.beside) else ""
+    for title, issues, sign, role, first in (
+        ("Issues", found, GLYPHS.warned, "warned", ""),
+        ("Fails the run, whatever the score", beside, GLYPHS.failed, "failed", failed),
+    ):
+        if issues or first:
+            lines += [EMPTY, _heading(title)]
+        if first:
+            lines += signed(sign, first, "failed", width, 1)
+        for issue in issues[:MOST_ISSUES]:
+            step = state.step_of(issue)
+            text = issue_text(issue) if step is None else f"step {step}: {issue_text(issue)}"
+            if issue.kind == "failed step":
+                text = one_line(issue.why)
+            lines += signed(sign, text, role, width, 1)  # type: ignore[arg-type]
+        if len(issues) > MOST_ISSUES:
+            lines.append((Span(f"   {GLYPHS.running} {many(len(issues) - MOST_ISSUES, 'more issue')}", "comment"),))
+    return lines
+
+
+def copied_grade(state: GradesState) -> tuple[str, str]:
+    """Everything about the grade under the cursor as text, and what to call it."""
+    shown, state.more = state.more, True
+    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
+    state.more = shown
+    return f"{state.title}\n{lines}", f"the grade of {state.selected.grader}"
+
+
+def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line]:
+    """A text behind a label, all of its rows at the same cell."""
+    return _behind((Span(label, "muted"),), text, width, role)
+
+
+def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
+    """A text behind a label; where that leaves no room for it, below."""
+    at = cells(label)
+    if width - at < _LEAST_BEHIND:
+        return [cut_line(label, width), *_paragraph(text, width, role)]
+    first, *others = wrap(one_line(text), width - at)
+    return [(*label, Span(first, role)), *((Span(" " * at), Span(row, role)) for row in others)]
+
+
+def _heading(text: str) -> Line:
+    return (Span(f" {text}", "heading"),)

@@ -1,0 +1,134 @@
+"""The arguments of a paired call as lines: what was expected of each, what came, whether it holds, what it earned."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from workbench.checks.describe import describe_whole
+from workbench.grading.formulas import figure
+from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.reports.visible import one_line
+from workbench.tui.grades.state import GradesState
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.json_lines import compact_json
+from workbench.tui.lines.spans import ELLIPSIS, Line, Role, Span, cells, cut, cut_line, padded, wrap
+
+INDENT = 4
+EARNED_CELLS = 19
+
+EARN_BY_ARGUMENT = frozenset({"critics", "decision", "dimensions"})
+"""Graders under which an argument earns something by itself; under the others a call is right or not."""
+
+_FOLDED, UNFOLDED = 2_000, 20_000
+"""Characters of a value that are looked at, on one row or on as many as it needs."""
+
+
+class Columns(NamedTuple):
+    """Cells of the columns. Without room for two `expected` is 0, and what was expected stands below."""
+
+    name: int
+    expected: int
+    got: int
+
+
+def argument_lines(
+    state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict, columns: Columns, width: int
+) -> list[Line]:
+    """One argument: name, what was expected, what came, whether it holds and what it earned."""
+    sign, role = _sign(verdict)
+    earned = f"{sign} {_earned(verdict, state.selected.grader)}".rstrip()
+    if pairing.call is None and not verdict.weight:
+        earned = ""
+    label = padded(one_line(verdict.argument), columns.name)
+    lead = Span(" " * INDENT + label + "  ", "key")
+    expected = _asked(state, pairing, verdict)
+    asked = expected if verdict.expected.startswith("not ") else f"expected {expected}"
+    given = verdict.given and pairing.call is not None
+    got = "not given" if pairing.call is not None else ""
+    if verdict.given or verdict.got is not None:
+        got = compact_json(verdict.got, UNFOLDED if state.more else _FOLDED) + ("" if verdict.given else " by default")
+    lines: list[Line] = []
+    if columns.expected:
+        left = wrap(expected, columns.expected) if state.more else [cut(expected, columns.expected)]
+        right = wrap(got, columns.got - 2) if state.more else [cut(got, columns.got - 2)]
+        for row, (one, other) in enumerate(zip_longest(left, right, fillvalue="")):
+            start = lead if row == 0 else Span(" " * cell_len(lead.text))
+            line: Line = (start, Span(padded(one, columns.expected) + "  ", "muted"), *_value(other, given))
+            lines.append(with_earned(line, earned if row == 0 else "", role, width))
+    else:
+        shown = got if pairing.call is not None else asked
+        rows = wrap(shown, columns.got) if state.more else [cut(shown, columns.got)]
+        lines.append(with_earned((lead, *_value(rows[0], given)), earned, role, width))
+        indent = Span(" " * cell_len(lead.text))
+        lines += [(indent, *_value(row, given)) for row in rows[1:]]
+        if pairing.call is not None and verdict.holds is not True:
+            lines += _below(asked, width, state.more)
+    if (
+        state.more
+        and verdict.why not in ("", got, verdict.expected)
+        and verdict.holds is not True
+        and pairing.call is not None
+    ):
+        lines += _below(one_line(verdict.why), width, True)
+    return lines
+
+
+def _asked(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
+    """What was expected of an argument, in more words all of it."""
+    assert pairing.expected_call is not None
+    checks = state.expected[pairing.expected_call].args or {}
+    if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
+        return one_line(describe_whole(checks[verdict.argument])[:UNFOLDED])
+    return one_line(verdict.expected)
+
+
+def _below(text: str, width: int, whole: bool) -> list[Line]:
+    """Something about an argument, below it."""
+    room = width - INDENT - 4
+    rows = wrap(text, room) if whole else [cut(text, room)]
+    return [(Span(" " * (INDENT + 2)), Span(row, "muted")) for row in rows]
+
+
+def _value(text: str, given: bool) -> Line:
+    return json_line(text) if given else (Span(text, "muted"),)
+
+
+def with_earned(line: Line, earned: str, role: Role, width: int) -> Line:
+    """A line with what it earned in the last column."""
+    if not earned:
+        return cut_line(line, width)
+    at = width - EARNED_CELLS + 1
+    line = cut_line(line, at - 1)
+    return (*line, Span(" " * (at - cells(line))), Span(cut(earned, EARNED_CELLS - 1), role))
+
+
+def _sign(verdict: ArgumentVerdict) -> tuple[str, Role]:
+    if verdict.holds is None:
+        return GLYPHS.dot, "muted"
+    if not verdict.holds:
+        return GLYPHS.failed, "failed"
+    return (GLYPHS.warned, "warned") if verdict.score < verdict.weight - ROUNDING_SLACK else (GLYPHS.passed, "passed")
+
+
+def _earned(verdict: ArgumentVerdict, grader: str) -> str:
+    if grader not in EARN_BY_ARGUMENT:
+        return ""
+    if not verdict.listed:
+        return figure(verdict.score) if verdict.score else ""
+    if verdict.holds is None:
+        return "not judged"
+    if not verdict.counted:
+        return "not counted"
+    if grader == "dimensions":
+        return amount_said(verdict.score / verdict.weight, 1.0)
+    return amount_said(verdict.score, verdict.weight)
+
+
+def amount_said(earned: float, weight: float) -> str:
+    """How much of what could be earned was."""
+    return f"{figure(earned)} of {figure(weight)}"

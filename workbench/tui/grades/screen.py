@@ -1,0 +1,188 @@
+"""One run as every grader reads it: the graders, and beside them how the one under the cursor came to its score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+
+from workbench.grading.grade import disagree
+from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
+from workbench.tui.grades.state import GradesState
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.line_view import LineView, Motion
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import ColumnsScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import title_line
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+from workbench.tui.terminal.theming import Ground
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class GradeList(LineView):
+    """The graders, some rows each; the cursor goes from one to the next."""
+
+    class Moved(Message):
+        """The cursor is on another grader."""
+
+    class Opened(Message):
+        """A grader was clicked once more."""
+
+    def __init__(self, state: GradesState, widget_id: str) -> None:
+        super().__init__(widget_id)
+        self.state = state
+        self.cursor = self.line_of(state.cursor)
+
+    def line_count(self) -> int:
+        return len(self.state.grades) * ROWS
+
+    def first_of(self, index: int) -> int:
+        return index // ROWS * ROWS
+
+    def line_of(self, grader: int) -> int:
+        """The first row of a grader."""
+        return grader * ROWS
+
+    def line_at(self, index: int) -> Line:
+        return list_line(self.state, index, self.text_width)
+
+    def move_cursor(self, index: int) -> None:
+        first = self.first_of(min(max(index, 0), self.line_count() - 1))
+        super().move_cursor(first + ROWS - 1)  # so that its last row is in sight
+        super().move_cursor(first)
+
+    def action_move(self, motion: Motion) -> None:
+        if motion in ("up", "down"):
+            self.move_cursor(self.cursor + (ROWS if motion == "down" else -ROWS))
+            self.moved()
+        else:
+            super().action_move(motion)
+
+    def moved(self) -> None:
+        self.state.move_to(self.cursor // ROWS)
+        self.post_message(self.Moved())
+
+    def chosen(self, index: int) -> None:
+        self.post_message(self.Opened())
+
+
+class GradeDetail(ReadLines):
+    """Everything about the grade that the list's cursor is on."""
+
+    GROUND: ClassVar[Ground] = "background"
+
+
+class GradesScreen(ColumnsScreen[None]):
+    """The grades of a run that is over, as they are when it is opened."""
+
+    DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
+    TWO_COLUMNS_CELLS = 80
+    NAME: ClassVar[ScreenName] = "grades"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#grades-list"
+
+    def __init__(self, app: Workbench, state: GradesState) -> None:
+        super().__init__(app)
+        self.state = state
+        self._bad = -1
+        """The line with something bad that was gone to last."""
+
+    def compose(self) -> ComposeResult:
+        yield Bar("grades-title")
+        with Horizontal(id="columns"):
+            with Vertical(id="list-column"):
+                yield GradeList(self.state, "grades-list")
+            with Vertical(id="detail-column"):
+                yield GradeDetail(lambda width: grade_page(self.state, width).lines, "grades-detail")
+        yield KeyBar("grades-keys")
+
+    def on_mount(self) -> None:
+        self._show_bars()
+
+    def _show_bars(self) -> None:
+        left: Line = (Span(" Grades ", "badge"), Span(f" {self.state.title}"))
+        at_odds = disagree(self.state.grades)
+        ends: tuple[Line, ...] = (
+            ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (Span(f"{GLYPHS.disagree} ", "warned"),))
+            if at_odds
+            else (EMPTY,)
+        )
+        self.query_one("#grades-title", Bar).say(lambda width: title_line(left, ends, width))
+        super()._show_bars()
+
+    @property
+    def _list(self) -> GradeList:
+        return self.query_one("#grades-list", GradeList)
+
+    @property
+    def _detail(self) -> GradeDetail:
+        return self.query_one("#grades-detail", GradeDetail)
+
+    @on(GradeList.Moved)
+    def _moved(self) -> None:
+        self._bad = -1
+        self._detail.show_anew(from_top=True)
+
+    @on(GradeList.Opened)
+    def _opened(self) -> None:
+        self.action_do("grades.show")
+
+    # What can be done
+
+    @property
+    def situation(self) -> Situation:
+        """What decides which actions can be taken."""
+        return Situation(screen=self.NAME, has_text=True, graded=True, runs=self.state.runs)
+
+    def step(self, by: int) -> None:
+        """Look at the next grader, or at the one before."""
+        self.state.step(by)
+        self._list.move_cursor(self._list.line_of(self.state.cursor))
+        self._moved()
+
+    def explain(self) -> None:
+        """Say everything in more words, or in fewer again; where only the graders are seen, show the calls."""
+        if self._one_column and self.column == "list":
+            self._go_to("detail")
+            return
+        self.state.more = not self.state.more
+        self._detail.show_anew(from_top=False)
+        if self.state.more and self.state.explanation.more:
+            self.announce(f"Values in full; at the end, how {self.state.explanation.system} scores")
+
+    def to_next_bad(self) -> None:
+        """Go to the next line of the calls that is not right, after the last one to the first."""
+        bad = grade_page(self.state, self._detail.text_width).bad
+        if not bad:
+            self.announce("Nothing is wrong with any call here")
+            return
+        if self._one_column:
+            self._go_to("detail")
+        self._bad = next((line for line in bad if line > self._bad), bad[0])
+        self._detail.scroll_lines(self._bad - self._detail.top)
+        self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} that are not right")
+
+    def show_run(self, state: GradesState) -> None:
+        """Show the grades of another run, by the grader that is looked at now."""
+        state.look_as(self.state)
+        self.state = self._list.state = state
+        self._show_bars()
+        self._list.move_cursor(self._list.line_of(state.cursor))
+        self._moved()
+
+    def show(self) -> None:
+        """Go to the calls."""
+        self._go_to("detail")
+
+    def text_to_copy(self) -> tuple[str, str]:
+        """The grade under the cursor with everything behind it, and what to call it."""
+        return copied_grade(self.state)

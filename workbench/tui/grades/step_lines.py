@@ -1,0 +1,77 @@
+"""What the screen of grades says of the steps of a chain: how each does on its own, and those without a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.grading.formulas import figure
+from workbench.grading.grade import StepGrade
+from workbench.reports.issues import issue_text
+from workbench.reports.visible import one_line
+from workbench.tui.grades.state import GradesState, SilentStep
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import signed
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, wrap
+from workbench.tui.lines.words import many, score
+
+MOST_STEPS = 200
+"""Steps of a chain that are shown."""
+
+MOST_ISSUES = 20
+"""Issues of one step that are shown."""
+
+_WHY_INDENT = 4
+
+
+def step_label(number: int | None) -> str:
+    """How a line begins that is about a step of a chain; empty where it is about none."""
+    return f" step {number}  " if number is not None else ""
+
+
+def shown_steps(state: GradesState) -> Sequence[StepGrade]:
+    """The steps of a chain, as the grader that decides judges each on its own; none beside another grader."""
+    return state.result.steps if state.decides(state.selected) else ()
+
+
+def step_lines(state: GradesState, width: int) -> list[Line]:
+    """Those steps, each with its score, why, and its issues."""
+    steps = shown_steps(state)
+    if not steps:
+        return []
+    lines: list[Line] = [EMPTY, (Span(" Steps, each on its own", "heading"),)]
+    for step in steps[:MOST_STEPS]:
+        sign, role = STATUS_SIGNS[step.status] if step.status is not None else (GLYPHS.skipped, "muted")
+        figures = "" if step.score is None else f"  {score(step.score)}"
+        said = f"step {step.step}  {step.status or 'not reached'}{figures}"
+        lines += signed(sign, said, role, width, 1)
+        if step.why and (step.status != "passed" or state.more):
+            rows = wrap(one_line(step.why), max(width - _WHY_INDENT, 10))
+            lines += [(Span(" " * _WHY_INDENT), Span(row, "muted")) for row in rows]
+        for issue in step.issues[:MOST_ISSUES]:
+            lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
+        if len(step.issues) > MOST_ISSUES:
+            more = f"{GLYPHS.running} {many(len(step.issues) - MOST_ISSUES, 'more issue')}"
+            lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))
+    if len(steps) > MOST_STEPS:
+        lines.append((Span(f"   {GLYPHS.running} {many(len(steps) - MOST_STEPS, 'more step')}", "comment"),))
+    return lines
+
+
+def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
+    """A step without a call, and what it adds to the score of `decision`."""
+    most = 1 / state.selected.numbers["items"]
+    role: Role = "muted" if step.reached else "failed"
+    share, outcome = (most, "right not to call") if step.reached else (0.0, "never reached")
+    worth = f"{outcome} {GLYPHS.dot} adds {figure(share)} of {figure(most)}"
+    head: Line = (Span(step_label(step.number), "muted"), Span("no call expected", "comment"))
+    return [cut_line(head, width), cut_line((Span(" " * _WHY_INDENT), Span(worth, role)), width)]
+
+
+def silent_steps(state: GradesState) -> list[SilentStep]:
+    """The steps that `decision` counts and has no line of: no call was expected, and none made."""
+    if state.selected.grader != "decision" or state.selected.score is None:
+        return []
+    told = {state.step_of(pairing) for pairing in state.selected.pairings}
+    return [
+        SilentStep(number, reached is not None) for number, reached in enumerate(state.reached, 1) if number not in told
+    ]

@@ -1,0 +1,56 @@
+"""The history: its batches, what changed between two of them, one case over time."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, ScreenName, Situation, Why
+
+
+def _case(now: Situation) -> str | None:
+    return None if now.row == "case" else "put the cursor on a case"
+
+
+def _at_row(action_id: str) -> Why:
+    """What the screen itself says against it."""
+    return lambda now: now.kept_refuses.get(action_id)
+
+
+def _own(screen: ScreenName, name: str, title: str, keys: tuple[str, ...], label: str = "") -> Action:
+    action_id = f"{screen}.{name}"
+    return Action(action_id, title, keys, screen, label, _at_row(action_id), listed=False)
+
+
+def _common(screen: ScreenName, back: str) -> tuple[Action, ...]:
+    return (
+        _own(screen, "filter", "Filter as you type", ("slash",), "filter"),
+        _own(screen, "copy", "Copy it as Markdown", ("y",), "copy"),
+        _own(screen, "other", "Other column", ("tab", "shift+tab")),
+        _own(screen, "back", back, ("escape",), "back"),
+        _own(screen, "help", "Keys and help", ("question_mark",), "keys"),
+        _own(screen, "quit", "Quit", ("q",)),
+    )
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("history", "History: every batch that was kept", ("h",), label="history"),
+    Action("timeline", "The case over time, in the history", (), why_not=_case),
+    _own("compare", "timeline", "The case over time, in the history", ("T",)),
+    _own("history", "open", "Show what the batch came to, case by case", ("enter",), "open"),
+    _own("history", "mark", "Mark the batch; two of them are compared", ("space",), "mark"),
+    _own("history", "name", "Name the batch, as a baseline for one; an empty name takes it away", ("n",), "name"),
+    _own("history", "go_on", "Go on with the runs that are missing", ("c",), "go on"),
+    _own("history", "regrade", "Grade it again by what its suites expect today; no model is asked", ("G",), "grade"),
+    _own("history", "grading", "Look at it as it was graded at another time", ("o",), "old/new"),
+    _own("history", "export", "Save its runs as recordings", ("w",)),
+    _own("history", "delete", "Remove the batch", ("delete",), "remove"),
+    _own("history", "forks", "Show or hide forks of single runs", ("f",)),
+    _own("history", "reload", "Read it again", ("f5", "ctrl+r")),
+    *_common("history", "Leave filter, marks, detail or screen"),
+    _own("diff", "open", "Show both runs side by side, or the one there is; fold a kind", ("enter",), "side by side"),
+    _own("diff", "left", "Fold the kind of change", ("left",)),
+    _own("diff", "right", "Unfold it", ("right",)),
+    _own("diff", "timeline", "The case over time", ("T",), "over time"),
+    *_common("diff", "Leave filter, detail or screen"),
+    _own("timeline", "open", "Show the run", ("enter",), "open"),
+    _own("timeline", "mark", "Mark the run; two of them stand side by side", ("space",), "mark"),
+    *_common("timeline", "Leave filter, marks, detail or screen"),
+)

@@ -1,0 +1,310 @@
+"""What the screen of the history says: a row for each batch, and everything about the one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from workbench.analysis.trends import rate_of
+from workbench.grading.grade import Status
+from workbench.history.records import BatchPart, BatchRow, SuiteRef
+from workbench.reports.history_list import called, rate_text
+from workbench.reports.markdown import text_table
+from workbench.reports.sparks import sparkline
+from workbench.reports.visible import one_line
+from workbench.reports.when import moment, took_s
+from workbench.trajectory.messages import JsonValue
+from workbench.tui.history.batches import HistoryList
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import (
+    ELLIPSIS,
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    cells,
+    cut_line,
+    padded,
+    spread,
+    wrap,
+    wrap_line,
+)
+from workbench.tui.lines.words import clock, many, model_label
+
+NAME_CELLS = 22
+"""Of a row, for the number and the name of a batch."""
+
+ROOMY_CELLS = 64
+"""From this width on, a row says date, suites and models in full."""
+
+_APART: Mapping[Status, str] = {"error": "in error", "skipped": "skipped"}
+"""What is in no pass rate, in words."""
+
+Settings = Mapping[str, JsonValue]
+
+
+def row_line(state: HistoryList, batch: BatchRow, width: int) -> Line:
+    """One row of the list."""
+    role: Role = "muted" if batch.kind == "fork" else "text"
+    mark = GLYPHS.marked if batch.number in state.marked else " "
+    at = moment(batch.started_at)
+    roomy = width >= ROOMY_CELLS
+    name = padded(called(batch), min(state.name_cells, NAME_CELLS))
+    left: Line = (
+        Span(mark, "accent"),
+        Span(f"{name}  ", "strong" if batch.name else role),
+        Span(f"{at if roomy else at[5:]}  ", "muted"),
+        Span(f"{_suites(batch)}  ", role),
+        Span(_models(batch), "muted"),
+    )
+    result: Line = (Span("  damaged", "error"),) if batch.damage is not None else _result(state, batch, roomy)
+    return spread(left, result, width)
+
+
+def _suites(batch: BatchRow) -> str:
+    names = list(dict.fromkeys(one_line(suite.name) for suite in batch.suites))
+    return ", ".join(names[:2]) + (f" +{len(names) - 2}" if len(names) > 2 else "")
+
+
+def _models(batch: BatchRow) -> str:
+    names = [model_label(model) for model in batch.models]
+    return ", ".join(names[:2]) + (f" +{len(names) - 2}" if len(names) > 2 else "")
+
+
+def _result(state: HistoryList, batch: BatchRow, roomy: bool) -> Line:
+    """Marks, then the pass rate with its counts, each in a column of its own."""
+    good, graded = rate_of(state.parts(batch))
+    rate = rate_text(state.parts(batch))
+    role: Role = "muted" if not graded else "passed" if good == graded else "text"
+    marks = [*_marks(state, batch)]
+    graded_by = _graded_by(state, batch)
+    if not roomy:
+        marks = marks[:1]
+        graded_by = [(GLYPHS.retry, "accent")] if state.grading(batch) is not None else []
+    marks += graded_by
+    line: Line = (*(Span(f"  {said}", kind) for said, kind in marks), Span(f"  {rate:>6}", role))
+    return (*line, Span(f" {f'{good:,}/{graded:,}':>7}", "muted")) if roomy else line
+
+
+def _marks(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
+    if state.is_going(batch):
+        over = batch.planned - batch.missing
+        yield f"{GLYPHS.running} {over:,} of {batch.planned:,}", "running"
+    elif batch.missing:
+        yield f"{GLYPHS.missing} {batch.missing:,} missing", "warned"
+    if errors := sum(part.counts["error"] for part in state.parts(batch)):
+        yield f"{GLYPHS.error} {errors:,}", "error"
+    if batch.kind == "fork":
+        yield f"{GLYPHS.fork} fork", "muted"
+
+
+def _graded_by(state: HistoryList, batch: BatchRow) -> list[tuple[str, Role]]:
+    """By which grades the rate of a batch counts that has later ones: by these, or by those of when it ran."""
+    shown = state.grading(batch)
+    if shown is not None:
+        return [(f"{GLYPHS.retry} grading {shown.number}", "accent")]
+    return [("as it ran", "muted")] if batch.number in state.regraded else []
+
+
+def list_message(state: HistoryList, file: str | None) -> Message:
+    """What the list says when it has no rows."""
+    if file is None:
+        return (
+            ("This session keeps no history.", "strong"),
+            ("", "text"),
+            ("It was started with --no-history: without that, every batch is kept as it runs.", "text"),
+        )
+    if state.problem is not None:
+        problem = one_line(state.problem)
+        return ((problem[:1].upper() + problem[1:], "error"), ("", "text"), ("F5 reads it again.", "muted"))
+    if not state.is_read:
+        return ((f"Reading the history {ELLIPSIS}", "muted"),)
+    if state.filter:
+        return (("No batch fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
+    if state.batches:
+        return (("Only forks of single runs are kept here.", "strong"), ("", "text"), ("f shows them.", "muted"))
+    return (
+        ("Nothing is kept yet.", "strong"),
+        ("", "text"),
+        ("Every batch is kept as it runs: r runs a case, R a suite or folder, 'workbench run' as well.", "text"),
+        ("", "text"),
+        (f"The history is {one_line(file)}; a folder .workbench in a project keeps the project's own.", "muted"),
+    )
+
+
+def detail_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
+    """Everything about one batch."""
+    return [line for part in _detail(state, batch, width) for line in part]
+
+
+def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Line]]:
+    yield _head(state, batch, width)
+    if batch.damage is not None:
+        return
+    yield _suites_and_models(state, batch, width)
+    yield _gradings(state, batch, width)
+    yield _made_with(batch, width)
+
+
+def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
+    if batch.damage is not None:
+        said = f"This batch is damaged: {batch.damage}. Delete removes it."
+        return [(Span(f" {called(batch)}", "strong"),), *paragraph(said, width, "error")]
+    parts = state.parts(batch)
+    good, graded = rate_of(parts)
+    passed = f"{rate_text(parts)} passed: {good:,} of {many(graded, 'graded run')}" if graded else "No run was graded"
+    by = [span for said, role in _grades_said(state, batch) for span in (Span(", "), Span(said, role))]
+    lines: list[Line] = [
+        spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
+        *wrap_line((Span(f" {passed}"), *by), width, hang=1),
+    ]
+    apart = [(sum(part.counts[status] for part in parts), said) for status, said in _APART.items()]
+    if said := ", ".join(f"{count:,} {words}" for count, words in apart if count):
+        lines += paragraph(f"Apart from that {said}.", width, "muted")
+    if state.is_going(batch):
+        lines += paragraph(f"{many(batch.missing, 'run')} to come.", width, "running")
+    elif batch.missing:
+        cut_off = "It was cut off" if batch.ended_at is None else "It was stopped"
+        way_on = "" if batch.kind == "fork" else "; c goes on with exactly them"
+        lines += paragraph(f"{cut_off}: {many(batch.missing, 'run')} missing{way_on}.", width, "warned")
+    if batch.kind == "fork":
+        lines += paragraph("A fork of one run: an experiment, which speaks for no case.", width, "muted")
+    return lines
+
+
+def _grades_said(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
+    """By which grades the counts are, where there are several."""
+    shown = state.grading(batch)
+    if shown is not None:
+        yield f"as graded again {moment(shown.graded_at)} (grading {shown.number})", "accent"
+    elif batch.number in state.regraded:
+        yield "as graded when it ran; there are later grades", "muted"
+
+
+def _times(batch: BatchRow) -> str:
+    took = took_s(batch.started_at, batch.ended_at)
+    return f"{moment(batch.started_at)}{f', {clock(took)}' if took is not None else ''} "
+
+
+def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
+    by_suite: dict[SuiteRef, list[BatchPart]] = {}
+    for part in state.parts(batch):
+        by_suite.setdefault(part.suite, []).append(part)
+    label_cells = max(cells((Span(model_label(model)),)) for model in batch.models) if batch.models else 0
+    lines: list[Line] = []
+    trends = False
+    for suite, parts in by_suite.items():
+        lines += [EMPTY, _suite_head(suite, width)]
+        for part in parts:
+            trend = state.trend(batch, part)
+            trends = trends or len(trend) > 1
+            lines.append(_part_line(part, trend, min(label_cells, max(width // 3, 8)), width))
+    if trends:
+        then = ", as they were graded when they ran" if state.regraded else ""
+        lines += paragraph(
+            f"Heights are pass rates of whole batches up to this one, the oldest first{then}; a batch of some cases "
+            "only, or with missing runs or errors, is left out.",
+            width,
+            "muted",
+        )
+    return lines
+
+
+def _suite_head(suite: SuiteRef, width: int) -> Line:
+    return cut_line((Span(f" {one_line(suite.name)}", "heading"), Span(f"  {one_line(suite.path)}", "muted")), width)
+
+
+def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width: int) -> Line:
+    signs: list[Span] = []
+    for status, (sign, role) in STATUS_SIGNS.items():
+        if part.counts[status]:
+            signs.append(Span(f" {sign}{part.counts[status]:,}", role))
+    some = f"  {many(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
+    left: Line = (
+        Span(f"   {padded(model_label(part.model), label_cells)}"),
+        Span(f"  {rate_text((part,)):>6}", "strong"),
+        *signs,
+        Span(some, "muted"),
+    )
+    line: Line = (Span(f" {sparkline(trend)} ", "accent"),) if len(trend) > 1 else EMPTY
+    return spread(left, line, width)
+
+
+def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
+    if batch.number not in state.regraded:
+        return []
+    lines: list[Line] = [EMPTY, (Span(" Graded again", "heading"),)]
+    shown = state.grading(batch)
+    known = state.gradings(batch)
+    if not known:
+        return [*lines, (Span(f"   {many(state.regraded[batch.number], 'time')}, being read {ELLIPSIS}", "muted"),)]
+    rows = [("when it ran", moment(batch.started_at), batch.parts, shown is None)]
+    rows += [
+        (f"grading {grading.number}", moment(grading.graded_at), parts, grading is shown) for grading, parts in known
+    ]
+    for name, at, parts, chosen in rows:
+        good, graded = rate_of(parts)
+        mark = f" {GLYPHS.folded} " if chosen else "   "
+        text = f"{name:<12} {at}  {rate_text(parts):>6}  {good:,}/{graded:,}"
+        lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))
+    return [*lines, *paragraph("o shows the other one, in the counts above and in what Enter opens.", width, "muted")]
+
+
+def _made_with(batch: BatchRow, width: int) -> list[Line]:
+    settings = batch.settings
+    how = [f"Workbench {one_line(batch.program)}"]
+    if isinstance(at_a_time := settings.get("concurrency"), int):
+        how.append(f"{many(at_a_time, 'run')} at a time on each endpoint")
+    how.append(_tools(settings))
+    lines: list[Line] = [EMPTY, (Span(" Made with", "heading"),), *paragraph("; ".join(how), width, "text", 3)]
+    models = settings.get("models")
+    if isinstance(models, dict):
+        for name, said in models.items():
+            if isinstance(said, dict):
+                head = Span(f"   {model_label(name)}", "strong")
+                lines += wrap_line((head, Span(f"  {_reached(said)}", "muted")), width, hang=5)
+    return lines
+
+
+def _tools(settings: Settings) -> str:
+    if settings.get("execute_all"):
+        return "every tool really executed"
+    wanted = settings.get("execute")
+    if isinstance(wanted, bool):
+        return "tools really executed where they may be" if wanted else "no tool executed"
+    return "tools mocked or executed as the cases say"
+
+
+def _reached(said: Settings) -> str:
+    """How a model was reached: in the order in which the settings are written."""
+    if "problem" in said:
+        return one_line(f"could not be reached: {said['problem']}")
+    facts = [str(said[key]) for key in ("model", "provider", "base_url") if said.get(key)]
+    params = said.get("params")
+    if isinstance(params, dict):
+        facts += [f"{key} {value}" for key, value in params.items()]
+    price = said.get("price")
+    if isinstance(price, dict):
+        facts.append(f"{price.get('input')} and {price.get('output')} USD for a million tokens in and out")
+    return one_line(f" {GLYPHS.dot} ".join(facts))
+
+
+def paragraph(text: str, width: int, role: Role, indent: int = 1) -> list[Line]:
+    """A text in rows."""
+    return [(Span(" " * indent + row, role),) for row in wrap(one_line(text), max(width - indent - 1, 10))]
+
+
+def history_text(state: HistoryList) -> str:
+    """The batches that are shown, as a table in Markdown."""
+    rows = []
+    for batch in state.rows:
+        parts, shown = state.parts(batch), state.grading(batch)
+        good, graded = rate_of(parts)
+        suites = ", ".join(dict.fromkeys(one_line(suite.path) for suite in batch.suites))
+        models = ", ".join(model_label(model) for model in batch.models)
+        rate = rate_text(parts) + (f" (grading {shown.number})" if shown is not None else "")
+        rate = "damaged" if batch.damage is not None else rate
+        counts = [f"{good}/{graded}", str(sum(part.counts["error"] for part in parts)), str(batch.missing)]
+        rows.append([called(batch), moment(batch.started_at), suites, models, rate, *counts])
+    titles = ("batch", "began", "suites", "models", "pass rate", "passed/graded", "errors", "missing")
+    return text_table(titles, rows)

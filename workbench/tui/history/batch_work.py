@@ -1,0 +1,312 @@
+"""What is done to batches of the history from its screen: each thing off the loop, and said when it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from workbench.authoring.workspace import RECORDINGS_FOLDER
+from workbench.config.models import ConfigError
+from workbench.history.errors import HistoryError
+from workbench.history.records import BatchRow
+from workbench.reports.history_list import called
+from workbench.reports.move_kinds import Move, moves_said
+from workbench.trajectory.recording import RecordingError
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import Role
+from workbench.tui.lines.words import many
+from workbench.tui.run_book.kept import opened
+
+if TYPE_CHECKING:
+    from workbench.batches.approval import Approval
+    from workbench.batches.kept_regrading import GradedAgain, RegradingPlan
+    from workbench.batches.resuming import Resumption
+    from workbench.suite.loading import SuiteFile
+    from workbench.tui.history.batches_screen import HistoryScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+Result = TypeVar("Result")
+
+
+class HistoryDeeds:
+    """Does one thing at a time."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._alone = asyncio.Lock()
+        self._begun, self._is_stoppable = "", False
+        """What is being done, in words, and whether it may end anywhere."""
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stopped = False
+
+    # Leaving
+
+    @property
+    def doing(self) -> str | None:
+        """What a thread is busy with, in words, if any is. What waits for an answer is not meant."""
+        return self._begun if not self._idle.is_set() else None
+
+    @property
+    def stoppable(self) -> str | None:
+        """The same, if it takes long and is stopped where one leaves."""
+        return self.doing if self._is_stoppable else None
+
+    def stop(self) -> None:
+        """End what need not come to its end, for good: new grades are dropped, recordings that were saved stay."""
+        self._stopped = True
+
+    async def settled(self) -> None:
+        """Wait until no thread is busy."""
+        await self._idle.wait()
+
+    def _until_stopped(self, each: Iterable[Result]) -> Iterator[Result]:
+        for one in each:
+            if self._stopped:
+                return
+            yield one
+
+    @asynccontextmanager
+    async def _one_at_a_time(
+        self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
+    ) -> AsyncIterator[None]:
+        """Do `what`; whoever has to wait for something else is told for what."""
+        if self._alone.locked():
+            self._say(screen, f"{what[:1].upper()}{what[1:]} waits for something else: {self._begun}")
+        async with self._alone:
+            self._begun, self._is_stoppable = what, is_stoppable
+            yield
+
+    async def _on_thread(self, work: Callable[[], Result]) -> Result:
+        self._idle.clear()
+        try:
+            return await asyncio.to_thread(work)
+        finally:
+            self._idle.set()
+
+    @property
+    def _file(self) -> Path:
+        assert self._app.history is not None
+        return self._app.history
+
+    def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
+        """Say something where it was begun, or on the main screen when that was left meanwhile."""
+        (screen if screen.is_attached else self._app.main).announce(text, role, sign)
+
+    def _fail(self, screen: HistoryScreen, text: str) -> None:
+        self._say(screen, text, "error", GLYPHS.error)
+        self.read_again()  # the file may be another one now
+
+    def read_again(self) -> None:
+        """Read the list again where it is shown."""
+        for screen in self._app.screen_stack:
+            if getattr(screen, "NAME", None) == "history":
+                cast("HistoryScreen", screen).read_soon()
+
+    async def name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
+        """Call a batch by a name; by none, if that is empty."""
+
+        def change(said: list[str]) -> None:
+            from workbench.history.editing import name_batch
+
+            name_batch(self._file, batch.number, name or None, said.append)
+
+        loses = next((other for other in screen.state.batches if name and other.name == name), None)
+        lost = f"; #{loses.number} was, until now" if loses is not None else ""
+        done = (
+            f"#{batch.number} is called {name} from now on{lost}" if name else f"#{batch.number} has no name any more"
+        )
+        await self._change(screen, f"naming {called(batch)}", change, done)
+
+    async def remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Remove a batch with all its runs."""
+
+        def change(said: list[str]) -> None:
+            from workbench.history.editing import remove_batches
+
+            remove_batches(self._file, [batch.number], said.append)
+
+        await self._change(screen, f"removing {called(batch)}", change, f"{called(batch)} is removed")
+
+    async def _change(self, screen: HistoryScreen, what: str, change: Callable[[list[str]], None], done: str) -> None:
+        said: list[str] = []
+        async with self._one_at_a_time(screen, what):
+            try:
+                await self._on_thread(lambda: change(said))
+            except HistoryError as error:
+                self._fail(screen, str(error))
+                return
+        if said:
+            self._say(screen, said[0], "warned", GLYPHS.warned)
+        else:
+            self._say(screen, done, "passed", GLYPHS.passed)
+        self.read_again()
+
+    async def export(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Save the runs of a batch as recordings, by the grades that are looked at, in a folder of their own."""
+        grading = screen.state.grading(batch)
+        again = f".grading-{grading.number}" if grading is not None else ""
+        folder = Path(RECORDINGS_FOLDER) / f"batch-{batch.number}{again}"
+
+        damaged: list[str] = []
+
+        def save() -> int:
+            from workbench.batches.known_secrets import learn_secrets
+            from workbench.batches.recordings import export_recording
+
+            program = self._app.program
+            for place in {suite.file.parent for suite in batch.suites}:
+                with suppress(ConfigError):  # what was kept holds no secret that was known then
+                    learn_secrets(program, place)
+            count = 0
+            with opened(self._file) as history:
+                over = [run for run in history.runs(batch.number, grading) if run.figures is not None]
+                for _, recording in self._until_stopped(history.recordings(over, grading, damaged.append)):
+                    export_recording(folder, recording, program.secrets)
+                    count += 1
+            return count
+
+        async with self._one_at_a_time(screen, f"saving the runs of {called(batch)}", is_stoppable=True):
+            try:
+                count = await self._on_thread(save)
+            except (HistoryError, RecordingError) as error:
+                self._fail(screen, f"Not all was saved: {error}")
+                return
+        said = f"Saved {many(count, 'recording')} in {folder.absolute()}"
+        if damaged:
+            self._say(screen, f"{said}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
+        else:
+            self._say(screen, said, "passed", GLYPHS.passed)
+
+    # Going on
+
+    async def go_on(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Make the runs that are missing in a batch, after asking about what is different today."""
+        async with self._one_at_a_time(screen, f"going on with {called(batch)}"):
+            await self._on_thread(self._app.runner.settle_history)
+            try:
+                resumption = await self._on_thread(lambda: self._resumption(batch.number))
+            except HistoryError as error:
+                self._fail(screen, str(error))
+                return
+            under_way = False
+            try:
+                why_not = await self._why_not_go_on(screen, resumption)
+                if why_not is not None:
+                    self._say(screen, f"Nothing was run: {why_not}")
+                    return
+                why_not = await self._app.resume(resumption)
+                under_way = why_not is None
+            finally:
+                if not under_way:
+                    resumption.ticket.release()
+        if why_not is None:
+            self._say(screen, f"Going on with {called(batch)}: {many(len(resumption.runs), 'run')}", "running")
+            self.read_again()
+        else:
+            self._say(screen, f"Nothing was run: {why_not}", "warned", GLYPHS.warned)
+
+    def _resumption(self, number: int) -> Resumption:
+        from workbench.batches.resuming import claim_and_read
+
+        with opened(self._file) as history:
+            return claim_and_read(history, number, self._app.program, self._app.main.models)
+
+    async def _why_not_go_on(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
+        """What keeps a batch from going on, after asking about what is different today; `None`, if nothing does."""
+        from workbench.tui.history.dialogs import GoOnScreen
+
+        said = [*resumption.as_then, *resumption.differences]
+        if resumption.execute_all:
+            said.append("every tool is really executed, as it was in this batch")
+        if not said:
+            return None
+        if self._app.screen is not screen:  # keys are meant for something else by now, and must not answer
+            return f"something is to be asked about {called(resumption.batch)}, and the history was left"
+        question = GoOnScreen(resumption.batch, said, today=bool(resumption.differences))
+        answer = await self._app.push_screen_wait(question)
+        return None if answer == "go on" else "the batch stays as it is"
+
+    # Grading again
+
+    async def regrade(self, screen: HistoryScreen, batch: BatchRow) -> None:
+        """Grade a batch by what its suites expect today, and keep that beside the grades it has."""
+        damaged: list[str] = []
+        async with self._one_at_a_time(screen, f"grading {called(batch)} again", is_stoppable=True):
+            try:
+                # What is edited here counts as it is, saved or not, as it does when it is run.
+                edited = {suite.path.resolve(): suite.file for suite in self._app.main.desk.dirty}
+                plan = await self._on_thread(lambda: self._plan(batch.number, edited))
+                if not plan.runs:
+                    why = "; ".join(plan.problems) or "no case of it is in its suites any more"
+                    self._say(screen, f"Nothing was graded: {why}", "warned", GLYPHS.warned)
+                    return
+                wanted = [(run.file, run.case) for run in plan.runs]
+                approval = await self._app.starter.approval_to_grade(wanted)
+                if isinstance(approval, str):
+                    self._say(screen, f"Nothing was graded: {approval}", "warned", GLYPHS.warned)
+                    return
+                self._say(screen, f"Grading {many(len(plan.runs), 'run')} of {called(batch)} again …")
+                graded = await self._on_thread(lambda: self._graded(plan, approval, damaged))
+            except (HistoryError, RecordingError) as error:
+                self._fail(screen, f"Nothing was graded: {error}")
+                return
+        if self._stopped:
+            return
+        if not graded:
+            self._say(screen, f"Nothing was graded: {_first_of(damaged)}", "error", GLYPHS.error)
+            return
+        screen.state.look_at_grading(batch.number, screen.state.regraded.get(batch.number, 0) + 1)
+        self.read_again()
+        said = _regraded_said(plan, graded)
+        if damaged:
+            self._say(screen, f"{said}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
+        else:
+            self._say(screen, said, "passed", GLYPHS.passed)
+
+    def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
+        from workbench.batches.kept_regrading import plan_regrading
+        from workbench.suite.loading import load_suite
+
+        def load(path: Path) -> SuiteFile:
+            return edited[path] if path in edited else load_suite(path)
+
+        with opened(self._file) as history:
+            return plan_regrading(history, history.batch(f"#{number}"), self._app.program, load=load)
+
+    def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
+        from workbench.batches.kept_regrading import grade_again, keep_grades
+        from workbench.batches.rejudging import RegradingJudges
+
+        program = self._app.program
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with opened(self._file) as history:
+            again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
+            graded = list(self._until_stopped(again))
+        if graded and not self._stopped:
+            keep_grades(self._file, plan.batch, graded, now, program.secrets, lambda _: None)
+        return graded
+
+
+def _first_of(damaged: Sequence[str]) -> str:
+    others = len(damaged) - 1
+    return damaged[0] + (f", and {many(others, 'other run')}" if others else "")
+
+
+def _regraded_said(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
+    moved = moves_said(Move(each.before, each.after) for each in graded)
+    said = [f"Graded again: {moved}" if moved else "Graded again: nothing moved"]
+    kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
+    if kept:
+        said.append(f"{many(len(kept), 'run')} not, the first: {kept[0]}")
+    otherwise = sum(each.run.asked_otherwise for each in graded)
+    if otherwise:
+        said.append(f"{many(otherwise, 'run')} of cases that ask something else today")
+    if plan.gone:
+        said.append(f"{many(len(plan.gone), 'run')} left out, whose cases are gone")
+    return "; ".join([*said, *plan.problems])

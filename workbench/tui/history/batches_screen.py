@@ -1,0 +1,185 @@
+"""The history: every batch that was kept, and how each suite has fared over the last of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from workbench.history.errors import DamagedError, HistoryError
+from workbench.history.records import BatchRow
+from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
+from workbench.tui.history.batches import HistoryList
+from workbench.tui.kit.list_screen import MarkingScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.run_book.kept import read_batches, read_going, read_gradings
+from workbench.tui.runs.status_line import progress_ends
+from workbench.tui.shell.registry import ScreenName, bindings_for
+
+if TYPE_CHECKING:
+    from workbench.authoring.case_now import CaseKey
+    from workbench.tui.shell.workbench import Workbench
+
+
+GOING_S = 1.0
+"""The counts of batches that go on are read again at most so often, and only when something happened in their runs."""
+
+
+class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
+    """All batches, the newest first, read again when one of this program begins or is over."""
+
+    NAME: ClassVar[ScreenName] = "history"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#history-list"
+    MARKED = "space on another batch shows what changed between the two"
+    FILTERED_BY = "words of number, name, date, suite or model"
+
+    def __init__(self, app: Workbench, state: HistoryList) -> None:
+        super().__init__(app, state)
+        self._wanted = False
+        self._reading = False
+        self._read_at_s = 0.0
+
+    def on_mount(self) -> None:
+        self.read_soon()
+
+    # Reading
+
+    def read_soon(self) -> None:
+        """Read the history again, off the loop; below another screen, once that is left."""
+        if self._workbench.history is not None:
+            self._wanted = True
+            if not self._reading and not self.is_covered:
+                self._reading = True
+                self.run_worker(self._read(), group="history")
+
+    async def _read(self) -> None:
+        try:
+            while self._wanted and not self.is_covered:
+                self._wanted = False
+                await self._read_once()
+        finally:
+            self._reading = False
+
+    async def _read_once(self) -> None:
+        runner, file = self._workbench.runner, self._workbench.history
+        assert file is not None
+        await asyncio.to_thread(runner.settle_history)
+        try:
+            read = await asyncio.to_thread(read_batches, file)
+        except HistoryError as error:
+            self.state.fail(str(error))
+            self.announce(str(error), "error", GLYPHS.error)
+        else:
+            self.state.take(read)
+        self._read_at_s = self._loop_s()
+        self._show_read()
+        self._want_gradings()
+
+    def second_passed(self) -> None:
+        self._show_bars()
+
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        if batches or (self.state.going and self.is_covered):
+            self.read_soon()
+        elif self.state.going and not self._reading and self._loop_s() - self._read_at_s >= GOING_S:
+            self._reading = True
+            self.run_worker(self._read_going(), group="history")
+        if not self.is_covered:
+            self._show_bars()
+
+    async def _read_going(self) -> None:
+        file, going = self._workbench.history, self.state.going
+        assert file is not None
+        try:
+            self.state.renew(*await asyncio.to_thread(read_going, file, going))
+        except HistoryError as error:
+            self.announce(str(error), "error", GLYPHS.error)
+            self._wanted = True
+        self._read_at_s = self._loop_s()
+        self._show_read()
+        await self._read()
+
+    def _show_read(self) -> None:
+        """Show what was read; below another screen, once that is left."""
+        if not self.is_covered:
+            self._show_state(moved=False)
+
+    def on_screen_resume(self) -> None:
+        self._show_state(moved=False)
+        if self._wanted:
+            self.read_soon()
+
+    @staticmethod
+    def _loop_s() -> float:
+        return asyncio.get_running_loop().time()
+
+    def _want_gradings(self) -> None:
+        batch = self.state.selected
+        if batch is not None and self.state.wants_gradings(batch):
+            self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)
+
+    async def _read_gradings(self, batch: BatchRow) -> None:
+        file = self._workbench.history
+        assert file is not None
+        try:
+            self.state.take_gradings(batch.number, await asyncio.to_thread(read_gradings, file, batch.number))
+        except HistoryError as error:
+            self.announce(str(error), "error", GLYPHS.error)
+            if isinstance(error, DamagedError):
+                self.state.take_gradings(batch.number, ())  # they are not asked for again
+                self.read_soon()
+        self._show_read()
+
+    # What is there
+
+    def _row_line(self, index: int, width: int) -> Line:
+        return row_line(self.state, self.state.rows[index], width)
+
+    def _said(self) -> Message:
+        history = self._workbench.history
+        return list_message(self.state, str(history) if history is not None else None)
+
+    def _detail_lines(self, width: int) -> Sequence[Line]:
+        batch = self.state.selected
+        return detail_lines(self.state, batch, width) if batch is not None else ()
+
+    def _title(self) -> tuple[Line, Sequence[Line]]:
+        state = self.state
+        hidden = state.forks if not state.shows_forks else 0
+        said = [f"{len(state.batches):,} batch{'' if len(state.batches) == 1 else 'es'}"] if state.is_read else []
+        said += [f"{many(hidden, 'fork')} hidden"] if hidden else []
+        said += [f"{len(state.marked)} marked"] if state.marked else []
+        left: Line = (Span(" History ", "badge"), Span(self._filter_said))
+        progress = self._workbench.main.book.progress()
+        return left, progress_ends(progress, (Span(f"{', '.join(said)} ", "muted"),))
+
+    def _refusals(self) -> Mapping[str, str]:
+        return self.state.refusals()
+
+    def _show_state(self, *, moved: bool = True) -> None:
+        super()._show_state(moved=moved)
+        if moved:
+            self._want_gradings()
+
+    @property
+    def text(self) -> str:
+        """The batches that are shown, as Markdown."""
+        return history_text(self.state)
+
+    # What can be done
+
+    def other_grading(self) -> None:
+        """Look at the batch as it was graded at another time."""
+        self.state.other_grading()
+        self._show_state(moved=False)
+
+    def turn_forks(self) -> None:
+        """Show forks, or hide them."""
+        self.state.show_forks(not self.state.shows_forks)
+        self._show_state()

@@ -1,0 +1,163 @@
+"""What changed from one batch to another, as the screen lists it: kinds that fold, the cases below each, a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind, batch_diff
+from workbench.analysis.batch_tests import tests_of
+from workbench.analysis.comparison import Cell, CellKey
+from workbench.analysis.same_suites import same_suites
+from workbench.history.records import Grading, RunRow, SuiteRef
+from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
+from workbench.reports.history_list import called
+from workbench.reports.visible import one_line
+from workbench.tui.history.batches import figures_in
+from workbench.tui.run_book.kept import ReadBatch
+
+
+class DiffRow(NamedTuple):
+    """One row: a kind of change with how many of them are shown, folded or not, or one change."""
+
+    kind: ChangeKind
+    shown: int = 0
+    change: CaseChange | None = None
+
+
+class Side(NamedTuple):
+    """A run of one of the two batches, and by which grading it counts."""
+
+    run: RunRow
+    grading: Grading | None
+
+
+class DiffList:
+    """The changes between two batches, as rows."""
+
+    def __init__(self, before: ReadBatch, after: ReadBatch, history: str) -> None:
+        """`history` is what a command that is typed needs to find the two."""
+        self.before = before
+        self.after = after
+        same = same_suites(before.batch.suites, after.batch.suites)
+        figures = figures_in(before.runs), figures_in(after.runs)
+        unfinished = _unfinished(before.runs), _unfinished(after.runs)
+        self.diff: BatchDiff = batch_diff(*figures, unfinished=unfinished, same=same)
+        tests = tests_of(*figures, across=self.diff.across, same=same)
+        self.tests = tuple(test_lines(tests, *names_of(before, after)))
+        """Whether the one batch is better than the other."""
+        self.notes = tuple(notes_between(self.diff, before, after, same, history))
+        """What else is to be known of the comparison."""
+        earlier = {same.get(suite.key, suite.key): suite for suite in before.batch.suites}
+        later = {suite.key: suite for suite in after.batch.suites}
+        self.suites: dict[str, SuiteRef] = earlier | later
+        self._changed = {key for key in earlier.keys() & later.keys() if earlier[key].hash != later[key].hash}
+        self.several_models = len(self.diff.models) > 1
+        self.filter = ""
+        self.rows: list[DiffRow] = []
+        self.cursor = 0
+        self._folded: set[ChangeKind] = set()
+        self._texts: dict[int, str] = {}
+        """What the filter looks for words in, by the id of the change."""
+        self._rebuild()
+
+    # What there is
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """How the earlier and the later batch are called, and by which grading each is looked at where that is not the
+        first one."""
+        before, after = (f"{called(side.batch)}{by_grading(side.grading)}" for side in (self.before, self.after))
+        return before, after
+
+    @property
+    def selected(self) -> DiffRow | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    @property
+    def several_suites(self) -> bool:
+        return len(self.suites) > 1
+
+    def suite_changed(self, key: str) -> bool:
+        """Whether a suite said something else in the later batch."""
+        return key in self._changed
+
+    def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
+        """The runs to look at, of the earlier and of the later batch: where a case was repeated, the first that came
+        to what the case came to."""
+        return _side(self.before, change.before), _side(self.after, change.after)
+
+    def as_text(self) -> str:
+        """All changes, as Markdown."""
+        title, notes = title_of(self.before, self.after), (*self.tests, *self.notes)
+        return "\n".join(
+            markdown_lines(self.diff, self.suites, title=title, notes=notes, with_model=self.several_models)
+        )
+
+    # Moving and choosing
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row, the nearest one there is."""
+        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+
+    def is_folded(self, kind: ChangeKind) -> bool:
+        """Whether the changes of a kind are hidden; a filter shows them."""
+        return kind in self._folded and not self.filter
+
+    def fold(self, folded: bool) -> bool:
+        """Fold or unfold the kind that the cursor is on or below; whether that changed anything."""
+        row = self.selected
+        if row is None or self.filter or self.is_folded(row.kind) == folded:
+            return False
+        (self._folded.add if folded else self._folded.discard)(row.kind)
+        self._rebuild(DiffRow(row.kind) if folded else row)
+        return True
+
+    def set_filter(self, text: str) -> None:
+        """Show only changes that have every word of `text` in their suite, case, model, kind or what became of them."""
+        self.filter = text
+        self._rebuild(self.selected)
+
+    def _rebuild(self, stay_on: DiffRow | None = None) -> None:
+        words = self.filter.casefold().split()
+        self.rows = []
+        for kind in KINDS:
+            changes = [change for change in self.diff.of(kind) if self._fits(change, words)]
+            if changes:
+                self.rows.append(DiffRow(kind, len(changes)))
+                if not self.is_folded(kind):
+                    self.rows += [DiffRow(kind, change=change) for change in changes]
+        stands = (
+            at
+            for at, row in enumerate(self.rows)
+            if stay_on is not None and row.kind == stay_on.kind and row.change is stay_on.change
+        )
+        self.move_to(next(stands, self.cursor))
+
+    def _fits(self, change: CaseChange, words: Sequence[str]) -> bool:
+        if not words:
+            return True
+        text = self._texts.get(id(change))
+        if text is None:
+            suite = self.suites[change.suite]
+            said = f"{change.kind} {suite.name} {suite.path} {change.case_id} {change.case_name} {change.model}"
+            text = self._texts[id(change)] = f"{said} {change.sentence}".casefold()
+        return all(word in text for word in words)
+
+
+def _unfinished(runs: Sequence[RunRow]) -> set[CellKey]:
+    return {(run.suite.key, run.case_id, run.model) for run in runs if run.figures is None}
+
+
+def _side(read: ReadBatch, cell: Cell | None) -> Side | None:
+    if cell is None:
+        return None
+    wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
+    return next((Side(run, read.grading) for run in read.runs if run.figures is wanted), None)
+
+
+def change_title(state: DiffList, change: CaseChange) -> str:
+    """The case, with its suite where there are several."""
+    name = one_line(change.case_name)
+    return f"{one_line(state.suites[change.suite].name)} › {name}" if state.several_suites else name

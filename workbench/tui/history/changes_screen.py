@@ -1,0 +1,83 @@
+"""What broke, was fixed and moved from one batch of the history to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from workbench.analysis.batch_diff import CaseChange
+from workbench.tui.history.change_lines import detail_lines, head_lines, list_message, row_line
+from workbench.tui.history.changes import DiffList
+from workbench.tui.kit.list_screen import KeptScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.shell.registry import ScreenName, bindings_for
+
+
+class BatchDiffScreen(KeptScreen[DiffList]):
+    """The changes by kind, each of which folds, and both sides of the one under the cursor."""
+
+    NAME: ClassVar[ScreenName] = "diff"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#diff-list"
+    FILTERED_BY = "words of kind, suite, case, model or reason"
+
+    def _row_line(self, index: int, width: int) -> Line:
+        return row_line(self.state, self.state.rows[index], width)
+
+    def _said(self) -> Message:
+        return list_message(self.state)
+
+    def _head_lines(self, width: int) -> Sequence[Line]:
+        return head_lines(self.state, width)
+
+    def _detail_lines(self, width: int) -> Sequence[Line]:
+        return detail_lines(self.state, self.state.selected, width)
+
+    def _title(self) -> tuple[Line, Sequence[Line]]:
+        state = self.state
+        before, after = state.names
+        left: Line = (
+            Span(" Changes ", "badge"),
+            Span(f" {before}"),
+            Span(f" {GLYPHS.call} ", "muted"),
+            Span(f"{after}{self._filter_said}"),
+        )
+        on_models = f" on {len(state.diff.models):,} models" if state.several_models else ""
+        compared = f"{many(state.diff.cases, 'case')}{on_models} compared "
+        return left, [(Span(compared, "muted"),), EMPTY]
+
+    @property
+    def change(self) -> CaseChange | None:
+        """The change under the cursor."""
+        row = self.state.selected
+        return row.change if row is not None else None
+
+    def _refusals(self) -> dict[str, str]:
+        refused = {}
+        if self.state.selected is None:
+            refused["diff.open"] = refused["diff.copy"] = "there is no change here"
+        if self.change is None:
+            refused["diff.timeline"] = "put the cursor on a case"
+        return refused
+
+    def fold(self, folded: bool | None) -> bool:
+        """Fold or unfold the kind of change that the cursor is on or below; `None`: the other way. Whether that changed
+        anything."""
+        row = self.state.selected
+        if row is None or not self.state.fold(not self.state.is_folded(row.kind) if folded is None else folded):
+            return False
+        self._show_state()
+        return True
+
+    def sideways(self, step: int) -> None:
+        """Fold (-1) or unfold (1) a kind; from what cannot be unfolded go on to the detail, and back."""
+        if self.column == "detail":
+            if step < 0:
+                self._go_to("list")
+        elif not self.fold(step < 0) and step > 0:
+            self._go_to("detail")

@@ -1,0 +1,98 @@
+"""What is asked about a batch of the history: its name, whether it goes on although something is different today,
+whether it is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from workbench.history.records import BatchRow
+from workbench.reports.history_list import called
+from workbench.reports.visible import one_line
+from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.dialogs import BuildLines, Option
+from workbench.tui.kit.naming import NameScreen
+from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
+from workbench.tui.lines.words import many
+
+
+class BatchNameScreen(NameScreen):
+    """Answers with the name of a batch, which may be empty. Of the batches that have a name, another one loses it."""
+
+    def __init__(self, batch: BatchRow) -> None:
+        said = f"What #{batch.number} is called, as a baseline for one; with an empty name it has none."
+        super().__init__("Name the batch", batch.name or "", said, _refusal)
+
+    def submit(self) -> None:
+        if not self.query_one("#name", Input).value.strip():
+            self.answer("")
+        else:
+            super().submit()
+
+
+def _refusal(name: str) -> str | None:
+    return "a number is what every batch has already" if name.removeprefix("#").isdecimal() else None
+
+
+class GoOnScreen(AskScreen[Literal["go on", "no"]]):
+    """Before a batch goes on, of which something is not as it was: `today`, if models or judges are reached otherwise,
+    which they will be as today."""
+
+    TITLE_LINE = "Not everything is as it was"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("g", "answer('go on')", show=False),
+        Binding("n", "answer('no')", show=False),
+    ]
+
+    def __init__(self, batch: BatchRow, said: Sequence[str], *, today: bool) -> None:
+        models = ", with models and judges of today" if today else ""
+        asked = f"{many(batch.missing, 'run')} of {called(batch)} would be made now:"
+        super().__init__(
+            _listed(asked, said),
+            [
+                ("go on", Option("go on", f"make the missing runs as said above{models}", key="g")),
+                ("no", Option("no", "leave the batch as it is", key="n")),
+            ],
+            leaving="leave it",
+        )
+
+
+class RemoveScreen(AskScreen[Literal["remove", "no"]]):
+    """Before a batch is taken out of the history."""
+
+    TITLE_LINE = "Remove the batch"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "answer('remove')", show=False),
+        Binding("n", "answer('no')", show=False),
+    ]
+
+    def __init__(self, batch: BatchRow) -> None:
+        first = "" if batch.damage is not None else "; w saves its runs as recordings first"
+        said = [f"nothing brings it back{first}"]
+        if batch.name:
+            said.insert(0, f"it is named {batch.name!r}: what is compared with that name would find nothing")
+        runs = many(batch.planned, "run") if batch.damage is None else "runs"
+        asked = f"{called(batch)} and its {runs} would be removed from the history:"
+        super().__init__(
+            _listed(asked, said),
+            [
+                ("remove", Option("remove", "take it out of the history", key="r")),
+                ("no", Option("no", "leave it", key="n")),
+            ],
+            leaving="leave it",
+        )
+
+
+def _listed(asked: str, said: Sequence[str]) -> BuildLines:
+    def lines(width: int) -> list[Line]:
+        room = max(width - 4, 10)
+        found: list[Line] = [EMPTY, *((Span("  "), Span(row)) for row in wrap(one_line(asked), room)), EMPTY]
+        for text in said:
+            for at, row in enumerate(wrap(one_line(text), room - 2)):
+                found.append((Span("  - " if at == 0 else "    ", "warned"), Span(row, "warned")))
+        return [*found, EMPTY]
+
+    return lines

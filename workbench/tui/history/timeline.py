@@ -1,0 +1,246 @@
+"""One case over time: its runs in the history, the newest first, and how each model has fared with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from rich.cells import cell_len
+
+from workbench.history.records import RunRow
+from workbench.reports.markdown import text_table
+from workbench.reports.sparks import sparkline
+from workbench.reports.values import cost_text
+from workbench.reports.visible import one_line
+from workbench.reports.when import moment_of_ms
+from workbench.tui.history.batch_lines import paragraph
+from workbench.tui.kit.rows import pair_of, turned
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread
+from workbench.tui.lines.words import duration, many, model_label, score
+from workbench.tui.trajectory.headline import model_time
+
+TREND_MAX = 32
+"""Scores that the head shows of each model, the latest of them."""
+
+MODELS_MAX = 4
+"""Models of which the head shows that; of more it says how many."""
+
+TIMED_CELLS = 48
+"""From this width on, a row says how long the model took: what tells it from the others comes first."""
+
+NAME_CELLS = 18
+"""Of a row, for the number and the name of a batch."""
+
+_GOOD = {"passed": 1.0, "warned": 1.0, "failed": 0.0}
+"""What a run without a score counts in the trend."""
+
+
+class Timeline:
+    """The runs of one case, as rows, each as it was graded when it ran; `names` are those of batches that have one,
+    `regraded` has the numbers of those that were graded again; `damaged` says of runs that are left out why."""
+
+    def __init__(
+        self,
+        case_name: str,
+        runs: Sequence[RunRow],
+        names: Mapping[int, str],
+        regraded: Container[int] = (),
+        damaged: Sequence[str] = (),
+    ) -> None:
+        self.case_name = case_name
+        self.runs = tuple(runs)
+        self.damaged = len(damaged)
+        """How many runs are left out."""
+        self.rows: list[RunRow] = []
+        self.cursor = 0
+        self.filter = ""
+        self.marked: tuple[int, ...] = ()
+        """Ids of runs, in the order in which they were marked."""
+        self.regraded = len({run.batch for run in runs if run.batch in regraded})
+        """How many of the batches were graded again."""
+        self._names = names
+        self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
+        self._repeated = {run.batch for run in runs if run.repeat}
+        self._changed = {
+            run.id
+            for run, before in pairwise(self.runs)
+            if run.batch != before.batch and run.suite.hash != before.suite.hash
+        }
+        self._rebuild()
+
+    @property
+    def selected(self) -> RunRow | None:
+        """The run under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    @property
+    def pair(self) -> tuple[RunRow, RunRow] | None:
+        """The two marked runs, the earlier one first; `None` while there are not two."""
+        found = [run for run in reversed(self.runs) if run.id in self.marked]
+        return pair_of(found)
+
+    def called(self, run: RunRow) -> str:
+        """How the batch of a run is called."""
+        name = self._names.get(run.batch)
+        return f"#{run.batch} {one_line(name)}" if name else f"#{run.batch}"
+
+    def which(self, run: RunRow) -> str:
+        """The model of a run, and which repeat it is where its batch repeated the case."""
+        repeat = f" #{run.repeat + 1}" if run.batch in self._repeated else ""
+        return f"{model_label(run.model)}{repeat}"
+
+    def changed(self, run: RunRow) -> bool:
+        """Whether a run is the first of its batch, and its suite said something else in the batch before."""
+        return run.id in self._changed
+
+    def trends(self) -> dict[str, list[float]]:
+        """The scores with each model, 0..1, the oldest first; a run that was not graded has none."""
+        found: dict[str, list[float]] = {}
+        for run in reversed(self.runs):
+            figures = run.figures
+            if figures is not None and not run.is_fork and figures.status in _GOOD:
+                value = figures.score if figures.score is not None else _GOOD[figures.status]
+                found.setdefault(run.model, []).append(0.0 if math.isnan(value) else min(max(value, 0.0), 1.0))
+        return {model: scores[-TREND_MAX:] for model, scores in found.items()}
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row, the nearest one there is."""
+        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+
+    def mark(self) -> None:
+        """Mark the run under the cursor, or take its mark away; of three the first loses its own."""
+        if (run := self.selected) is not None:
+            self.marked = turned(self.marked, run.id)
+
+    def unmark(self) -> None:
+        """Take all marks away."""
+        self.marked = ()
+
+    def set_filter(self, text: str) -> None:
+        """Show only runs that have every word of `text` in their batch, date, model or status."""
+        self.filter = text
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        stay_on, words = self.selected, self.filter.casefold().split()
+        self.rows = [run for run in self.runs if not words or self._fits(run, words)]
+        self.move_to(self.rows.index(stay_on) if stay_on in self.rows else self.cursor)
+
+    def _fits(self, run: RunRow, words: Sequence[str]) -> bool:
+        status = run.figures.status if run.figures is not None else "missing"
+        text = f"{self.called(run)} {_when(run)} {run.model} {model_label(run.model)} {status}".casefold()
+        return all(word in text for word in words)
+
+
+def row_line(state: Timeline, run: RunRow, width: int) -> Line:
+    """One row of the list."""
+    role: Role = "muted" if run.is_fork else "text"
+    at = _when(run)
+    left: Line = (
+        Span(GLYPHS.marked if run.id in state.marked else " ", "accent"),
+        Span(f"{at if width >= 60 else at[5:]:<{16 if width >= 60 else 11}} ", "muted"),
+        Span(f"{padded(state.called(run), state.name_cells)}  ", role),
+        Span(state.which(run), role),
+        Span(f"  {GLYPHS.fork} fork" if run.is_fork else "", "muted"),
+        Span("  suite changed" if state.changed(run) else "", "accent"),
+    )
+    return spread(left, _came_to(run, timed=width >= TIMED_CELLS), width)
+
+
+def _came_to(run: RunRow, *, timed: bool) -> Line:
+    figures = run.figures
+    if figures is None:
+        return (Span(f"{GLYPHS.missing} missing ", "warned"),)
+    sign, role = STATUS_SIGNS[figures.status]
+    took = f"{model_time(figures):>9} " if timed else ""
+    return (Span(f"{sign} ", role), Span(f"{score(figures.score):>4}"), Span(f" {took}", "muted"))
+
+
+def _when(run: RunRow) -> str:
+    return moment_of_ms(run.figures.began_ms) if run.figures is not None and run.figures.began_ms is not None else ""
+
+
+def list_message(state: Timeline) -> Message:
+    """What the list says when it has no rows."""
+    if state.filter:
+        return (("No run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
+    return (
+        ("The history has no run of this case.", "strong"),
+        ("", "text"),
+        ("r runs it: every run is kept from then on.", "text"),
+    )
+
+
+def head_lines(state: Timeline, width: int) -> list[Line]:
+    """The scores with each model, from the oldest to the newest."""
+    trends = state.trends()
+    shown = list(trends)[:MODELS_MAX]
+    label_cells = min(max((cells((Span(model_label(model)),)) for model in shown), default=0), max(width // 3, 8))
+    lines: list[Line] = []
+    for model in shown:
+        scores = trends[model]
+        line: Line = (
+            Span(f" {padded(model_label(model), label_cells)}  "),
+            Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
+            Span(f"  mean {score(sum(scores) / len(scores))} of {many(len(scores), 'run')}", "muted"),
+        )
+        lines.append(cut_line(line, width))
+    if len(trends) > len(shown):
+        lines.append((Span(f" and {many(len(trends) - len(shown), 'other model')}", "muted"),))
+    if state.regraded:
+        batches = "1 batch was" if state.regraded == 1 else f"{state.regraded:,} batches were"
+        lines += paragraph(f"Graded as when they ran; {batches} graded again since.", width, "muted")
+    return lines
+
+
+def detail_lines(state: Timeline, run: RunRow, width: int) -> list[Line]:
+    """Everything about one run."""
+    return list(_detail(state, run, width))
+
+
+def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
+    right: Line = (Span(f"{_when(run)} ", "muted"),)
+    yield spread((Span(f" {state.called(run)}", "strong"), Span(f"  {state.which(run)}")), right, width)
+    figures = run.figures
+    if figures is None:
+        yield from paragraph("It never finished; h shows the batch, and c there goes on with it.", width, "warned")
+        return
+    sign, role = STATUS_SIGNS[figures.status]
+    number = f"  {score(figures.score)}" if figures.score is not None else ""
+    yield (Span(f" {sign} {figures.status}", role), Span(number, "strong"))
+    if figures.reason:
+        yield from paragraph(figures.reason, width, "muted")
+    facts = [f"model {took}"] if (took := model_time(figures)) else []
+    if figures.first_token_ms is not None:
+        facts.append(f"first token {duration(figures.first_token_ms)}")
+    if figures.input_tokens is not None or figures.output_tokens is not None:
+        facts.append(f"{figures.input_tokens or 0:,} tokens in, {figures.output_tokens or 0:,} out")
+    if figures.cost_usd:
+        facts.append(cost_text(figures.cost_usd))
+    if facts:
+        yield from paragraph(f" {GLYPHS.dot} ".join(facts), width, "text")
+    if run.is_fork:
+        yield from paragraph("A fork: an experiment, which speaks for no case.", width, "muted")
+    yield EMPTY
+    yield from paragraph(f"{run.suite.name}  {run.suite.path}", width, "muted")
+    if state.changed(run):
+        yield from paragraph("Its suite says something else than in the batch before.", width, "accent")
+
+
+def timeline_text(state: Timeline) -> str:
+    """The runs that are shown, as a table in Markdown."""
+    rows = [
+        [
+            _when(run),
+            state.called(run),
+            state.which(run) + (" (fork)" if run.is_fork else ""),
+            run.figures.status if run.figures is not None else "missing",
+            score(run.figures.score) if run.figures is not None else "",
+            model_time(run.figures) if run.figures is not None else "",
+        ]
+        for run in state.rows
+    ]
+    return text_table(("began", "batch", "model", "status", "score", "latency"), rows)

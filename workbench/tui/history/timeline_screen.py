@@ -1,0 +1,61 @@
+"""One case over time: its runs in the history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from workbench.history.records import RunRow
+from workbench.reports.visible import one_line
+from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
+from workbench.tui.kit.list_screen import MarkingScreen
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.shell.registry import ScreenName, bindings_for
+
+
+class TimelineScreen(MarkingScreen[Timeline, RunRow]):
+    """The runs of a case, the newest first."""
+
+    NAME: ClassVar[ScreenName] = "timeline"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#timeline-list"
+    MARKED = "space on another run puts both side by side"
+    FILTERED_BY = "words of batch, date, model or status"
+
+    def _row_line(self, index: int, width: int) -> Line:
+        return row_line(self.state, self.state.rows[index], width)
+
+    def _said(self) -> Message:
+        return list_message(self.state)
+
+    def _head_lines(self, width: int) -> Sequence[Line]:
+        return head_lines(self.state, width)
+
+    def _detail_lines(self, width: int) -> Sequence[Line]:
+        run = self.state.selected
+        return detail_lines(self.state, run, width) if run is not None else ()
+
+    def _title(self) -> tuple[Line, Sequence[Line]]:
+        state = self.state
+        left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_said}"))
+        batches = len({run.batch for run in state.runs})
+        said = f"{many(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
+        damaged = f" {many(state.damaged, 'damaged run')} left out · " if state.damaged else ""
+        return left, [(Span(damaged, "warned"), Span(said, "muted")), EMPTY]
+
+    @property
+    def text(self) -> str:
+        """The runs that are shown, as Markdown."""
+        return timeline_text(self.state)
+
+    def _refusals(self) -> dict[str, str]:
+        run = self.state.selected
+        if run is None:
+            return dict.fromkeys(("timeline.open", "timeline.mark", "timeline.copy"), "there is no run here")
+        if run.figures is None:
+            return dict.fromkeys(("timeline.open", "timeline.mark"), "this run never finished: nothing of it was kept")
+        return {}

@@ -1,0 +1,186 @@
+"""What an action is, and what decides whether it can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from workbench.tools.server_status import ServerState
+
+Pane = Literal["suites", "case", "run"]
+
+HeldKind = Literal["arguments", "result", "answer", "message"]
+"""A call's arguments, its result, an answer in place of the tool, or what is said to the model."""
+
+HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
+
+ANSWERS: frozenset[HeldKind] = frozenset({"result", "answer"})
+"""What can be a tool error."""
+
+PANES: tuple[Pane, ...] = ("suites", "case", "run")
+PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
+
+ScreenName = Literal[
+    "tools",
+    "grades",
+    "failures",
+    "audit",
+    "breakpoints",
+    "trajectory",
+    "pair",
+    "history",
+    "diff",
+    "timeline",
+    "compare",
+    "paired",
+]
+"""The screens with keys of their own, beside the main one."""
+
+SCREEN_TITLES: dict[ScreenName, str] = {
+    "tools": "the tools",
+    "grades": "the grades",
+    "failures": "the failures",
+    "audit": "the audit",
+    "breakpoints": "the breakpoints",
+    "trajectory": "the run",
+    "pair": "two runs side by side",
+    "history": "the history",
+    "diff": "what changed",
+    "timeline": "a case over time",
+    "compare": "the comparison",
+    "paired": "the paired tests",
+}
+
+Where = Pane | ScreenName | Literal["everywhere", "move", "form", "toml"]
+"""Where a key is bound: in one pane, in one of the case pane's views, on the whole screen, in anything that has lines,
+or on another screen."""
+
+
+View = Literal["form", "toml"]
+"""The two views of a case."""
+
+Shown = Literal["nothing", "a run", "a finished run", "a recording"]
+"""What the run pane shows; a run is one that is not over."""
+
+
+Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldKind
+
+
+@dataclass(frozen=True)
+class ToolsNow:
+    """What the cursor of the tools screen is on; `server` is how its server is, `None` for what is written out."""
+
+    on_tool: bool = False
+    server: ServerState | None = None
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What decides whether an action can be taken now."""
+
+    pane: Pane = "suites"
+    row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
+    runnable: int = 0
+    """Not 0 when a case at or below the tree's cursor can run."""
+    broken: bool = False
+    """Whether the suite under the cursor has errors."""
+    case_running: bool = False
+    running: int = 0
+    """Runs that wait or run, of any case."""
+    runs: int = 0
+    """Runs shown for the selected case."""
+    failures: bool = False
+    """Whether any case, of those that were run, failed, broke off or was stopped."""
+    failed: bool = False
+    """Whether any run came to the verdict that it failed."""
+    cases: int = 0
+    """Cases that the tree has at all."""
+    shown: Shown = "nothing"
+    graded: bool = False
+    """Whether the run shown has grades."""
+    why_not_graded: str = ""
+    """Why it has none, of a run that is over."""
+    held: Literal["request", "call", "result"] | None = None
+    """Where the run shown is held, if it is: before a request, before a call, or after a result."""
+    other_call: str | None = None
+    """While the cursor is on another call than the one at which the run shown is held: that it is, in words."""
+    held_runs: int = 0
+    """How many runs are held, of any case."""
+    not_mockable: str | None = "put the cursor on a call or its result"
+    not_expectable: str | None = "put the cursor on a call or its result"
+    """Why what the cursor is on cannot be made a mock, or an expected call, of the case."""
+    broke_off: bool = False
+    """Whether the run shown ended before its end, or was not run at all."""
+    has_file: bool = False
+    has_text: bool = False
+    """Whether the focused pane has something to copy."""
+    editor: str | None = None
+    not_editable: str | None = "put the cursor on a suite or a case"
+    """Why nothing can be changed here, if nothing can."""
+    undoable: str | None = None
+    redoable: str | None = None
+    """What undo and redo would do, in words."""
+    on_step: bool = False
+    """Whether the tree's cursor is on a step of the case."""
+    movable: tuple[int, ...] = ()
+    """The steps by which the case under the cursor can be moved: up (-1), down (1)."""
+    elsewhere: bool = False
+    """Whether there is another suite that can be changed."""
+    dirty: bool = False
+    """Whether the suite under the cursor has changes that are not saved."""
+    gone: bool = False
+    """Whether the file of that suite is gone from the disk."""
+    dirty_suites: int = 0
+    view: View = "form"
+    """How the case pane shows the case."""
+    typing: Typing | None = None
+    """What is being typed, if anything is: keys are letters then."""
+    refused: bool = False
+    """Whether it cannot be taken over as it stands."""
+    form_refuses: Mapping[str, str] = field(default_factory=dict)
+    """Why actions at the form's row cannot be taken, by their ids."""
+    kept_refuses: Mapping[str, str] = field(default_factory=dict)
+    """Why actions at a row of the history's screens, or at a cell of the comparison, cannot be taken, by their ids."""
+    screen: ScreenName | None = None
+    """Which screen is shown, when it is not the main one."""
+    breakpoints: int = 0
+    """How many breakpoints there are, on their screen."""
+    tools: ToolsNow | None = None
+    """Of the tools screen, when that is what is shown."""
+    differ: bool = False
+    """Whether the two runs side by side differ."""
+
+
+Why = Callable[[Situation], str | None]
+
+
+def always(_: Situation) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that can be done. `title` is for help and palette, `label` (if any) for the bar of keys; `why_not`
+    gives the reason when it cannot be done now."""
+
+    id: str
+    title: str
+    keys: tuple[str, ...]
+    where: Where = "everywhere"
+    label: str = ""
+    why_not: Why = always
+    priority: bool = False
+    """Whether the key works while something is typed, too."""
+    listed: bool = True
+    """Whether the palette offers it."""
+
+
+MOVING_ACTIONS: tuple[Action, ...] = (
+    Action("move.up", "Up", ("up",), "move", listed=False),
+    Action("move.down", "Down", ("down",), "move", listed=False),
+    Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
+    Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
+    Action("move.home", "To the beginning", ("home",), "move", listed=False),
+    Action("move.end", "To the end; a run is then followed as it grows", ("end",), "move", listed=False),
+)

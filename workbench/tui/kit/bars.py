@@ -1,0 +1,169 @@
+"""The rows around the panes: titles, status, the runs of a case to choose from, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import Pane
+from workbench.tui.kit.key_names import key_name
+from workbench.tui.kit.keymap import Keymap
+from workbench.tui.kit.painting import Bar, keymap_of, palette_of, strip_of
+from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, plain, spread, wrap_line
+from workbench.tui.shell.registry import PANE_TITLES, PANES, Action
+
+NOTICE_ROWS = 3
+"""A notice gets this many rows, on a low screen no more than a third of it."""
+
+
+class PaneTitle(Bar):
+    """The title of a pane; where panes share a place, the titles of all of them, side by side."""
+
+    class Chosen(Message):
+        """A title was clicked."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
+    class RightChosen(Message):
+        """What stands at the right was clicked."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self._ends: list[tuple[int, Pane]] = []
+        self._right = 0
+        self._current: Pane = "suites"
+
+    def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
+        """Name the panes, mark the current one, and say what it shows."""
+        names: list[Span] = []
+        self._ends = []
+        for pane in panes:
+            role: Role = "badge" if pane == current and focused else "strong" if pane == current else "muted"
+            names.append(Span(f" {PANES.index(pane) + 1} {PANE_TITLES[pane]} ", role))
+            self._ends.append((cells(tuple(names)), pane))
+        title = Span(f" {one_line(about)}", "text" if focused else "muted")
+        end = (*right, Span(" ")) if right else EMPTY
+        self._right, self._current = cells(end), current
+        self.say(lambda width: spread((*names, title), end, width))
+
+    def on_click(self, event: events.Click) -> None:
+        pane = next((pane for end, pane in self._ends if event.x < end), None)
+        if pane is not None:
+            self.post_message(self.Chosen(pane))
+        elif event.x >= self.size.width - self._right:
+            self.post_message(self.RightChosen(self._current))
+
+
+class KeyBar(Bar):
+    """The keys that fit; a notice takes their place until the next key, and as many rows as it needs, within reason."""
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self._keys: Sequence[tuple[Action, bool]] = ()
+        self._notice: Line = EMPTY
+        self._rows: list[Line] = [EMPTY]
+
+    def offer(self, keys: Sequence[tuple[Action, bool]]) -> None:
+        """Name keys, most wanted first."""
+        self._keys = keys
+        self._say()
+
+    def announce(self, notice: Line) -> None:
+        """Say something once."""
+        self._notice = notice
+        self._say()
+
+    def clear_notice(self) -> None:
+        """Go back to the keys."""
+        if self._notice:
+            self._notice = EMPTY
+            self._say()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._say()
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a key's name presses the key."""
+        keymap = keymap_of(self)
+        action = key_at(self._keys, self.size.width, keymap, event.x) if not self._notice else None
+        if action is not None:
+            self.app.simulate_key(keymap.keys(action)[0])
+
+    def render_line(self, y: int) -> Strip:
+        if y == 0:
+            return super().render_line(y)
+        width, rows = self.size.width, self._rows
+        return strip_of(rows[y] if y < len(rows) else EMPTY, width, self.GROUND, palette_of(self))
+
+    def _say(self) -> None:
+        most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
+        before = len(self._rows)
+        self._rows = notice_rows(self._notice, self.size.width, most) if self._notice else [EMPTY]
+        notice, keys, keymap = self._rows[0], self._keys, keymap_of(self)
+        self.say(lambda width: notice or key_line(keys, width, keymap))
+        if len(self._rows) != before:
+            self.styles.height = len(self._rows)
+        if max(before, len(self._rows)) > 1:
+            self.refresh()
+
+
+def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
+    """A notice in at most `most` rows of `width` cells; one that is longer loses its middle, where paths are, since its
+    end tells what happened."""
+    rows = wrap_line(notice, width, hang=1)
+    text, role = plain(notice), notice[0].role
+    kept = min(len(text), width * most) // 2
+    while len(rows) > most and kept > 0:
+        rows = wrap_line((Span(f"{text[:kept]}{ELLIPSIS}{text[-kept:]}", role),), width, hang=1)
+        kept -= 1
+    return rows[:most]
+
+
+def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
+    """As many keys as fit into `width` cells; the one for help and the one that leads back are always among them."""
+    spans: list[Span] = [Span(" ")]
+    for action, able, key in _kept(keys, width, keymap):
+        role: Role = "accent" if able else "muted"
+        spans += [Span(key, role), Span(f" {action.label}{_GAP}", "text" if able else "muted")]
+    return tuple(spans)
+
+
+def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
+    """The action whose key or name stands at a cell of the bar."""
+    end = 1
+    for action, _, key in _kept(keys, width, keymap):
+        start, end = end, end + _cells_of(action, key)
+        if start <= x < end - len(_GAP):
+            return action
+    return None
+
+
+_GAP = "   "
+
+
+def _cells_of(action: Action, key: str) -> int:
+    return cell_len(f"{key} {action.label}{_GAP}")
+
+
+def _kept(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
+    """The keys that fit, each with its name."""
+    bound = [(action, able, key_name(keymap.keys(action)[0])) for action, able in keys if keymap.keys(action)]
+    widths = {action.id: _cells_of(action, key) for action, _, key in bound}
+    kept = {action.id for action, _, _ in bound if action.id.rpartition(".")[2] in ("help", "back", "end")}
+    room = width - 1 - sum(widths[action_id] for action_id in kept)
+    for action, _, _ in bound:
+        if action.id not in kept and widths[action.id] <= room:
+            kept.add(action.id)
+            room -= widths[action.id]
+    return [each for each in bound if each[0].id in kept]

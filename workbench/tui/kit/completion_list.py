@@ -1,0 +1,107 @@
+"""What can stand in a field, as a short list beside it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+
+from workbench.authoring.form.completions import Completion
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.lines.spans import EMPTY, Line, Span, cut, padded
+from workbench.tui.terminal.theming import Ground
+
+MOST_ROWS = 6
+LEAST_WIDTH = 16
+MOST_WIDTH = 60
+
+
+class CompletionList(LineView, can_focus=False):
+    """Completions; the field keeps the keyboard. Posts `Chosen` when one is clicked."""
+
+    DEFAULT_CSS = """
+    CompletionList { position: absolute; display: none; height: 1; }
+    CompletionList.open { display: block; }
+    """
+    GROUND: ClassVar[Ground] = "panel"
+    RESTING_GROUND: ClassVar[Ground] = "cursor"
+
+    class Chosen(Message):
+        """A completion was clicked."""
+
+        def __init__(self, completion: Completion) -> None:
+            super().__init__()
+            self.completion = completion
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: tuple[Completion, ...] = ()
+        self.marked = False
+        """Whether one of them is marked, to be taken with Enter."""
+
+    @property
+    def has_cursor(self) -> bool:
+        return self.marked
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be seen."""
+        return self.has_class("open")
+
+    @property
+    def current(self) -> Completion | None:
+        """The one that is marked."""
+        return self.found[self.cursor] if self.is_open and self.marked and self.cursor < len(self.found) else None
+
+    def offer(self, found: tuple[Completion, ...], mark: int | None) -> None:
+        """Show completions, one of them marked."""
+        self.found, self.marked = found, mark is not None
+        self.top = 0
+        self.set_class(bool(found), "open")
+        self.cursor = mark or 0
+        self.move_cursor(self.cursor)
+        self.refresh()
+
+    def close(self) -> None:
+        """Show nothing."""
+        self.found = ()
+        self.set_class(False, "open")
+
+    def place(self, field: Region, pane: Region) -> None:
+        """Stand below a field, or above it where there is more room; both in cells of the pane."""
+        below, above = pane.height - field.bottom, field.y
+        height = min(len(self.found), MOST_ROWS, max(below, above))
+        wanted = max((cell_len(one.label) + cell_len(one.detail) + 5 for one in self.found), default=0)
+        width = min(max(wanted, LEAST_WIDTH), MOST_WIDTH, pane.width)
+        x = max(min(field.x, pane.width - width), 0)
+        y = field.bottom if height <= below or below >= above else field.y - height
+        self.styles.offset = (x, y)
+        self.styles.width, self.styles.height = width, max(height, 1)
+
+    def step(self, by: int) -> None:
+        """Mark the next one, or the one before."""
+        at = self.cursor + by if self.marked else 0 if by > 0 else len(self.found) - 1
+        self.marked = True
+        self.move_cursor(at % max(len(self.found), 1))
+
+    def line_count(self) -> int:
+        return len(self.found)
+
+    def line_at(self, index: int) -> Line:
+        if index >= len(self.found):
+            return EMPTY
+        one = self.found[index]
+        names = min(max(cell_len(each.label) for each in self.found), self.text_width - 2)
+        left = self.text_width - names - 3
+        detail = (Span(" " + cut(one.detail, left), "muted"),) if left > 4 else EMPTY
+        return (Span(f" {padded(one.label, names)} "), *detail)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        event.prevent_default()  # Textual asks the class below, too
+        index = self.top + event.y
+        if index < len(self.found):
+            self.post_message(self.Chosen(self.found[index]))

@@ -1,0 +1,202 @@
+"""What dialogs are made of: a frame with a title, lines to read or to choose from, and the keys that work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.strip import Strip
+
+from workbench.tui.kit.closing import ClosesOnce
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line
+from workbench.tui.terminal.theming import Ground
+
+_Answer = TypeVar("_Answer")
+
+_MARGIN_ROWS = 2
+_FRAME_ROWS = 4 + _MARGIN_ROWS
+"""Border, title, keys, and a line of the screen above and below."""
+
+_ROOMY = 6
+"""With less than this to read on, the lines above and below are given up."""
+
+BuildLines = Callable[[int], Sequence[Line]]
+
+
+class ReadLines(LineView):
+    """Lines to read, laid out by a function of the width."""
+
+    GROUND: ClassVar[Ground] = "panel"
+
+    class Ended(Message):
+        """The last line was drawn for the first time."""
+
+    def __init__(self, build: BuildLines, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self._build = build
+        self._lines: Sequence[Line] = ()
+        self._built_at = -1
+        self.was_at_end = False
+        """Whether the last line has ever been drawn."""
+
+    def render_line(self, y: int) -> Strip:
+        if not self.was_at_end and self.top + y >= self.line_count() - 1:
+            self.was_at_end = True
+            self.post_message(self.Ended())
+        return super().render_line(y)
+
+    @property
+    def has_cursor(self) -> bool:
+        return False
+
+    def line_count(self) -> int:
+        if self._built_at != self.text_width:
+            self._built_at = self.text_width
+            self._lines = self._build(self.text_width)
+        return len(self._lines)
+
+    def line_at(self, index: int) -> Line:
+        return self._lines[index] if index < self.line_count() else EMPTY
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return len(self._build(max(width - 1, 1)))
+
+    def show_anew(self, *, from_top: bool) -> None:
+        """What is shown is something else, or another state of it."""
+        self._built_at = -1
+        if from_top:
+            self.top = 0
+        self.repaint()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing to choose; `short` stands for a `detail` that does not fit, `checked` is `None` where only one can be
+    chosen."""
+
+    label: str
+    detail: str = ""
+    short: str = ""
+    checked: bool | None = None
+    key: str = ""
+
+
+class ChooseLines(LineView):
+    """Options, one per row."""
+
+    GROUND: ClassVar[Ground] = "panel"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Choose", show=False)]
+
+    class Chosen(Message):
+        """An option was chosen."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, options: Sequence[Option], cursor: int = 0, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.options = list(options)
+        self.cursor = cursor
+
+    def line_count(self) -> int:
+        return len(self.options)
+
+    def line_at(self, index: int) -> Line:
+        option = self.options[index]
+        mark = "" if option.checked is None else f"[{GLYPHS.passed if option.checked else ' '}] "
+        role: Role = "passed" if option.checked else "muted"
+        key = f"{option.key}  " if option.key else ""
+        head: Line = (Span(" "), Span(mark, role), Span(key, "accent"), Span(option.label))
+        line = (*head, Span(f"  {option.detail}", "muted"))
+        if option.short and cells(line) > self.text_width:
+            line = (*head, Span(f"  {option.short}", "muted"))
+        return cut_line(line, self.text_width)
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return len(self.options)
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen(self.cursor))
+
+    def chosen(self, index: int) -> None:
+        self.action_choose()
+
+
+class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
+    """A framed dialog over the screen. Esc leaves it without an answer."""
+
+    DEFAULT_CSS = """
+    Dialog { align: center middle; background: $background 60%; }
+    Dialog > Vertical {
+        width: 84; max-width: 96%; height: auto; max-height: 100%;
+        border: round $accent; background: $panel; padding: 0 1;
+    }
+    Dialog Bar { background: $panel; }
+    Dialog LineView { height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
+    TITLE_LINE: ClassVar[str] = ""
+
+    def __init__(self, keys: Line) -> None:
+        super().__init__()
+        self._keys = keys
+
+    @property
+    def heading(self) -> str:
+        """What stands at the top."""
+        return self.TITLE_LINE
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and keys."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Bar("title")
+            yield from self.body()
+            yield Bar("keys")
+
+    def on_mount(self) -> None:
+        self._make_room(self.app.size.height)
+        self.say_title(self.heading)
+        self.say_keys(self._keys)
+
+    def say_title(self, title: str) -> None:
+        """Show another title."""
+        self.query_one("#title", Bar).say(lambda _: (Span(f" {title}", "heading"),))
+
+    def say_keys(self, keys: Line) -> None:
+        """Show other keys."""
+        self.query_one("#keys", Bar).say(lambda _: keys)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._make_room(event.size.height)
+
+    def _make_room(self, height: int) -> None:
+        """What there is to read gives way: title, choices and keys are always on the screen."""
+        room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
+        for reading in self.query(ReadLines):
+            reading.styles.max_height = room if room >= _ROOMY else max(room + _MARGIN_ROWS, 1)
+
+    def action_leave(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+
+def keys_line(*pairs: tuple[str, str]) -> Line:
+    """The keys of a dialog."""
+    spans: list[Span] = []
+    for key, label in pairs:
+        spans += [Span("   " if spans else " "), Span(key, "accent"), Span(f" {label}")]
+    return tuple(spans)

@@ -1,0 +1,93 @@
+"""All keys, those of the pane one comes from first, and why some do nothing right now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.keymap import Keymap
+from workbench.tui.kit.painting import keymap_of
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
+from workbench.tui.shell.registry import ACTIONS, PANE_TITLES, SCREEN_TITLES, Action, Situation, Where
+
+KEY_COLUMN = 13
+LONGEST_KEYS = len("Tab Shift+Tab")
+"""Cells of the keys that all texts of a section stand behind."""
+
+_SIGNS: tuple[tuple[str, Role, str], ...] = (
+    (*STATUS_SIGNS["passed"], "passed"),
+    (*STATUS_SIGNS["warned"], "warned: good enough to pass, worth a look; an issue; a warning of a suite"),
+    (*STATUS_SIGNS["failed"], "failed: the model called tools wrongly"),
+    (*STATUS_SIGNS["error"], "error: the infrastructure failed, never the model; a suite that cannot run"),
+    (*STATUS_SIGNS["stopped"], "stopped by you: not graded"),
+    (GLYPHS.running, "running", "waiting or running"),
+    (GLYPHS.held, "warned", "held: s goes on to the next stop, c continues, H goes there"),
+    (GLYPHS.breakpoint, "failed", "a breakpoint holds runs here, B lists them all"),
+    (GLYPHS.missing, "failed", "a call that was expected and never came"),
+    (GLYPHS.disagree, "warned", "graders disagree whether the run fails; g shows why"),
+    (GLYPHS.audit, "warned", "the audit found something: the case asks too little, or can never be met; u shows it"),
+)
+
+
+class HelpScreen(Dialog[None]):
+    """The help. Any of its own keys, or Esc, closes it."""
+
+    TITLE_LINE = "Keys"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,q,enter", "leave", show=False),
+    ]
+
+    def __init__(self, now: Situation) -> None:
+        super().__init__(keys_line(("↑↓", "scroll"), ("Esc", "close"), ("Ctrl+P", "all commands")))
+        self._now = now
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(lambda width: help_lines(self._now, width, keymap_of(self)), "reading")
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one("#reading"))
+
+
+def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
+    """Every action by where it applies, with the reason of those that cannot be taken now."""
+    main = now.screen is None
+    here = SCREEN_TITLES[now.screen] if now.screen is not None else PANE_TITLES[now.pane]
+    places: tuple[Where, ...] = (now.screen,) if now.screen is not None else (now.pane,)
+    if main and now.pane == "case":
+        places = (now.pane, now.view)
+    own = [a for a in ACTIONS if a.where in places and keymap.keys(a)]
+    everywhere = [a for a in ACTIONS if a.where == "everywhere" and keymap.keys(a) and main]
+    moving = [action for action in ACTIONS if action.where == "move"]
+    lines: list[Line] = []
+    for title, actions in ((f"Here, in {here}", own), ("Everywhere", everywhere), ("Moving", moving)):
+        lines += _section(title, actions, now, width, keymap) if actions else []
+    lines += [EMPTY, (Span(" Signs", "heading"),)]
+    for sign, role, meaning in _SIGNS:
+        lines += _beside(Span(f"   {sign}".ljust(KEY_COLUMN + 1), role), meaning, width)
+    return lines
+
+
+def _section(title: str, actions: Sequence[Action], now: Situation, width: int, keymap: Keymap) -> list[Line]:
+    lines: list[Line] = [EMPTY, (Span(f" {title}", "heading"),)]
+    longest = max(cell_len(keymap.names(action)) for action in actions)
+    column = min(max(KEY_COLUMN - 2, longest + 1), LONGEST_KEYS + 1)
+    for action in actions:
+        why = action.why_not(now)
+        keys = keymap.names(action)
+        gap = " " * max(column - cell_len(keys), 1)
+        lines += _beside(Span(f"   {keys}{gap}", "accent" if why is None else "muted"), action.title, width)
+        if why is not None:
+            lines += _beside(Span(" " * (KEY_COLUMN + 1)), f"not now: {why}", width, "muted")
+    return lines
+
+
+def _beside(head: Span, text: str, width: int, role: Role = "text") -> list[Line]:
+    """A text behind a head, in as many rows as it needs."""
+    first, *rest = wrap(text, max(width - cell_len(head.text) - 1, 10))
+    return [(head, Span(first, role)), *((Span(" " * cell_len(head.text)), Span(row, role)) for row in rest)]

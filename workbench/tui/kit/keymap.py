@@ -1,0 +1,152 @@
+"""Which keys mean what: those of the registry, changed by the user's `keys.toml`."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from workbench.reports.visible import one_line
+from workbench.suite.positions import scan
+from workbench.tui.kit.key_names import key_name, key_of
+from workbench.tui.shell.registry import Action, Where
+
+FILE_NAME = "keys.toml"
+
+PLACES: tuple[frozenset[Where], ...] = (
+    frozenset({"suites", "everywhere", "move"}),
+    frozenset({"case", "form", "everywhere", "move"}),
+    frozenset({"case", "toml", "everywhere", "move"}),
+    frozenset({"run", "everywhere", "move"}),
+    frozenset({"tools", "move"}),
+    frozenset({"grades", "move"}),
+    frozenset({"failures", "move"}),
+    frozenset({"audit", "move"}),
+    frozenset({"breakpoints", "move"}),
+)
+"""What is bound at the same time; in none of these may a key mean two things."""
+
+NO_KEY = "no_key"
+"""What Textual is given for an action without keys; no terminal sends it."""
+
+
+@dataclass(frozen=True)
+class Keymap:
+    """The keys of actions: `changed` by id, or else those of the registry."""
+
+    changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def keys(self, action: Action) -> tuple[str, ...]:
+        """The keys of an action, as Textual calls them."""
+        return self.changed.get(action.id, action.keys)
+
+    def names(self, action: Action) -> str:
+        """All keys of an action, as a person reads them."""
+        return " ".join(key_name(key) for key in self.keys(action))
+
+    def for_textual(self) -> dict[str, str]:
+        """What changed, as `App.set_keymap` takes it."""
+        return {action_id: ",".join(keys) or NO_KEY for action_id, keys in self.changed.items()}
+
+
+DEFAULT_KEYS = Keymap()
+
+
+def load_keymap(file: Path, actions: Sequence[Action]) -> tuple[Keymap, tuple[str, ...]]:
+    """Read a `keys.toml`, which need not be there. What cannot be used in it is left out, and a problem says why."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+        data = tomllib.loads(text)
+    except FileNotFoundError:
+        return DEFAULT_KEYS, ()
+    except OSError as error:
+        return DEFAULT_KEYS, (f"{file}: cannot be read: {error.strerror}",)
+    except UnicodeDecodeError:
+        return DEFAULT_KEYS, (f"{file}: is not UTF-8: save it as UTF-8 text",)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return DEFAULT_KEYS, (f"{file}: is no TOML: {error}",)
+    return _Reading(file, text, actions).read(data)
+
+
+class _Reading:
+    """One file: what it wants, and what is wrong with that."""
+
+    def __init__(self, file: Path, text: str, actions: Sequence[Action]) -> None:
+        self._file = file
+        self._positions = scan(text)
+        self._actions = {action.id: action for action in actions}
+        self._problems: list[tuple[int, str]] = []
+        self._lines: dict[str, int] = {}
+
+    def read(self, data: Mapping[str, object]) -> tuple[Keymap, tuple[str, ...]]:
+        for name in data.keys() - {"keys"}:
+            self._problem((name,), f"{one_line(name)} is no table of this file: write keys below [keys]")
+        table = data.get("keys", {})
+        wanted: dict[str, tuple[str, ...]] = {}
+        if not isinstance(table, dict):
+            self._problem(("keys",), "keys must be a table: write [keys], and below it \"run.case\" = ['f6']")
+            table = {}
+        for place, action_id, value in _entries(("keys",), table):
+            keys = self._keys(place, action_id, value)
+            if keys is not None and keys != self._actions[action_id].keys:
+                wanted[action_id] = keys
+                self._lines[action_id] = self._positions.line(place)
+        self._drop_clashes(wanted)
+        problems = tuple(f"{self._file}, line {line}: {said}" for line, said in sorted(self._problems))
+        return Keymap(MappingProxyType(wanted)), problems
+
+    def _keys(self, place: tuple[str, ...], action_id: str, value: object) -> tuple[str, ...] | None:
+        if action_id not in self._actions:
+            near = difflib.get_close_matches(action_id, self._actions, n=1)
+            ids = f"did you mean {near[0]!r}?" if near else "docs/keys.md lists all ids"
+            self._problem(place, f"{one_line(action_id)} is no action: {ids}")
+            return None
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(key, str) for key in values):
+            self._problem(place, f"{action_id} must be a list of keys such as ['f6', 'ctrl+r'], or [] for no key")
+            return None
+        keys: dict[str, None] = {}
+        for written in values:
+            try:
+                keys[key_of(written)] = None
+            except ValueError as error:
+                self._problem(place, f"{action_id}: {one_line(written)} {error}")
+        return tuple(keys) if keys or not values else None
+
+    def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
+        """Drop what clashes, the later line first, until nothing does: the registry's own keys never do."""
+        while clash := self._clash(wanted):
+            key, one, other = clash
+            changed = [action_id for action_id in (one, other) if action_id in wanted]
+            loser = max(changed, key=lambda action_id: self._lines[action_id])
+            winner = other if loser == one else one
+            del wanted[loser]
+            said = f"{loser}: {key_name(key)} is the key of {winner!r} as well: give one of them another key, or []"
+            self._problems.append((self._lines[loser], said))
+
+    def _clash(self, wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
+        keymap = Keymap(wanted)
+        for place in PLACES:
+            owners: dict[str, str] = {}
+            for action in self._actions.values():
+                for key in keymap.keys(action) if action.where in place else ():
+                    owner = owners.setdefault(key, action.id)
+                    if owner != action.id and (owner in wanted or action.id in wanted):
+                        return key, owner, action.id
+        return None
+
+    def _problem(self, place: tuple[str, ...], said: str) -> None:
+        self._problems.append((self._positions.line(place), said))
+
+
+def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
+    """Every id with its place; `run.case = […]` without quotes means what `"run.case" = […]` does."""
+    for name, value in table.items():
+        here = (*place, name)
+        if isinstance(value, dict):
+            yield from _entries(here, value)
+        else:
+            yield here, ".".join(here[1:]), value

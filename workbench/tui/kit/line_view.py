@@ -1,0 +1,223 @@
+"""A pane of lines without end: it draws the visible ones, and again only those that changed.
+
+Nothing but the visible lines is ever asked for, so ten thousand lines cost what fifty do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual import events
+from textual.binding import BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.tui.kit.painting import palette_of, strip_of
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import EMPTY, Line, Span, changed_cells
+from workbench.tui.shell.registry import bindings_for
+from workbench.tui.terminal.theming import Ground
+
+Motion = Literal["up", "down", "page_up", "page_down", "home", "end"]
+
+WHEEL_LINES = 3
+KEPT_STRIPS = 400
+
+MOST_COMPARED = 16
+"""With more changed rows than this, as when scrolling, whole rows are drawn: comparing them would cost more."""
+
+_Row = tuple[Line, Ground, bool]
+"""What one screen row shows: a line, what it stands on, whether the scroll thumb passes there."""
+
+
+class LineView(Widget, can_focus=True):
+    """Lines with a cursor (or, without one, a window that moves). Subclasses say how many there are, and which."""
+
+    DEFAULT_CSS = "LineView { height: 1fr; }"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for("move")
+    ALLOW_SELECT = False
+    GROUND: ClassVar[Ground] = "background"
+    CURSOR_GROUND: ClassVar[Ground] = "cursor"
+    RESTING_GROUND: ClassVar[Ground] = "resting_cursor"
+    """What the cursor's line stands on while the focus is elsewhere."""
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(id=widget_id)
+        self.top = 0
+        self.cursor = 0
+        self.rows_drawn = 0
+        """How many rows were drawn since the start: what painting costs."""
+        self._asked: list[_Row] = []
+        self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
+
+    @property
+    def has_cursor(self) -> bool:
+        """Whether a line is marked; without, the keys move the window."""
+        return True
+
+    def line_count(self) -> int:
+        """Number of lines."""
+        raise NotImplementedError
+
+    def line_at(self, index: int) -> Line:
+        """One line, at most `text_width` cells wide."""
+        raise NotImplementedError
+
+    def first_of(self, index: int) -> int:
+        """Where the cursor is when it is on a line: on the first of several that belong together."""
+        return index
+
+    def moved(self) -> None:
+        """The user moved the cursor or the window."""
+
+    def chosen(self, index: int) -> None:
+        """The user clicked the line the cursor was on already."""
+
+    @property
+    def text_width(self) -> int:
+        """Cells for text; the last column belongs to the scroll thumb."""
+        return max(self.size.width - 1, 1)
+
+    def move_cursor(self, index: int) -> None:
+        """Put the cursor on a line and show it."""
+        self.cursor = min(max(index, 0), max(self.line_count() - 1, 0))
+        height = max(self.size.height, 1)
+        self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
+        self.repaint()
+
+    def scroll_lines(self, delta: int) -> None:
+        """Move the window, not the cursor."""
+        self.top = min(max(self.top + delta, 0), self.last_top)
+        self.repaint()
+
+    @property
+    def last_top(self) -> int:
+        """The top line when the end is shown."""
+        return max(self.line_count() - self.size.height, 0)
+
+    def repaint(self) -> None:
+        """Draw again every visible row that shows something else than it did."""
+        self.top = min(max(self.top, 0), self.last_top)
+        if len(self._asked) != self.size.height:
+            self._asked = []
+            self.refresh()
+            return
+        rows = self._rows_now()
+        changed = [y for y, row in enumerate(rows) if row != self._asked[y]]
+        before, self._asked = self._asked, rows
+        if len(changed) > MOST_COMPARED:
+            self.refresh(Region(0, changed[0], self.size.width, changed[-1] - changed[0] + 1))
+        elif changed:
+            self.refresh(*(self._changed(y, before[y], rows[y]) for y in changed))
+
+    def _changed(self, y: int, old: _Row, new: _Row) -> Region:
+        if old[1:] != new[1:]:
+            return Region(0, y, self.size.width, 1)
+        start, end = changed_cells(old[0], new[0], self.text_width)
+        return Region(start, y, end - start, 1)
+
+    def redraw(self) -> None:
+        """Draw everything again, with new colours for one."""
+        self._strips.clear()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if len(self._asked) != self.size.height:
+            self._asked = self._rows_now()
+        row = self._asked[y]
+        self.rows_drawn += 1
+        strip = self._strips.get((row, width))
+        if strip is None:
+            strip = self._drawn(row, width)
+            self._strips[row, width] = strip
+        return strip
+
+    def _rows_now(self) -> list[_Row]:
+        """What the screen's rows show now."""
+        height, count, top = self.size.height, self.line_count(), self.top
+        thumb = self._thumb(count)
+        cursor = self.cursor if self.has_cursor else -1
+        there = self.CURSOR_GROUND if self.has_focus else self.RESTING_GROUND
+        return [
+            (self.line_at(index), there if self.first_of(index) == cursor else self.GROUND, index - top in thumb)
+            if index < count
+            else (EMPTY, self.GROUND, False)
+            for index in range(top, top + height)
+        ]
+
+    def _thumb(self, count: int) -> range:
+        """The rows that the scroll thumb is on."""
+        height = self.size.height
+        if count <= height or height < 3:
+            return range(0)
+        length = max(height * height // count, 1)
+        start = round((height - length) * self.top / max(count - height, 1))
+        return range(start, start + length)
+
+    def _drawn(self, row: _Row, width: int) -> Strip:
+        line, ground, thumb = row
+        palette = palette_of(self)
+        text = strip_of(line, width - 1, ground, palette)
+        end = strip_of((Span(GLYPHS.thumb, "border"),) if thumb else EMPTY, 1, self.GROUND, palette)
+        return Strip.join([text, end]).simplify()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self.has_cursor:
+            self.move_cursor(self.cursor)
+        else:
+            self.repaint()
+
+    # Textual would draw all of it again, and only after that say that the focus came or went.
+
+    def on_focus(self, event: events.Focus) -> None:
+        self._focus_is(event, True, events.DescendantFocus(self))
+
+    def on_blur(self, event: events.Blur) -> None:
+        self._focus_is(event, False, events.DescendantBlur(self))
+
+    def _focus_is(self, event: events.Event, here: bool, news: Message) -> None:
+        event.prevent_default()
+        self.has_focus = here
+        self.repaint()
+        if self.parent is not None:
+            self.parent.post_message(news)
+
+    def action_move(self, motion: Motion) -> None:
+        """One of the keys that move."""
+        page = max(self.size.height - 1, 1)
+        step = {"up": -1, "down": 1, "page_up": -page, "page_down": page}
+        end = self.line_count()
+        if self.has_cursor:
+            at = min(max(self.cursor, self.top), self.top + self.size.height - 1)
+            start = self.cursor if motion in ("home", "end") else at
+            self.move_cursor(0 if motion == "home" else end if motion == "end" else start + step[motion])
+        else:
+            self.scroll_lines(-end if motion == "home" else end if motion == "end" else step[motion])
+        self.moved()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_lines(WHEEL_LINES)
+        self.moved()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_lines(-WHEEL_LINES)
+        self.moved()
+
+    def on_click(self, event: events.Click) -> None:
+        index = self.top + event.y
+        if event.x == self.size.width - 1 and self.line_count() > self.size.height:
+            self.top = self.last_top * event.y // max(self.size.height - 1, 1)
+            self.repaint()
+            self.moved()
+        elif self.has_cursor and index < self.line_count():
+            again = self.first_of(index) == self.cursor
+            self.move_cursor(index)
+            self.moved()
+            if again:
+                self.chosen(index)

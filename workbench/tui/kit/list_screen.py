@@ -1,0 +1,190 @@
+"""What the screens of the history have in common: a list that can be filtered, and beside or below it everything about
+its row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.fields import FilterField
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.rows import KeptDetail, KeptHead, KeptRows, Rows
+from workbench.tui.kit.side_screen import Filtered, ListScreen
+from workbench.tui.lines.prose import Message, title_line
+from workbench.tui.lines.spans import Line
+from workbench.tui.shell.registry import Situation
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+STACKED_ROWS = 18
+"""From this height on, the detail stands below the list where there is no room beside it."""
+
+
+HEAD_ROWS = 4
+"""What is said of all of it takes so many rows at most, or a quarter of those there are."""
+
+
+class KeptState(Rows, Filtered, Protocol):
+    """What is listed, and by which words it is filtered."""
+
+
+State = TypeVar("State", bound=KeptState)
+Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
+
+
+class KeptScreen(ListScreen[None], Generic[State]):
+    """A list of what is kept. Where it is too narrow for two columns the detail stands below, where it is too low for
+    that as well, in its place."""
+
+    DEFAULT_CSS = """
+    KeptScreen KeptHead { height: auto; }
+    KeptScreen #list-column { width: 58%; max-width: 120; }
+    KeptScreen.stacked #columns { layout: vertical; }
+    KeptScreen.stacked #list-column { width: 100%; max-width: 100%; height: 1fr; }
+    KeptScreen.stacked #detail-column { width: 100%; height: 1fr; border-left: none; border-top: solid $border; }
+    """
+    TWO_COLUMNS_CELLS = 130
+    FILTERED_BY: ClassVar[str] = ""
+    """What words of the filter are looked for in."""
+
+    state: State
+
+    def __init__(self, app: Workbench, state: State) -> None:
+        super().__init__(app)
+        self.state = state
+
+    def compose(self) -> ComposeResult:
+        name = self.NAME
+        yield Bar(f"{name}-title")
+        yield KeptHead(self._head_lines, f"{name}-head")
+        with Horizontal(id="columns"):
+            with Vertical(id="list-column"):
+                yield KeptRows(self.state, self._row_line, self._said, f"{name}-list")
+                yield FilterField(placeholder=self.FILTERED_BY)
+            with Vertical(id="detail-column"):
+                yield KeptDetail(self._detail_lines, f"{name}-detail")
+        yield KeyBar(f"{name}-keys")
+
+    def on_mount(self) -> None:
+        self._show_bars()
+
+    # What a screen says
+
+    def _row_line(self, index: int, width: int) -> Line:
+        """One row of the list."""
+        raise NotImplementedError
+
+    def _said(self) -> Message:
+        """What stands in the place of rows where there are none."""
+        raise NotImplementedError
+
+    def _detail_lines(self, width: int) -> Sequence[Line]:
+        """Everything about the row under the cursor."""
+        raise NotImplementedError
+
+    def _head_lines(self, width: int) -> Sequence[Line]:
+        """What stands below the title, if anything."""
+        return ()
+
+    def _title(self) -> tuple[Line, Sequence[Line]]:
+        """What stands at the top: the left of it, and what may stand on its right, the longest first."""
+        raise NotImplementedError
+
+    def _refusals(self) -> Mapping[str, str]:
+        """Why actions cannot be taken on the row under the cursor, by their ids."""
+        return {}
+
+    @property
+    def situation(self) -> Situation:
+        return replace(super().situation, kept_refuses=self._refusals())
+
+    # What is shown
+
+    @property
+    def _list(self) -> KeptRows:
+        return self.query_one(f"#{self.NAME}-list", KeptRows)
+
+    @property
+    def _detail(self) -> KeptDetail:
+        return self.query_one(f"#{self.NAME}-detail", KeptDetail)
+
+    @property
+    def _one_column(self) -> bool:
+        return self.app.size.width < self.TWO_COLUMNS_CELLS and self.app.size.height < STACKED_ROWS
+
+    def _place_columns(self) -> None:
+        self.set_class(self.app.size.width < self.TWO_COLUMNS_CELLS and not self._one_column, "stacked")
+        self.query_one(KeptHead).styles.max_height = max(HEAD_ROWS, self.app.size.height // 4)
+        super()._place_columns()
+
+    def _show_state(self, *, moved: bool = True) -> None:
+        self._list.move_cursor(self.state.cursor)
+        self._detail.show_anew(from_top=moved)
+        self._show_bars()
+
+    def _show_bars(self) -> None:
+        left, ends = self._title()
+        self.query_one(f"#{self.NAME}-title", Bar).say(lambda width: title_line(left, ends, width))
+        super()._show_bars()
+
+    @on(KeptRows.Moved)
+    def _moved(self) -> None:
+        self._show_state()
+
+    @on(KeptRows.Opened)
+    def _opened(self) -> None:
+        self.action_do(f"{self.NAME}.open")
+
+
+class Marked(KeptState, Protocol[Row_co]):
+    """What is listed, and what of it is marked."""
+
+    marked: tuple[int, ...]
+
+    def mark(self) -> None:
+        """Mark the row under the cursor, or take its mark away."""
+
+    def unmark(self) -> None:
+        """Take all marks away."""
+
+    @property
+    def pair(self) -> tuple[Row_co, Row_co] | None:
+        """The two that are marked, the earlier one first; `None` while there are not two."""
+
+
+MarkedState = TypeVar("MarkedState", bound=Marked[object])
+
+
+class MarkingScreen(KeptScreen[MarkedState], Generic[MarkedState, Row]):
+    """A list of which two rows can be marked, to be put beside each other."""
+
+    MARKED: ClassVar[str]
+    """What a second mark does."""
+
+    def mark(self) -> tuple[Row, Row] | None:
+        """Mark the row under the cursor, or take its mark away; two that are marked then, the earlier one first."""
+        self.state.mark()
+        pair = cast("tuple[Row, Row] | None", self.state.pair)
+        if pair is not None:
+            self.state.unmark()
+        elif self.state.marked:
+            self.announce(f"Marked: {self.MARKED}")
+        self._show_state(moved=False)
+        return pair
+
+    def back(self) -> None:
+        """Leave the filter, the marks, the detail, then the screen."""
+        if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
+            self.state.unmark()
+            self._show_state(moved=False)
+        else:
+            super().back()

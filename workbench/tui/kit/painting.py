@@ -1,0 +1,109 @@
+"""From lines with meaning to strips with colour: the one place where our own widgets meet Textual's drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.app import App
+from textual.dom import DOMNode
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.keymap import Keymap
+from workbench.tui.lines.spans import EMPTY, Line, Span, cells, changed_cells, cut_line, with_blanks_joined
+from workbench.tui.terminal.keys_in_turn import KeysInTurnApp
+from workbench.tui.terminal.theming import Ground, Palette
+
+LineFor = Callable[[int], Line]
+"""A line for a width in cells."""
+
+
+class PaintedApp(KeysInTurnApp):
+    """An app with a palette for lines, and the keys in force."""
+
+    palette: Palette
+    keymap: Keymap
+
+    async def _on_key(self, event: events.Key) -> None:
+        """A key that nothing has taken. One that was struck before a field had the keyboard is for the field: in a
+        burst it would otherwise be a command."""
+        focused = self.focused
+        if focused is not None and focused.check_consume_key(event.key, event.character):
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+
+
+def keymap_of(node: DOMNode) -> Keymap:
+    """The keys in force."""
+    app: App[Any] = node.app
+    assert isinstance(app, PaintedApp)
+    return app.keymap
+
+
+def palette_of(widget: Widget) -> Palette:
+    """The palette in force."""
+    app: App[Any] = widget.app
+    assert isinstance(app, PaintedApp)
+    return app.palette
+
+
+def safe_strip(strip: Strip) -> Strip:
+    """What a field of Textual's draws, made safe: it passes on every character of its text as it is, those that a
+    terminal would act on included. Each of them is one cell here."""
+    if all(one_line(segment.text) == segment.text for segment in strip):
+        return strip
+    shown = [Segment("".join(map(_safe, text)), style, control) for text, style, control in strip]
+    return Strip(shown).adjust_cell_length(strip.cell_length)
+
+
+def _safe(character: str) -> str:
+    picture = one_line(character)
+    return picture if len(picture) == 1 else "\N{REPLACEMENT CHARACTER}"
+
+
+def strip_of(line: Line, width: int, ground: Ground, palette: Palette) -> Strip:
+    """Exactly `width` cells of one line on one ground."""
+    line = cut_line(line, width)
+    line = with_blanks_joined((*line, Span(" " * (width - cells(line)))))
+    return Strip([Segment(span.text, palette.style(span.role, ground)) for span in line], width)
+
+
+class Bar(Widget):
+    """One row that is drawn again only when it says something else. What it says may depend on its width."""
+
+    DEFAULT_CSS = "Bar { height: 1; }"
+    ALLOW_SELECT = False
+    GROUND: ClassVar[Ground] = "panel"
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(id=widget_id)
+        self._line_for: LineFor = _nothing
+        self._drawn: Line | None = None
+        self._drawn_width = 0
+
+    def say(self, line_for: LineFor) -> None:
+        """Show another line, given as a function of the width."""
+        self._line_for = line_for
+        width = self.size.width
+        if self._drawn is None or self._drawn_width != width:
+            self.refresh()
+            return
+        start, end = changed_cells(self._drawn, line_for(width), width)
+        if start < end:
+            self.refresh(Region(start, 0, end - start, 1))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if y:
+            return Strip.blank(width)
+        self._drawn, self._drawn_width = self._line_for(width), width
+        return strip_of(self._drawn, width, self.GROUND, palette_of(self))
+
+
+def _nothing(_: int) -> Line:
+    return EMPTY

@@ -1,0 +1,276 @@
+"""What the screens beside the main one have in common: a bar of keys, actions, two columns, and a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
+
+from textual import events, on
+from textual.screen import Screen
+from textual.widgets import Input
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.closing import Answer, ClosesOnce
+from workbench.tui.kit.fields import FilterField
+from workbench.tui.kit.help import HelpScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import Role, Span
+from workbench.tui.shell.registry import BY_ID, Action, ScreenName, Situation, shown_keys
+
+if TYPE_CHECKING:
+    from workbench.authoring.case_now import CaseKey
+    from workbench.tui.shell.areas import Method
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+Column = Literal["list", "detail"]
+
+
+class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
+    """A screen with keys of its own. Composes `Bar("NAME-title")`, what it shows, and `KeyBar("NAME-keys")`.
+
+    Textual calls the handlers of all bases, such as `on_mount`: none calls that of its base.
+    """
+
+    DEFAULT_CSS = "BesideScreen { layout: vertical; background: $background; }"
+    NAME: ClassVar[ScreenName]
+
+    def __init__(self, app: Workbench) -> None:
+        super().__init__()
+        self._workbench = app
+
+    @property
+    def ways_out(self) -> tuple[tuple[str, str], ...]:
+        """What Ctrl+C is answered with: actions, each by what follows the screen's name in its id, and what they do."""
+        return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
+
+    @property
+    def situation(self) -> Situation:
+        """What decides which actions can be taken."""
+        return Situation(screen=self.NAME, has_text=True)
+
+    @property
+    def _keys(self) -> KeyBar:
+        return self.query_one(f"#{self.NAME}-keys", KeyBar)
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether another screen takes all the room, all of which Textual would draw again with anything drawn here;
+        what was left is not seen either."""
+        stack = self.app.screen_stack
+        return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
+
+    def _show_bars(self) -> None:
+        """Name the keys; below another screen none does anything. A screen adds its title to this."""
+        self._keys.offer(self._offered() if self.app.screen is self else ())
+
+    def _offered(self) -> list[tuple[Action, bool]]:
+        """The keys to name, the most wanted first, each with whether it does something now."""
+        return shown_keys(self.situation)
+
+    def on_screen_suspend(self) -> None:
+        self._keys.offer(())
+
+    def on_screen_resume(self) -> None:
+        self._show_bars()
+
+    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
+        """Say something at the bottom, until the next key; on the main screen where this one was left by now."""
+        if not self.is_attached:
+            self._workbench.main.announce(text, role, sign)
+            return
+        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
+        self._keys.announce((Span(said, role),))
+
+    def action_do(self, action_id: str) -> None:
+        """Take an action of the registry, or say why it cannot be taken."""
+        self._keys.clear_notice()
+        why = BY_ID[action_id].why_not(self.situation)
+        if why is not None:
+            self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
+        else:
+            self._workbench.main.commands.perform(action_id, self._workbench.main)
+
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        """Something happened in runs of these cases, or they were graded anew; `batches`: some began or ended. Below
+        another screen, too, where nothing is to be drawn: see `is_covered`."""
+
+    def follow_grades(self) -> None:
+        """All that was to be graded anew is. Below another screen, too."""
+
+    def second_passed(self) -> None:
+        """Runs go on, and the time with them; only the screen that is shown is told."""
+
+    def help(self) -> None:
+        """Show the keys."""
+        self.app.push_screen(HelpScreen(self.situation))
+
+
+class Filtered(Protocol):
+    """What the list shows."""
+
+    filter: str
+
+    def set_filter(self, text: str) -> None:
+        """Show only what has every word of `text`."""
+
+
+class FilterScreen(BesideScreen[Answer]):
+    """A screen whose list can be filtered. Composes a `FilterField` below it."""
+
+    state: Filtered
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(screen=self.NAME, has_text=True, typing="a filter" if self._filtering else None)
+
+    def _show_state(self) -> None:
+        """Show the list as it is now."""
+        raise NotImplementedError
+
+    def _to_list(self) -> None:
+        """Go to the list."""
+        raise NotImplementedError
+
+    @property
+    def _filter(self) -> FilterField:
+        return self.query_one(FilterField)
+
+    @property
+    def _filtering(self) -> bool:
+        return self.focused is self._filter
+
+    @property
+    def _filter_said(self) -> str:
+        """For the title: by what the list is filtered, unless that is being typed."""
+        return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
+
+    def open_filter(self) -> None:
+        """Type to filter the list."""
+        self._to_list()
+        box = self._filter
+        box.value, box.display = self.state.filter, True
+        self.set_focus(box)
+        self._show_bars()
+
+    @on(Input.Changed)
+    def _filter_changed(self, event: Input.Changed) -> None:
+        if self._filtering:
+            self.state.set_filter(event.value)
+            self._show_state()
+
+    @on(Input.Submitted)
+    def _filter_submitted(self) -> None:
+        self._close_filter(keep=True)
+
+    def _close_filter(self, *, keep: bool) -> None:
+        self._filter.display = False
+        if not keep:
+            self.state.set_filter("")
+        self._to_list()
+        self._show_state()
+
+
+class ColumnsScreen(BesideScreen[Answer]):
+    """A list, and beside it everything about its row; where there is little room, one of the two.
+
+    Composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
+    """
+
+    DEFAULT_CSS = """
+    ColumnsScreen #columns { height: 1fr; }
+    ColumnsScreen #list-column { max-width: 60; height: 100%; }
+    ColumnsScreen #detail-column { width: 1fr; height: 100%; border-left: solid $border; }
+    ColumnsScreen.one #list-column { width: 1fr; max-width: 100%; }
+    ColumnsScreen.one #detail-column { border-left: none; }
+    """
+    TWO_COLUMNS_CELLS: ClassVar[int]
+    """From this width on both stand side by side."""
+
+    column: Column = "list"
+
+    def on_mount(self) -> None:
+        self._place_columns()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._place_columns()
+
+    @property
+    def _one_column(self) -> bool:
+        return self.app.size.width < self.TWO_COLUMNS_CELLS
+
+    def _place_columns(self) -> None:
+        one = self._one_column
+        self.set_class(one, "one")
+        self.query_one("#list-column").display = not one or self.column == "list"
+        self.query_one("#detail-column").display = not one or self.column == "detail"
+
+    def _go_to(self, column: Column) -> None:
+        self.column = column
+        self._place_columns()
+        self.set_focus(self.query_one(f"#{self.NAME}-{column}"))
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        if event.widget.id in (f"{self.NAME}-list", f"{self.NAME}-detail"):
+            self.column = "list" if event.widget.id == f"{self.NAME}-list" else "detail"
+
+    def other_column(self) -> None:
+        """Go to the other column."""
+        self._go_to("detail" if self.column == "list" else "list")
+
+    def back(self) -> None:
+        """Leave the detail, then the screen."""
+        if self.column == "detail":
+            self._go_to("list")
+        else:
+            self.dismiss()
+
+
+class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer]):
+    """Two columns whose list can be filtered."""
+
+    def _show_state(self, *, moved: bool = True) -> None:
+        """Show the list and its row as they are now; `moved`: the row is another one."""
+        raise NotImplementedError
+
+    def _to_list(self) -> None:
+        self._go_to("list")
+
+    def back(self) -> None:
+        """Leave the filter, then the detail, then the screen."""
+        if self._filtering or self.state.filter:
+            self._close_filter(keep=False)
+        else:
+            super().back()
+
+
+_Answer = TypeVar("_Answer")
+Shown = TypeVar("Shown", bound="BesideScreen[Any]")
+Take: TypeAlias = Callable[[_Answer | None], None]
+
+
+def on_beside(
+    app: Workbench, name: ScreenName, methods: dict[str, Callable[[Shown], object]]
+) -> dict[str, Callable[[MainScreen], object]]:
+    """The methods of a screen by the ids of its actions: `methods` by what follows the screen's name in them, help and
+    quit. They do nothing while another screen is shown."""
+
+    def performing(do: Callable[[Shown], object]) -> Method:
+        def perform(_: MainScreen) -> None:
+            # By its name, so that a screen that was never opened need not be imported.
+            if getattr(app.screen, "NAME", None) == name:
+                do(cast(Shown, app.screen))
+
+        return perform
+
+    def quit_(shown: Shown) -> None:
+        """Quit by way of the main screen, where there may be something to ask."""
+        shown.dismiss()
+        while app.screen is not app.main:
+            app.pop_screen()
+        app.main.call_after_refresh(app.ask_to_quit)
+
+    own = {"help": lambda shown: shown.help(), "quit": quit_, **methods}
+    return {f"{name}.{key}": performing(do) for key, do in own.items()}

@@ -1,0 +1,322 @@
+"""A text while it is typed: numbered lines in our own colours, a cursor, a selection.
+
+It draws as all our panes do, so a key costs the cells it changed and nothing blinks. It knows no undo: each change is
+told at once, and taking it back is the document's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.typed_text import Motion, Place, TypedText
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.highlight import Colours, TomlColours
+from workbench.tui.lines.prose import Found
+from workbench.tui.lines.spans import Line, Role, Span
+from workbench.tui.lines.typed_line import column_at, recoloured, shift_for, shown, window
+
+LEAST_ROOM = 10
+"""Cells for text, however narrow the pane is."""
+
+_MOTIONS: Mapping[str, Motion] = {
+    "left": "left",
+    "right": "right",
+    "up": "up",
+    "down": "down",
+    "home": "line_start",
+    "end": "line_end",
+    "ctrl+left": "word_left",
+    "ctrl+right": "word_right",
+    "alt+b": "word_left",
+    "alt+f": "word_right",
+    "ctrl+home": "text_start",
+    "ctrl+end": "text_end",
+    "pageup": "up",
+    "pagedown": "down",
+}
+_DELETIONS: Mapping[str, Motion] = {
+    "backspace": "left",
+    "delete": "right",
+    "ctrl+d": "right",
+    "ctrl+w": "word_left",
+    "ctrl+backspace": "word_left",
+    "alt+backspace": "word_left",
+    "ctrl+delete": "word_right",
+    "alt+d": "word_right",
+    "ctrl+u": "line_start",
+    "ctrl+k": "line_end",
+}
+
+
+class TextEditor(LineView, inherit_bindings=False):
+    """A text to type in. `tell` is called with each new text, before the next key is looked at, and with the number of
+    the step it belongs to; `first` is the number that the text's first line has."""
+
+    DEFAULT_CSS = "TextEditor { pointer: text; }"
+    TAKES_LONG_PASTES = True
+
+    class Copied(Message):
+        """Something was copied, or cut."""
+
+        def __init__(self, text: str, what: str) -> None:
+            super().__init__()
+            self.text = text
+            self.what = what
+
+    class Ended(Message):
+        """Typing is over."""
+
+    def __init__(
+        self, tell: Callable[[str, int], None], colours: Callable[[], Colours], widget_id: str | None = None
+    ) -> None:
+        super().__init__(widget_id)
+        self.typed = TypedText("")
+        self.first = 1
+        self.marks: Mapping[int, Role] = {}
+        """What is wrong with which line, from 0."""
+        self._found: Found = {}
+        self.assist: Callable[[str], bool] = lambda key: False
+        """Offered every key before the editor has it; true when it took the key."""
+        self._tell = tell
+        self._new_colours = colours
+        self._colours = colours()
+        self._shift = 0
+        self._line_before = 0
+        self._dragging = False
+        self._copied = ""
+
+    # Showing
+
+    def begin(self, text: str, first: int, cursor: Place, top: int) -> None:
+        """Show a text to type in, from its line `top` on."""
+        self.typed = TypedText(text, cursor)
+        self.typed.move("line_start")
+        self.first, self.top, self._shift = first, top, 0
+        self._colours = self._new_colours()
+        self.repaint()
+
+    def take(self, text: str) -> None:
+        """Show another text, as after an undo; the cursor goes to the first difference."""
+        if text != self.typed.text:
+            self.typed.take(text)
+            self._colours.changed_from(self.typed.touched)
+            self._follow()
+
+    def mark(self, marks: Mapping[int, Role], first: int) -> None:
+        """Say what is wrong with which line, from 0, and which number the first one has."""
+        if (marks, first) != (self.marks, self.first):
+            self.marks, self.first = marks, first
+            self.repaint()
+
+    def highlight(self, found: Found) -> None:
+        """Mark what a search has found."""
+        if found != self._found:
+            self._found = found
+            self.repaint()
+
+    def go_to(self, line: int, column: int | None = None) -> None:
+        """Put the cursor on a line, from 0; without a column, on its first word."""
+        self.typed.put((line, 0))
+        if column is None:
+            self.typed.move("line_start")
+        else:
+            self.typed.put((line, column))
+        self._follow(margin=self.size.height // 3)
+
+    def put_in_place(self, start: int, text: str) -> None:
+        """Put a text where something else stands, on the cursor's line from a character up to the cursor."""
+        line, column = self.typed.cursor
+        self.typed.put((line, start))
+        self.typed.put((line, column), select=True)
+        self._change(lambda: self.typed.type(text))
+
+    def cell_of(self, place: Place) -> Region:
+        """The cell in which a character of the cursor's line is seen."""
+        cell = shown(self.typed.lines[place[0]]).cells[place[1]] - self._shift
+        return Region(self._gutter + max(cell, 0), place[0] - self.top, 1, 1)
+
+    @property
+    def has_cursor(self) -> bool:
+        """It has one, but not one that is a whole line."""
+        return False
+
+    def line_count(self) -> int:
+        return len(self.typed.lines)
+
+    def line_at(self, index: int) -> Line:
+        line = self.typed.lines[index]
+        painted = self._selected(index, (*self._colours.line(self.typed.lines, index), Span(" ")))
+        here = index == self.typed.cursor[0]
+        mark = self.marks.get(index)
+        sign = " " if mark is None else GLYPHS.error if mark == "error" else GLYPHS.warned
+        number: Role = "accent" if here else "muted"
+        gutter = (Span(sign, mark or "muted"), Span(f"{index + self.first:>{self._digits}}  ", number))
+        return (*gutter, *window(painted, line, self._shift if here else 0, self._room))
+
+    def _selected(self, index: int, painted: Line) -> Line:
+        """A line, with a blank at its end, in which matches, what is selected and the cursor can be seen."""
+        (first, start), (last, end) = self.typed.selection
+        at = shown(self.typed.lines[index]).at
+        for begins, ends, role in self._found.get(index, ()):
+            if ends < len(at):
+                painted = recoloured(painted, at[begins], at[ends], role)
+        if first <= index <= last and (first, start) != (last, end):
+            till = at[end] if index == last else at[-1] + 1
+            painted = recoloured(painted, at[start] if index == first else 0, till, "selected")
+        line, column = self.typed.cursor
+        if index == line and self.has_focus:
+            painted = recoloured(painted, at[column], at[column + 1] if column < len(at) - 1 else at[-1] + 1, "badge")
+        return painted
+
+    @property
+    def _digits(self) -> int:
+        return max(len(str(self.first + len(self.typed.lines) - 1)), 2)
+
+    @property
+    def _gutter(self) -> int:
+        return self._digits + 3
+
+    @property
+    def _room(self) -> int:
+        return max(self.text_width - self._gutter, LEAST_ROOM)
+
+    def _follow(self, margin: int = 0) -> None:
+        """Show the cursor, `margin` lines away from where it would come in, and draw what has changed."""
+        line, column = self.typed.cursor
+        if line != self._line_before:
+            self._line_before, self._shift = line, 0
+        self._shift = shift_for(self.typed.lines[line], column, self._room, self._shift)
+        height = max(self.size.height, 1)
+        if line < self.top:
+            self.top = line - margin
+        elif line >= self.top + height:
+            self.top = line - height + 1 + margin
+        self.repaint()
+        if self.has_focus:
+            # The terminal's own cursor stays out of sight, but input methods open where it is.
+            self.app.cursor_position = self.content_region.offset + self.cell_of((line, column)).offset
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._follow()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
+        self._follow()
+
+    # Keys
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.assist(event.key) or self._take_key(event.key, event.character if event.is_printable else None):
+            event.stop()
+            event.prevent_default()
+
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        return character is not None and character.isprintable()
+
+    def _take_key(self, key: str, character: str | None) -> bool:
+        """Do what a key says; whether it says anything here."""
+        plain_key = key.replace("shift+", "")
+        if character is not None:
+            self._change(lambda: self.typed.type(character))
+        elif plain_key in _MOTIONS:
+            page = max(self.size.height - 1, 1) if plain_key.startswith("page") else 1
+            self.typed.move(_MOTIONS[plain_key], select="shift+" in key, times=page)
+            self._follow()
+        elif key in _DELETIONS:
+            self._change(lambda: self.typed.delete(_DELETIONS[key]))
+        else:
+            return self._take_command(key)
+        return True
+
+    def _take_command(self, key: str) -> bool:
+        match key:
+            case "enter" | "ctrl+j" | "alt+enter":
+                self._change(self.typed.new_line)
+            case "tab":
+                self._change(self.typed.indent)
+            case "shift+tab":
+                self._change(self.typed.outdent)
+            case "escape":
+                self.post_message(self.Ended())
+            case "f7":
+                self.typed.select_all()
+                self.repaint()
+            case "ctrl+c" | "super+c":
+                self._copy(self.typed.selected, "what was selected")
+            case "ctrl+x" | "super+x":
+                self._cut()
+            case "ctrl+v":
+                self._change(lambda: self.typed.type(self._copied or self.app.clipboard))
+            case _:
+                return False
+        return True
+
+    def _cut(self) -> None:
+        taken: list[str] = []
+        what = "what was cut" if self.typed.selected else "the line that was cut"
+        self._change(lambda: taken.append(self.typed.cut()))
+        self._copy(taken[0], what)
+
+    def _copy(self, text: str, what: str) -> None:
+        if text:
+            self._copied = text
+            self.post_message(self.Copied(text, what))
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self._change(lambda: self.typed.type(event.text))
+
+    def _change(self, change: Callable[[], None]) -> None:
+        before = self.typed.text
+        change()
+        text = self.typed.text
+        if text != before:
+            self._colours.changed_from(self.typed.touched)
+            self._tell(text, self.typed.step)
+        self._follow()
+
+    # The mouse
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.x < self.size.width - 1 or self.line_count() <= self.size.height:
+            event.stop()
+            self.assist("mouse")
+            self.typed.put(self._place_at(event), select=event.shift)
+            self._dragging = True
+            self.capture_mouse()
+            self._follow()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragging:
+            self.typed.put(self._place_at(event), select=True)
+            self._follow()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self._dragging:
+            self._dragging = False
+            self.release_mouse()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.chain == 2:
+            self.typed.select_word()
+            self._follow()
+        elif event.x == self.size.width - 1:
+            super().on_click(event)
+
+    def _place_at(self, event: events.MouseEvent) -> Place:
+        line = min(max(self.top + event.y, 0), len(self.typed.lines) - 1)
+        cell = event.x - self._gutter + (self._shift if line == self.typed.cursor[0] else 0)
+        return line, column_at(self.typed.lines[line], max(cell, 0))
+
+
+class TomlEditor(TextEditor):
+    """A part of a suite to type in."""
+
+    def __init__(self, tell: Callable[[str, int], None], widget_id: str | None = None) -> None:
+        super().__init__(tell, TomlColours, widget_id)

@@ -1,0 +1,51 @@
+"""A field of several lines for typing over a cell of a form. What Textual has for it is imported with this only."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from workbench.tui.kit.fields import BREAK_KEYS, Leave, OnLeave, act_at_once, taken
+from workbench.tui.kit.painting import safe_strip
+
+_TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "next", "shift+tab": "previous"}
+
+
+class TextField(TextArea):
+    """Several lines of text. As long as there is no line break in it, Enter is done, as in a field of one line."""
+
+    DEFAULT_CSS = """
+    TextField { position: absolute; display: none; border: none; padding: 0; background: $panel; }
+    TextField:focus { border: none; }
+    TextField.open { display: block; }
+    """
+
+    def __init__(self, on_leave: OnLeave) -> None:
+        super().__init__(compact=True, soft_wrap=True, highlight_cursor_line=False)
+        self.cursor_blink = False
+        self._leave = on_leave
+
+    def render_line(self, y: int) -> Strip:
+        return safe_strip(super().render_line(y))
+
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        return key in _TEXT_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if not self.has_class("open"):
+            event.prevent_default()
+        elif event.key in _TEXT_KEYS:
+            taken(event)
+            self._leave(_TEXT_KEYS[event.key])
+        elif event.key in BREAK_KEYS:
+            taken(event)
+            self.replace("\n", *self.selection, maintain_selection_offset=False)
+        elif event.key == "enter" and self.document.line_count == 1:
+            taken(event)
+            self._leave("done")
+        else:
+            await act_at_once(self, event)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()

@@ -1,0 +1,233 @@
+"""A text while it is typed: its lines, the cursor, what is selected, and each way in which keys change them."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import Literal
+
+from workbench.tui.lines.typed_line import column_at, shown
+
+Place = tuple[int, int]
+"""A line and a character of it, both from 0."""
+
+Motion = Literal[
+    "left", "right", "word_left", "word_right", "line_start", "line_end", "up", "down", "text_start", "text_end"
+]
+
+INDENT = 2
+"""Blanks that the tab key stands for."""
+
+_WORD = re.compile(r"\w+|[^\w\s]+")
+
+
+class TypedText:
+    """Text and cursor. `anchor` is the other end of what is selected, the cursor itself when nothing is.
+
+    Lines end in `\\n`, or in `\\r\\n` where all of them did; a return that does not belong to a line end stays a
+    character of its line. So a text that is not changed comes out as it went in.
+    """
+
+    def __init__(self, text: str, cursor: Place = (0, 0)) -> None:
+        self.lines: list[str] = []
+        self.cursor: Place = (0, 0)
+        self.anchor: Place = (0, 0)
+        self.touched = 0
+        """The first line that the last change changed."""
+        self.step = 0
+        """Counts the changes, but those only once that belong together: the letters of a word, characters deleted one
+        after the other."""
+        self._last: tuple[str, Place] = ("", (0, 0))
+        self._line_end = "\n"
+        self._goal: int | None = None
+        self._take(text)
+        self.put(cursor)
+
+    @property
+    def text(self) -> str:
+        """All of it, as it is written to the disk."""
+        return self._line_end.join(self.lines)
+
+    @property
+    def selection(self) -> tuple[Place, Place]:
+        """Where the selected text begins and ends."""
+        return min(self.cursor, self.anchor), max(self.cursor, self.anchor)
+
+    @property
+    def selected(self) -> str:
+        """The selected text, with `\\n` as line ends."""
+        (first, start), (last, end) = self.selection
+        if first == last:
+            return self.lines[first][start:end]
+        return "\n".join((self.lines[first][start:], *self.lines[first + 1 : last], self.lines[last][:end]))
+
+    def take(self, text: str) -> None:
+        """Another text, as after an undo: the cursor goes to the first difference."""
+        before = self.lines
+        self._take(text)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, self.lines, strict=False)))
+        self.touched = min(same, len(self.lines) - 1)
+        old = before[same] if same < len(before) else ""
+        pairs = zip(old, self.lines[self.touched], strict=False)
+        self.put((self.touched, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))))
+
+    def put(self, place: Place, *, select: bool = False) -> None:
+        """Put the cursor on a place, or on the nearest one there is."""
+        line = min(max(place[0], 0), len(self.lines) - 1)
+        self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
+
+    def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
+        """Move the cursor; `times` is for `up` and `down`."""
+        if motion in ("left", "right") and not select and self.cursor != self.anchor:
+            self._moved_to(self.selection[motion == "right"], select)
+        elif motion in ("up", "down"):
+            goal = self._goal
+            if goal is None:
+                goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
+            line = self.cursor[0] + (-times if motion == "up" else times)
+            column = 0 if line < 0 else column_at(self.lines[min(line, len(self.lines) - 1)], goal)
+            self.put((line, column if line < len(self.lines) else len(self.lines[-1])), select=select)
+            self._goal = goal
+        else:
+            self._moved_to(self._target(motion), select)
+
+    def select_all(self) -> None:
+        """Select everything."""
+        self.put((0, 0))
+        self.move("text_end", select=True)
+
+    def select_word(self) -> None:
+        """Select the word under the cursor."""
+        line, column = self.cursor
+        for word in _WORD.finditer(self.lines[line]):
+            if word.start() <= column < word.end():
+                self.put((line, word.start()))
+                self.put((line, word.end()), select=True)
+
+    def type(self, text: str) -> None:
+        """Put a text, of whatever line ends, in place of what is selected."""
+        self._replace(*self.selection, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def new_line(self) -> None:
+        """Begin a line, as far in as the one before it."""
+        (line, column), _ = self.selection
+        before = self.lines[line][:column]
+        self.type("\n" + before[: len(before) - len(before.lstrip())])
+
+    def indent(self) -> None:
+        """Blanks up to the next stop; with several lines selected, in front of each."""
+        first, last = self._selected_lines()
+        if first == last:
+            self.type(" " * (INDENT - self.selection[0][1] % INDENT))
+            return
+        self._rewrite(first, [" " * INDENT + line if line.strip() else line for line in self.lines[first : last + 1]])
+
+    def outdent(self) -> None:
+        """Take blanks away at the beginning of the lines of the selection."""
+        first, last = self._selected_lines()
+        lines = self.lines[first : last + 1]
+        self._rewrite(first, [line[min(INDENT, len(line) - len(line.lstrip(" "))) :] for line in lines])
+
+    def delete(self, motion: Motion) -> None:
+        """Delete what is selected, else everything between the cursor and where a motion leads."""
+        if self.cursor == self.anchor:
+            target = self._target(motion)
+            if target != self.cursor:
+                self._replace(min(self.cursor, target), max(self.cursor, target), "")
+        else:
+            self._replace(*self.selection, "")
+
+    def cut(self) -> str:
+        """Take out what is selected, else the whole line; what was taken out."""
+        if self.cursor == self.anchor:
+            line = self.cursor[0]
+            last = line == len(self.lines) - 1
+            self.anchor = (line, 0)
+            self.cursor = (line, len(self.lines[line])) if last else (line + 1, 0)
+        taken = self.selected
+        self._replace(*self.selection, "")
+        return taken
+
+    def _take(self, text: str) -> None:
+        everywhere = 0 < text.count("\n") == text.count("\r\n")
+        self._line_end = "\r\n" if everywhere else "\n"
+        self.lines = text.split(self._line_end)
+
+    def _replace(self, start: Place, end: Place, text: str) -> None:
+        self._count(start, end, text)
+        new = text.split("\n")
+        column = len(new[-1]) + (start[1] if len(new) == 1 else 0)
+        new[0] = self.lines[start[0]][: start[1]] + new[0]
+        new[-1] += self.lines[end[0]][end[1] :]
+        self.lines[start[0] : end[0] + 1] = new
+        self.touched = start[0]
+        self._moved_to((start[0] + len(new) - 1, column), False)
+        self._last = self._last[0], self.cursor
+
+    def _count(self, start: Place, end: Place, text: str) -> None:
+        kind = "" if len(text) > 1 or text == "\n" or (text and start != end) else "typed" if text else "deleted"
+        kind_before, place = self._last
+        new_word = kind == "typed" and not text.isspace() and self.lines[start[0]][: start[1]][-1:].isspace()
+        if not kind or kind != kind_before or self.cursor != place or new_word:
+            self.step += 1
+        self._last = kind, start
+
+    def _rewrite(self, first: int, lines: list[str]) -> None:
+        """Other text in some lines; cursor and anchor keep their distance from the ends of theirs."""
+        before = self.lines[first : first + len(lines)]
+        self.lines[first : first + len(lines)] = lines
+        self.touched = first
+        self.step += 1
+        ends = [
+            (line, max(column + len(self.lines[line]) - len(before[line - first]), 0) if column else 0)
+            if first <= line < first + len(lines)
+            else (line, column)
+            for line, column in (self.anchor, self.cursor)
+        ]
+        self._moved_to(ends[0], False)
+        self._moved_to(ends[1], True)
+
+    def _selected_lines(self) -> tuple[int, int]:
+        (first, _), (last, end) = self.selection
+        return first, last if end or last == first else last - 1
+
+    def _moved_to(self, place: Place, select: bool) -> None:
+        self.cursor = place
+        self._goal = None
+        if not select:
+            self.anchor = place
+
+    def _target(self, motion: Motion) -> Place:
+        line, column = self.cursor
+        text = self.lines[line]
+        last = len(self.lines) - 1
+        match motion:
+            case "left" | "word_left" if column == 0:
+                return (line - 1, len(self.lines[line - 1])) if line else (0, 0)
+            case "right" | "word_right" if column == len(text):
+                return (line + 1, 0) if line < last else (line, column)
+            case "left":
+                return line, self._stop(column - 1, -1)
+            case "right":
+                return line, self._stop(column + 1, 1)
+            case "word_left":
+                return line, max((word.start() for word in _WORD.finditer(text[:column])), default=0)
+            case "word_right":
+                word = _WORD.search(text, column)
+                return line, word.end() if word is not None else len(text)
+            case "line_start":
+                inner = len(text) - len(text.lstrip())
+                return line, 0 if column == inner else inner
+            case "line_end":
+                return line, len(text)
+            case "text_start":
+                return 0, 0
+            case _:
+                return last, len(self.lines[last])
+
+    def _stop(self, column: int, step: int) -> int:
+        """The next place that is not inside of a character that others are put on top of."""
+        cells = shown(self.lines[self.cursor[0]]).cells
+        while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
+            column += step
+        return column

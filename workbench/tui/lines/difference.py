@@ -1,0 +1,103 @@
+"""What differs between two texts, line by line, as lines with meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import Literal
+
+from workbench.reports.visible import one_line
+from workbench.tui.lines.spans import Line, Role, Span, cut_line
+from workbench.tui.lines.words import many
+
+Sign = Literal["-", "+", " ", "@"]
+
+CONTEXT_LINES = 2
+MOST_COMPARED = 4_000_000
+"""With more pairs of lines than this, what lies between the common ends is shown as replaced, unmatched."""
+
+MOST_SHOWN = 400
+"""Lines beyond these are counted, not shown."""
+
+_LONGEST_SHOWN = 500
+
+_ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "comment"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Lines that went (`-`), that came (`+`) and some around them, each group behind its place (`@`)."""
+
+    lines: tuple[tuple[Sign, str], ...]
+
+    @property
+    def removed(self) -> int:
+        return sum(sign == "-" for sign, _ in self.lines)
+
+    @property
+    def added(self) -> int:
+        return sum(sign == "+" for sign, _ in self.lines)
+
+    def __str__(self) -> str:
+        """How much differs, in words."""
+        changed = sum(min(gone, came) for gone, came in self._groups())
+        said = ((changed, "changed"), (self.added - changed, "more"), (self.removed - changed, "less"))
+        return ", ".join(f"{many(count, 'line')} {what}" for count, what in said if count) or "no difference"
+
+    def _groups(self) -> Iterator[tuple[int, int]]:
+        """How many lines went and came in each place."""
+        for differs, lines in groupby(self.lines, lambda line: line[0] in "-+"):
+            if differs:
+                signs = [sign for sign, _ in lines]
+                yield signs.count("-"), signs.count("+")
+
+    def drawn(self, width: int) -> list[Line]:
+        """One row for each line."""
+        rows = [
+            cut_line((Span(f" {'' if sign == '@' else sign} {one_line(text[:_LONGEST_SHOWN])}", _ROLES[sign]),), width)
+            for sign, text in self.lines[:MOST_SHOWN]
+        ]
+        if (more := len(self.lines) - MOST_SHOWN) > 0:
+            rows.append((Span(f"   and {many(more, 'line')} more", "comment"),))
+        return rows
+
+
+def difference(old: str, new: str) -> Difference:
+    """What became of one text in another."""
+    return Difference(tuple(_lines(old.split("\n"), new.split("\n"))))
+
+
+def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1])
+    # Only what lies between the common ends is compared, with the lines around it.
+    first = max(start - CONTEXT_LINES, 0)
+    before = old[first : len(old) - end]
+    after = new[first : len(new) - end]
+    if before == after:
+        return
+    context = old[len(old) - end :][:CONTEXT_LINES]
+    if len(before) * len(after) > MOST_COMPARED:
+        same = start - first
+        groups = [[("equal", 0, same, 0, same), ("replace", same, len(before), same, len(after))]]
+    else:
+        groups = list(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT_LINES))
+    for at, group in enumerate(groups):
+        yield "@", f"line {first + group[0][3] + 1}"
+        for kind, old_start, old_end, new_start, new_end in group:
+            if kind == "equal":
+                yield from ((" ", line) for line in before[old_start:old_end])
+            else:
+                yield from (("-", line) for line in before[old_start:old_end])
+                yield from (("+", line) for line in after[new_start:new_end])
+        if at == len(groups) - 1:
+            yield from ((" ", line) for line in context)
+
+
+def _common(old: list[str], new: list[str]) -> int:
+    for at, (left, right) in enumerate(zip(old, new, strict=False)):
+        if left != right:
+            return at
+    return min(len(old), len(new))

@@ -1,0 +1,56 @@
+"""Every sign the screens draw, in one table: each is one cell wide and stands without a variation selector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.grading.grade import Status
+from workbench.tui.lines.spans import Role
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """Signs by meaning. None of them is told apart by colour alone."""
+
+    passed: str = "✓"
+    warned: str = "!"
+    failed: str = "✗"
+    error: str = "▲"
+    skipped: str = "-"
+    stopped: str = "■"
+    running: str = "…"
+    never: str = "·"
+    missing: str = "○"
+    open: str = "▾"
+    folded: str = "▸"
+    call: str = "→"
+    result: str = "←"
+    retry: str = "↻"
+    held: str = "‖"
+    asks: str = "?"
+    dot: str = "·"
+    down: str = "↓"
+    up: str = "↑"
+    bar: str = "━"
+    rest: str = "─"
+    unsaved: str = "●"
+    disagree: str = "≠"
+    thumb: str = "┃"
+    audit: str = "◇"
+    breakpoint: str = "◉"
+    by_hand: str = "✎"
+    fork: str = "↳"
+    marked: str = "◆"
+
+
+GLYPHS = Glyphs()
+
+STATUS_SIGNS: dict[Status, tuple[str, Role]] = {
+    "passed": (GLYPHS.passed, "passed"),
+    "warned": (GLYPHS.warned, "warned"),
+    "failed": (GLYPHS.failed, "failed"),
+    "error": (GLYPHS.error, "error"),
+    "skipped": (GLYPHS.skipped, "muted"),
+    "stopped": (GLYPHS.stopped, "muted"),
+}
+"""Sign and meaning of each status."""

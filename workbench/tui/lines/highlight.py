@@ -1,0 +1,170 @@
+"""A small line highlighter for TOML and JSON. Broken text is coloured as far as it can be read, and never lost:
+the spans of a line always add up to the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from workbench.tui.lines.spans import Line, Role, Span
+from workbench.tui.lines.typed_line import shown
+
+_NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
+_DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
+_KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*+\"|'[^']*+')"
+
+_TOML = re.compile(
+    r"(?P<comment>\#.*)"
+    r"|(?P<open>\"\"\"|''')"
+    rf"|(?P<key>(?<![\w-]){_KEY}(?:\s*\.\s*{_KEY})*(?=\s*=))"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?)"
+    rf"|(?P<date>{_DATE})"
+    rf"|(?P<number>(?<![\w.]){_NUMBER})"
+    r"|(?P<literal>\b(?:true|false)\b)"
+    r"|(?P<equals>=)"
+    r"|(?P<punctuation>[\[\]{},]+)"
+)
+_TOML_ROLES: dict[str, Role] = {
+    "comment": "comment",
+    "key": "key",
+    "string": "string",
+    "date": "number",
+    "number": "number",
+    "literal": "literal",
+    "equals": "key",
+    "punctuation": "muted",
+}
+_HEADER = re.compile(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
+
+_JSON = re.compile(
+    r"(?P<key>\"(?:[^\"\\]|\\.)*\"(?=\s*:))"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?)"
+    rf"|(?P<number>(?<![\w.]){_NUMBER})"
+    r"|(?P<literal>\b(?:true|false|null)\b)"
+    r"|(?P<punctuation>[\[\]{}:,]+)"
+)
+
+
+LONGEST_LINE = 4_000
+"""Characters; longer lines are left plain."""
+
+
+KEPT_LINES = 2_000
+"""Lines whose colours are remembered."""
+
+
+def toml_lines(lines: list[str]) -> list[Line]:
+    """Highlight the lines of a TOML document."""
+    painted: list[Line] = []
+    delimiter: str | None = None
+    depth = 0
+    for text in lines:
+        line, delimiter, depth = _toml_line(text, delimiter, depth)
+        painted.append(line)
+    return painted
+
+
+class Colours(Protocol):
+    """The colours of a text that is typed."""
+
+    def changed_from(self, line: int) -> None:
+        """A line is another one, and maybe all those behind it."""
+        ...
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines` in colours."""
+        ...
+
+
+class PlainColours:
+    """None."""
+
+    def changed_from(self, line: int) -> None:
+        """Nothing is remembered."""
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines`."""
+        return (Span(shown(lines[index]).text),)
+
+
+class JsonColours(PlainColours):
+    """Those of JSON, of which every line stands for itself."""
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines` in colours."""
+        return json_line(shown(lines[index]).text)
+
+
+class TomlColours:
+    """The colours of a text that is typed: found again only from where it changed on, and only as far as is looked."""
+
+    def __init__(self) -> None:
+        self._begins: list[tuple[str | None, int]] = [(None, 0)]
+
+    def changed_from(self, line: int) -> None:
+        """A line is another one, and maybe all those behind it."""
+        del self._begins[line + 1 :]
+
+    def line(self, lines: Sequence[str], index: int) -> Line:
+        """One of `lines` in colours."""
+        for text in lines[len(self._begins) - 1 : index]:
+            _, delimiter, depth = _toml_line(shown(text).text, *self._begins[-1])
+            self._begins.append((delimiter, depth))
+        return _toml_line(shown(lines[index]).text, *self._begins[index])[0]
+
+
+@lru_cache(KEPT_LINES)
+def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
+    """One line; `delimiter` is that of the multi-line string it begins in, `depth` the number of open brackets."""
+    if len(text) > LONGEST_LINE:
+        return (Span(text),), delimiter, depth
+    spans: list[Span] = []
+    position = 0
+    if delimiter is not None:
+        end = text.find(delimiter)
+        if end < 0:
+            return (Span(text, "string"),), delimiter, depth
+        position = end + len(delimiter)
+        spans.append(Span(text[:position], "string"))
+        delimiter = None
+    elif depth == 0 and (header := _HEADER.match(text)) is not None:
+        blank, name, gap, comment = header.groups()
+        return _joined([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
+    while (match := _TOML.search(text, position)) is not None:
+        spans.append(Span(text[position : match.start()]))
+        kind = match.lastgroup
+        if kind == "open":
+            end = text.find(match[0], match.end())
+            if end < 0:
+                spans.append(Span(text[match.start() :], "string"))
+                return _joined(spans), match[0], depth
+            position = end + len(match[0])
+            spans.append(Span(text[match.start() : position], "string"))
+            continue
+        assert kind is not None
+        if kind == "punctuation":
+            depth = max(depth + sum((char in "[{") - (char in "]}") for char in match[0]), 0)
+        spans.append(Span(match[0], _TOML_ROLES[kind]))
+        position = match.end()
+    spans.append(Span(text[position:]))
+    return _joined(spans), None, depth
+
+
+def json_line(text: str) -> Line:
+    """Highlight one line of JSON."""
+    if len(text) > LONGEST_LINE:
+        return (Span(text),)
+    spans: list[Span] = []
+    position = 0
+    for match in _JSON.finditer(text):
+        kind = match.lastgroup
+        assert kind is not None
+        spans += [Span(text[position : match.start()]), Span(match[0], _TOML_ROLES[kind])]
+        position = match.end()
+    return _joined([*spans, Span(text[position:])])
+
+
+def _joined(spans: list[Span]) -> Line:
+    return tuple(span for span in spans if span.text)

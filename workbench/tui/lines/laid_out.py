@@ -1,0 +1,178 @@
+"""Items of any height as one list of lines, of which only those that are looked at are laid out.
+
+Of the others it is known about how high they are. So a screen costs its visible lines however many there are. A line's
+number may change when items above it are laid out: `settle` says to what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from workbench.tui.lines.spans import EMPTY, Line
+
+_BLOCK = 256
+
+
+class Heights:
+    """Heights in rows, by item; an item may have none."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._heights = list(heights)
+        self._sums: list[int] = []
+        self._sum_up_from(0)
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def __getitem__(self, item: int) -> int:
+        return self._heights[item]
+
+    def __setitem__(self, item: int, height: int) -> None:
+        self._sums[item // _BLOCK] += height - self._heights[item]
+        self._heights[item] = height
+
+    def append(self, height: int) -> None:
+        """One item more."""
+        if len(self._heights) % _BLOCK == 0:
+            self._sums.append(0)
+        self._heights.append(height)
+        self._sums[-1] += height
+
+    def cut(self, count: int) -> None:
+        """Keep only the first items."""
+        del self._heights[count:]
+        self._sum_up_from(count // _BLOCK)
+
+    @property
+    def total(self) -> int:
+        """Rows of all items."""
+        return sum(self._sums)
+
+    def start_of(self, item: int) -> int:
+        """The row at which an item begins; behind the last one, the number of rows."""
+        block = item // _BLOCK
+        return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
+
+    def item_at(self, row: int) -> int:
+        """The item to which a row belongs. Raises IndexError when there is no such row."""
+        if not 0 <= row < self.total:
+            raise IndexError(f"no row {row} among {self.total}")
+        block = 0
+        while row >= self._sums[block]:
+            row -= self._sums[block]
+            block += 1
+        item = block * _BLOCK
+        while row >= self._heights[item]:
+            row -= self._heights[item]
+            item += 1
+        return item
+
+    def shown_from(self, first: int) -> int:
+        """How many items from `first` on have rows."""
+        return sum(height > 0 for height in self._heights[first:])
+
+    def _sum_up_from(self, block: int) -> None:
+        starts = range(block * _BLOCK, len(self._heights), _BLOCK)
+        self._sums[block:] = [sum(self._heights[start : start + _BLOCK]) for start in starts]
+
+
+KEPT_LAYOUTS = 512
+"""Items whose lines are kept."""
+
+
+class LaidOut:
+    """The lines of items at one width."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.laid_out = 0
+        """How many items were laid out since this was made: what a frame costs."""
+        self._layouts: dict[int, Sequence[Line]] = {}
+        self._heights = Heights()
+        self._known = bytearray()
+        """Which heights are known, and not only about."""
+
+    def lay_out(self, item: int) -> Sequence[Line]:
+        """The lines of an item at this width."""
+        raise NotImplementedError
+
+    def _begin(self, rough: Iterable[int]) -> None:
+        """Begin with other items, that are about so high."""
+        self._heights = Heights(rough)
+        self._known = bytearray(len(self._heights))
+        self._layouts.clear()
+
+    @property
+    def count(self) -> int:
+        """Number of lines, as far as it is known."""
+        return self._heights.total
+
+    def line(self, index: int) -> Line:
+        """One line; an empty one beyond the end."""
+        item = self.item_at(index)
+        if item is None:
+            return EMPTY
+        lines, at = self._lines(item), index - self._heights.start_of(item)
+        return lines[at] if at < len(lines) else EMPTY  # it was thought to be higher
+
+    def item_at(self, index: int) -> int | None:
+        """The item to which a line belongs."""
+        return self._heights.item_at(index) if 0 <= index < self.count else None
+
+    def start_of(self, item: int) -> int:
+        """The first line of an item."""
+        return self._heights.start_of(item)
+
+    def settle(self, index: int, rows: int) -> int:
+        """Lay out what stands within `rows` of a line, above and below; the number that the line has then."""
+        item = self.item_at(index)
+        if item is None:
+            return index
+        at = index - self._heights.start_of(item)
+        self._know(item)
+        room = rows - at
+        for other in range(item - 1, -1, -1):
+            if room <= 0:
+                break
+            self._know(other)
+            room -= self._heights[other]
+        room = rows - (self._heights[item] - at)
+        for other in range(item + 1, len(self._heights)):
+            if room <= 0:
+                break
+            self._know(other)
+            room -= self._heights[other]
+        return self._index_in(item, at)
+
+    def resize(self, width: int) -> None:
+        """Lay everything out at another width."""
+        if width != self.width:
+            self.width = width
+            self._layouts.clear()
+            self._known = bytearray(len(self._heights))
+
+    def _measure(self, item: int) -> None:
+        self._forget(item)
+        self._heights[item] = len(self._lines(item))
+        self._known[item] = 1
+
+    def _know(self, item: int) -> None:
+        if not self._known[item]:
+            self._measure(item)
+
+    def _index_in(self, item: int, line: int) -> int:
+        return self._heights.start_of(item) + max(min(line, self._heights[item] - 1), 0)
+
+    def _lines(self, item: int) -> Sequence[Line]:
+        lines = self._layouts.get(item)
+        if lines is None:
+            lines = self.lay_out(item)
+            self.laid_out += 1
+            self._layouts[item] = lines
+            if len(self._layouts) > KEPT_LAYOUTS:
+                self._forget(next(iter(self._layouts)))
+        return lines
+
+    def _forget(self, item: int) -> None:
+        """Keep the lines of an item no longer."""
+        self._layouts.pop(item, None)

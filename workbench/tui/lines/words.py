@@ -1,0 +1,109 @@
+"""Numbers in words: durations, scores, counts, as every pane writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from workbench.grading.grade import RunResult, StepGrade
+from workbench.reports.visible import one_line
+from workbench.suite.decimals import decimals
+from workbench.suite.problems import Problem
+from workbench.trajectory.messages import JsonValue
+
+
+def model_label(model: str) -> str:
+    """A model's name; the offline one is never shown without saying what it is."""
+    return "offline (baseline)" if model == "offline" else one_line(model)
+
+
+def duration(milliseconds: float) -> str:
+    """`12 ms`, `1.4 s`, `2:05 min`."""
+    if milliseconds < 1:
+        return "<1 ms" if milliseconds > 0 else "0 ms"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+
+
+def clock(seconds: float) -> str:
+    """`0:04`, `12:30`, `1:02:03`."""
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def score(value: float | None) -> str:
+    """A score with two digits that never rounds up to 1."""
+    return "" if value is None else decimals(value)
+
+
+def many(count: int, noun: str) -> str:
+    """`1 case`, `3 cases`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def short_count(count: int) -> str:
+    """`950`, `1.2k`, `35k`, `1.4M`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size:,}{unit}"
+    return str(count)
+
+
+def at_line(problem: Problem, word: str) -> str:
+    """What is wrong, and where: `line 1: the file is empty`, `line 13 is not TOML`; `word` is that for line."""
+    if not problem.line:
+        return problem.message
+    return f"{word} {problem.line}{'' if problem.message.startswith('is ') else ':'} {problem.message}"
+
+
+_HINTS: Mapping[str, tuple[str, str]] = {
+    "readOnlyHint": ("only reads", "may change things"),
+    "destructiveHint": ("may destroy things", "only adds"),
+    "idempotentHint": ("repeating it changes nothing more", "each call counts"),
+    "openWorldHint": ("reaches beyond its server", "stays within its server"),
+}
+"""What a hint means when it is true and when it is false."""
+
+
+def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
+    """Every annotation, those that are known first and in words."""
+    known = [name for name in _HINTS if name in annotations]
+    said = []
+    for name in (*known, *(name for name in annotations if name not in _HINTS)):
+        value = annotations[name]
+        if name in _HINTS and isinstance(value, bool):
+            said.append(_HINTS[name][0 if value else 1])
+        else:
+            said.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
+    return "; ".join(said)
+
+
+MOST_NAMED = 8
+"""Failed steps that are named; of more it is said how many there are."""
+
+
+def failed_steps(steps: Sequence[StepGrade]) -> str:
+    """Which steps of a chain failed, and so the chain; each of them says elsewhere why."""
+    failed = [str(step.step) for step in steps if step.status == "failed"]
+    if len(failed) == 1:
+        return f"step {failed[0]} failed, and with it the chain"
+    which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
+    return f"{which if len(failed) <= MOST_NAMED else many(len(failed), 'step')} failed, and with them the chain"
+
+
+def why_not_graded(result: RunResult) -> str:
+    """Why a run that is over has no grades, as the end of a sentence."""
+    why = one_line(result.error or "")
+    if result.status == "skipped":
+        return f"this case is skipped, so there is nothing to grade{f': {why}' if why else ''}"
+    if result.status == "stopped":
+        return "you stopped this run, so it is not graded"
+    finish = result.trajectory.finish
+    if finish is None or finish.reason in ("error", "timed out"):
+        return f"this run broke off, so it is not graded: {why}"
+    return f"this run came to its end, but could not be graded: {why}"

@@ -1,0 +1,380 @@
+"""All runs since the app was opened: what each case's latest runs show, their counts, and how far the batches are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+from workbench.authoring.case_now import CaseKey
+from workbench.batches.events import (
+    BatchDone,
+    BatchEvent,
+    BatchStarted,
+    ExecutionAsked,
+    RequestPutOff,
+    RunDone,
+    RunEvent,
+    StartUp,
+)
+from workbench.batches.plan import PlannedRun
+from workbench.batches.redacting import SuiteParts
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.grading.grade import RunResult, Status
+from workbench.reports.progress import Progress as BatchProgress
+from workbench.trajectory.events import Event
+from workbench.tui.run_book.by_model import RunsByModel
+from workbench.tui.run_book.counting import Spend, Stopwatch, Tally, total
+from workbench.tui.run_book.forks import origin_said, root_of, with_branches
+from workbench.tui.run_book.kept import recalled
+from workbench.tui.run_book.record import RUN_AGAIN, Question, RunKind, RunRecord
+from workbench.tui.run_book.shelf import Shelf
+from workbench.tui.run_book.summaries import (
+    NEVER_RUN,
+    CaseSummary,
+    Counts,
+    StepSummary,
+    counting,
+    step_under_way,
+    summarised,
+    summarised_steps,
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the batches under way are; `elapsed_s` counts since the first of them began, without the time in which
+    everything waited for a person."""
+
+    done: int
+    total: int
+    elapsed_s: float
+    under_way: bool
+    running: int = 0
+    left_s: float | None = None
+    """About how many seconds are left, once there is something to go by."""
+    statuses: Mapping[Status, int] = field(default_factory=dict)
+    """How those that are done ended."""
+    waiting: int = 0
+    """Of those that run, how many wait to ask their endpoint again."""
+    starting: tuple[str, ...] = ()
+    """The servers and models that start up."""
+
+
+@dataclass
+class _Batch:
+    started_s: float
+    counted: BatchProgress = field(default_factory=BatchProgress)
+    ended_s: float | None = None
+
+
+class RunBook:
+    """Keeps, for each case, the latest run of each model and repeat. `clock` counts seconds, `now` is the time of day
+    with its zone."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        secrets: Secrets = NO_SECRETS,
+    ) -> None:
+        """What is shown of the runs holds none of the `secrets`."""
+        self._parts = SuiteParts(secrets)
+        self._clock = Stopwatch(clock)
+        self._now = now
+        self._shelf = Shelf()
+        self._runs: dict[str, RunRecord] = {}
+        self._running: dict[str, RunRecord] = {}
+        """Of those under way, those in which something has happened."""
+        self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
+        self.by_model = RunsByModel()
+        self._batches: dict[str, _Batch] = {}
+        self._last_batch: str | None = None
+        self._going: dict[CaseKey, list[RunRecord]] = {}
+        self._summaries: dict[CaseKey, CaseSummary] = {}
+        self._steps: dict[CaseKey, tuple[StepSummary, ...]] = {}
+        self._counted: Tally[CaseKey] = Tally()
+        self._ended: Tally[CaseKey] = Tally()
+        self._spent: dict[CaseKey, Spend] = {}
+        self._uncounted: set[CaseKey] = set()
+        """The cases that are to be counted again."""
+        self._revisions: dict[Path, int] = {}
+        self._tallies: dict[Path, tuple[tuple[str, ...], int, tuple[int, int]]] = {}
+        self._questions: list[Question] = []
+        self._starting: dict[int, str] = {}
+        self._origins: dict[str, RunRecord] = {}
+        """From which runs those are forked that are about to begin."""
+
+    def apply(self, event: BatchEvent) -> CaseKey | None:
+        """Take one event; the case whose picture it changes, if it is about one."""
+        match event:
+            case BatchStarted():
+                self._start(event)
+            case RunEvent(event=happened):
+                record = self._runs.get(happened.run_id)
+                if record is not None:
+                    if not record.started_at:
+                        record.started_at = self._now().isoformat(timespec="milliseconds")
+                    before = record.paused, record.put_off_until
+                    record.add(happened)
+                    if record.stage == "waiting" and record.batch in self._batches:
+                        self._batches[record.batch].counted.began(record.run_id, record.model, self._clock())
+                    if record.stage == "waiting" or (record.paused, record.put_off_until) != before:
+                        record.stage = "running"
+                        self._running[record.run_id] = record
+                        self._touch(record)
+                        self._stand_or_go()
+                    if record.paused is None:
+                        self._withdraw(record.run_id)
+                    return record.path, record.case_id
+            case ExecutionAsked(question=question):
+                record = self._runs.get(question.run_id)
+                if record is not None:
+                    self._questions.append(Question(record, question))
+                    return record.path, record.case_id
+            case RequestPutOff(run_id=run_id, wait_s=wait_s):
+                record = self._runs.get(run_id)
+                if record is not None:
+                    record.put_off(self._now() + timedelta(seconds=wait_s))
+                    self._touch(record)
+                    return record.path, record.case_id
+            case StartUp(number=number, what=what, took_ms=took_ms):
+                if took_ms is None:
+                    self._starting[number] = what
+                else:
+                    self._starting.pop(number, None)
+            case RunDone(result=result):
+                record = self._runs.pop(result.run_id, None)
+                if record is not None:
+                    self._finish(record, event)
+                    return record.path, record.case_id
+            case BatchDone(batch=name):
+                if name in self._batches:
+                    self._batches[name].ended_s = self._clock()
+        return None
+
+    def recall(self, planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> None:
+        """Take over a recorded run. It stays beside those that are made of the case, which count in its stead."""
+        latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
+        kind = RunKind(planned.model, planned.repeat, True)
+        if kind not in latest:
+            latest[kind] = record = recalled(planned, started_at, events, result)
+            record.shelf = self._shelf
+            self.by_model.recall(record)
+            self._touch(record)
+
+    def branch(self, run_id: str, origin: RunRecord) -> None:
+        """Say from which run another one is forked that will begin now."""
+        self._origins[run_id] = origin
+
+    def finished(self, case: CaseKey) -> list[RunRecord]:
+        """The runs of a case that are over."""
+        kept = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
+        return [run for run in {id(run): run for run in kept}.values() if run.figures is not None]
+
+    def grade_anew(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
+        """Give a run that is over another grade: by the case in `planned`. What is known of other cases stays so, and
+        what is known of this one as far as nothing in it is another."""
+        case = (run.path, run.case_id)
+        before, status = self.summary(case), run.status
+        run.grade_anew(planned, result)
+        self.by_model.grade_anew(case)
+        self._forget(case)
+        if result.status != status:
+            self._uncounted.add(case)
+        if self.summary(case) != before:
+            self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked and not answered yet, the oldest first. A run that goes on or ends asks no more."""
+        return tuple(self._questions)
+
+    def answered(self, question: Question) -> None:
+        """Take a question as answered, before the run says that it goes on."""
+        self._questions = [other for other in self._questions if other is not question]
+
+    def runs_of(self, case: CaseKey) -> list[RunRecord]:
+        """The latest runs of a case, in the order of models and repeats, recorded ones last, and behind them those that
+        speak in the place of stopped ones. What was forked from one follows it."""
+        runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
+        return with_branches(list({id(run): run for run in runs}.values()))
+
+    def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
+        """Of the latest runs of a case, those that speak for it: recorded ones only where there are no others, and no
+        forks. Where those of a model were stopped before they came to as much, its runs before speak again."""
+        runs = counting(self._latest.get(case, {}))
+        spared = self.by_model.spared(case)
+        if not spared:
+            return runs
+        models = dict.fromkeys(run.model for run in runs if run.model in spared)
+        return [run for run in runs if run.model not in spared] + [run for model in models for run in spared[model]]
+
+    def is_to_run_again(self, case: CaseKey) -> bool:
+        """Whether a case failed or broke off, or one of its latest runs was stopped."""
+        stopped = any(run.status == "stopped" for run in counting(self._latest.get(case, {})))
+        return stopped or self.summary(case).status in RUN_AGAIN
+
+    def summary(self, case: CaseKey) -> CaseSummary:
+        """What the tree shows of a case."""
+        if case not in self._latest:
+            return NEVER_RUN
+        if case not in self._summaries:
+            forks = [run for run in self.under_way(case) if run.is_fork]
+            self._summaries[case] = summarised(self.runs_that_count(case), forks)
+        return self._summaries[case]
+
+    def step(self, case: CaseKey, number: int) -> StepSummary | None:
+        """What the tree shows of a step of a chain, counted from 1; `None` where nothing is known of it."""
+        if case not in self._latest:
+            return None
+        if going := self._going.get(case):
+            return step_under_way(going, number)
+        if case not in self._steps:
+            self._steps[case] = summarised_steps(self.runs_that_count(case))
+        steps = self._steps[case]
+        return steps[number - 1] if number <= len(steps) else None
+
+    def tally(self, suite: Path, cases: tuple[str, ...]) -> tuple[int, int]:
+        """Of some cases of a suite: how many passed or warned, and how many came to an end, a verdict or an error.
+
+        Asking for the same ones again costs nothing until something happens to one of the suite.
+        """
+        revision = self._revisions.get(suite)
+        if revision is None:
+            return 0, 0
+        known = self._tallies.get(suite)
+        if known is None or known[0] is not cases or known[1] != revision:
+            statuses = [self.summary((suite, case)).status for case in cases]
+            good = statuses.count("passed") + statuses.count("warned")
+            ended = good + statuses.count("failed") + statuses.count("error")
+            known = self._tallies[suite] = (cases, revision, (good, ended))
+        return known[2]
+
+    def counts(self) -> Counts:
+        """The latest runs of all cases."""
+        self._count()
+        asking = sum(run.asks for run in self._running.values())
+        return Counts(**self._counted.totals, asking=asking, held=len(self.held_runs))
+
+    @property
+    def held_runs(self) -> list[RunRecord]:
+        """The runs that are held until a person lets them go on, in the order in which they were started."""
+        if not any(run.held for run in self._running.values()):
+            return []
+        return [run for run in self._runs.values() if run.held]
+
+    @property
+    def any_failed(self) -> bool:
+        """Whether the latest run of any case failed, broke off or was stopped."""
+        return not RUN_AGAIN.isdisjoint(self.endings)
+
+    @property
+    def endings(self) -> frozenset[Status]:
+        """How the latest runs of all cases ended."""
+        self._count()
+        return frozenset(status for status in get_args(Status) if status in self._ended.totals)
+
+    def spend(self) -> Spend:
+        """What the latest runs of all cases used."""
+        self._count()
+        return total(self._spent.values())
+
+    def _count(self) -> None:
+        """Count those cases again in which something has happened: there may be thousands of others."""
+        for case in self._uncounted:
+            speaking = self.runs_that_count(case)
+            latest = {id(run): run for run in (*self._latest[case].values(), *speaking)}
+            runs = [*speaking, *(run for run in self.under_way(case) if run.is_fork)]
+            names = (run.status or run.stage for run in runs)
+            self._counted.put(case, tuple(name for name in names if name != "done"))
+            self._ended.put(case, tuple(run.status for run in latest.values() if run.status and not run.is_fork))
+            self._spent[case] = total(run.spent for run in latest.values())
+        self._uncounted.clear()
+
+    def progress(self) -> Progress:
+        """Of the batches under way; when there are none, of the last one."""
+        going = [batch for batch in self._batches.values() if batch.ended_s is None]
+        if going:
+            now = self._clock()
+            counted = [batch.counted for batch in going]
+            left = [each.left_s(now) for each in counted if each.done < each.planned]
+            return Progress(
+                sum(each.done for each in counted),
+                sum(each.planned for each in counted),
+                now - min(batch.started_s for batch in going),
+                True,
+                sum(each.running for each in counted),
+                None if None in left else max((guess for guess in left if guess is not None), default=None),
+                sum((each.statuses for each in counted), Counter()),
+                sum(run.wait is not None for run in self._running.values()),
+                tuple(self._starting.values()),
+            )
+        if self._last_batch is None:
+            return Progress(0, 0, 0.0, False)
+        last = self._batches[self._last_batch]
+        took_s = (last.ended_s or last.started_s) - last.started_s
+        return Progress(last.counted.done, last.counted.planned, took_s, False, statuses=last.counted.statuses)
+
+    def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
+        """The runs that wait or run: of one case, or all."""
+        return list(self._runs.values() if case is None else self._going.get(case, ()))
+
+    def _stand_or_go(self) -> None:
+        """Time stands while every run under way waits for a person."""
+        self._clock.stand(bool(self._running) and all(run.paused is not None for run in self._running.values()))
+
+    def _start(self, event: BatchStarted) -> None:
+        if event.batch in self._batches:  # whoever began it said so at once
+            return
+        batch = self._batches[event.batch] = _Batch(self._clock())
+        batch.counted.plan(run.model for run in event.runs)
+        self._last_batch = event.batch
+        fresh: dict[CaseKey, dict[RunKind, RunRecord]] = {}
+        for planned in event.runs:
+            origin = self._origins.pop(planned.run_id, None)
+            record = RunRecord(planned, event.batch, origin=origin, shelf=self._shelf, parts=self._parts)
+            self._runs[planned.run_id] = record
+            case_key = (record.path, record.case_id)
+            if record.origin is not None:
+                of_several = any(kind.repeat for kind in self._latest.get(case_key, {}))
+                record.origin_said = origin_said(record.origin, of_several=of_several)
+            self._going.setdefault(case_key, []).append(record)
+            of_case = self._latest if record.is_fork else fresh
+            of_case.setdefault(case_key, {})[record.kind] = record
+            self._touch(record)
+        for case, runs in fresh.items():
+            runs |= {kind: run for kind, run in self._latest.get(case, {}).items() if root_of(run).recorded}
+            self._latest[case] = runs
+        self.by_model.start(run for runs in fresh.values() for run in runs.values() if not run.recorded)
+
+    def _finish(self, record: RunRecord, done: RunDone) -> None:
+        result = done.result
+        record.finish(result, done.began_ms, done.ended_ms)
+        self._withdraw(record.run_id)
+        self._touch(record)
+        self._running.pop(record.run_id, None)
+        self._stand_or_go()
+        case = (record.path, record.case_id)
+        self._going[case] = [run for run in self._going[case] if run is not record]
+        if (batch := self._batches.get(record.batch)) is not None:
+            batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)
+
+    def _touch(self, record: RunRecord) -> None:
+        """What is known of the record's case is to be found out anew."""
+        case = (record.path, record.case_id)
+        self._forget(case)
+        self._uncounted.add(case)
+        self._revisions[record.path] = self._revisions.get(record.path, 0) + 1
+
+    def _forget(self, case: CaseKey) -> None:
+        self._summaries.pop(case, None)
+        self._steps.pop(case, None)
+
+    def _withdraw(self, run_id: str) -> None:
+        if self._questions:
+            self._questions = [question for question in self._questions if question.run.run_id != run_id]

@@ -1,0 +1,80 @@
+"""Forks as branches of the runs from which they were forked: their order and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.engine.fork import Fork
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import model_label
+from workbench.tui.run_book.record import RunRecord
+
+
+def root_of(run: RunRecord) -> RunRecord:
+    """The run at which a row of forks begins; itself, if it is no fork."""
+    while run.origin is not None:
+        run = run.origin
+    return run
+
+
+def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """Runs, each followed by its forks with theirs."""
+    forks = [run for run in runs if run.is_fork]
+    if not forks:
+        return list(runs)
+    ordered: list[RunRecord] = []
+
+    def add(run: RunRecord) -> None:
+        ordered.append(run)
+        for fork in forks:
+            if fork.origin is run:
+                add(fork)
+
+    for run in runs:
+        if run.origin is None:
+            add(run)
+    return ordered
+
+
+def origin_said(run: RunRecord, *, of_several: bool) -> str:
+    """A run as that from which another one is forked; with its number where it is one of several repeats."""
+    kind = "fork" if run.is_fork else "run"
+    return f"{f'{kind} #{run.repeat + 1}' if of_several else f'the {kind}'} on {model_label(run.model)}"
+
+
+def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
+    """Which fork of its run it is, counted from 1: `2`, or `2.1` for the first fork of that one."""
+    forks = [run for run in runs if run.is_fork and run.origin is fork.origin]
+    number = str(next(index for index, run in enumerate(forks, start=1) if run is fork))
+    origin = fork.origin
+    return f"{branch_number(origin, runs)}.{number}" if origin is not None and origin.is_fork else number
+
+
+def place_said(fork: Fork) -> str:
+    """Where a run is forked, in words."""
+    at = fork.at
+    if at.answered is None:
+        return f"before round {at.round}"
+    calls = fork.origin.rounds[at.round - 1].calls
+    if at.answered == 0:
+        return (
+            f"before the call of {calls[0].tool} in round {at.round}"
+            if calls
+            else f"after the answer of round {at.round}"
+        )
+    call = calls[at.answered - 1]
+    which = f" (call {at.answered} of round {at.round})" if len(fork.origin.calls) > 1 else ""
+    return f"after the result of {call.tool}{which}"
+
+
+def branch_said(run: RunRecord) -> str:
+    """On which model a fork goes on, how it differs first from its origin, once it is over, and where it begins: what
+    matters most goes first, as the line is cut where it is narrow."""
+    fork = run.planned.fork
+    if fork is None:
+        return ""
+    parts = [model_label(run.model)]
+    if run.result is not None and run.origin is not None:
+        parts.append(run.difference.sentence if run.difference is not None else "no difference")
+    parts.append(place_said(fork))
+    return f" {GLYPHS.dot} ".join(parts)

@@ -1,0 +1,386 @@
+"""One run since it was planned: what happened in it, how far it is, what it came to, and what it asks a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from weakref import ReferenceType, ref
+
+from workbench.authoring.case_now import graded_alike, read_now, stops_alike
+from workbench.authoring.document import CaseOutline
+from workbench.authoring.open_suite import OpenSuite
+from workbench.batches.asked import same_question
+from workbench.batches.plan import PlannedRun
+from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
+from workbench.config.finding import Finder
+from workbench.config.secrets import NO_SECRETS
+from workbench.engine.permission import ExecutionQuestion
+from workbench.grading.figures import RunFigures, figures_of
+from workbench.grading.grade import RunResult, Status, disagree
+from workbench.suite.model import Case
+from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.lines.prose import Message
+from workbench.tui.run_book.counting import Spend, spend_of
+from workbench.tui.run_book.shelf import Content, Shelf, packed, unpacked
+from workbench.tui.run_book.shown.missing import expected_of
+from workbench.tui.run_book.shown.view import RunView
+
+if TYPE_CHECKING:
+    from workbench.analysis.divergence import Difference
+
+
+class RunKind(NamedTuple):
+    """A case shows the latest run of each model, repeat, and whether it is recorded. A fork is one of its own: it has
+    the run's id, too."""
+
+    model: str
+    repeat: int
+    recorded: bool
+    fork: str | None = None
+
+
+Stage = Literal["waiting", "running", "done"]
+
+RUN_AGAIN: frozenset[Status] = frozenset({"failed", "error", "stopped"})
+"""How a run ended that somebody may want to see again."""
+
+BROKEN_OFF: frozenset[Status] = frozenset({"error", "stopped", "skipped"})
+"""How a run ended that did not come to its end."""
+
+
+@dataclass
+class RunRecord:
+    """One run, from the moment it was planned. `recorded` says that it comes from a recording; `started_at` is the time
+    of day, ISO 8601, of its first event. `planned` has the case by which `result` is graded, which may say something
+    else than when the run was made."""
+
+    planned: PlannedRun
+    batch: str = ""
+    recorded: bool = False
+    started_at: str = ""
+    stage: Stage = "waiting"
+    figures: RunFigures | None = None
+    """What it came to in numbers, once it is over."""
+    at_odds: bool = False
+    """Whether one grader would let it pass, and another fail it."""
+    spent: Spend = field(default_factory=Spend)
+    """What it used, once it is over; nothing for a recorded one."""
+    paused: Paused | None = None
+    """Where it waits for a person, while it does."""
+    put_off_until: datetime | None = None
+    """The earliest time of its next request, while it waits for that: its endpoint has told another run to wait."""
+    retry: RetryScheduled | None = None
+    retry_at: datetime | None = None
+    """Its request that failed, while it waits to make that again, and when it does."""
+    step: int = 0
+    """The step of a chain that it is in, counted from 1."""
+    saved_in: Path | None = None
+    original: tuple[PlannedRun, RunResult] | None = None
+    """How it was planned and graded when it ran, where it was graded anew since."""
+    origin: RunRecord | None = field(default=None, repr=False)
+    """The run from which it was forked here."""
+    origin_said: str = ""
+    """That one in words."""
+    shelf: Shelf | None = field(default=None, repr=False)
+    """What decides for how long it stays whole after its end."""
+    parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
+    """What takes secrets out of all that is shown of it. The run itself stays as it happened."""
+    _door: EventDoor | None = field(default=None, repr=False)
+    """What the events of the view pass."""
+    _shown_result: tuple[RunResult, Finder | None, RunResult] | None = field(default=None, repr=False)
+    _content: Content | None = field(default_factory=Content, repr=False)
+    _packed: bytes | None = field(default=None, repr=False)
+    """The content of a finished run at which nobody has looked for long."""
+    _view: RunView | None = field(default=None, repr=False)
+    _shown: ReferenceType[RunView] | None = field(default=None, repr=False)
+    """The view of a packed run, as long as it is on a screen: that one then goes on where it was."""
+    _compared: tuple[int, Difference | None] = field(default=(-1, None), repr=False)
+    """How it differs from that, by how many events that one had when both were compared."""
+
+    @property
+    def run_id(self) -> str:
+        return self.planned.run_id
+
+    @property
+    def path(self) -> Path:
+        return self.planned.file.path
+
+    @property
+    def case_id(self) -> str:
+        return self.planned.case.id
+
+    @property
+    def case_name(self) -> str:
+        return self.planned.case.name
+
+    @property
+    def model(self) -> str:
+        return self.planned.model
+
+    @property
+    def repeat(self) -> int:
+        return self.planned.repeat
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What happened in it so far."""
+        return self._whole.events
+
+    @property
+    def result(self) -> RunResult | None:
+        """What it came to, once it is over."""
+        return self._whole.result
+
+    @property
+    def status(self) -> Status | None:
+        """How it ended, once it is over."""
+        return self.figures.status if self.figures is not None else None
+
+    @property
+    def view(self) -> RunView:
+        """The run as it is shown, made when somebody looks."""
+        content = self._whole
+        if self._view is None:
+            self._view = self._viewed(content)
+        return self._view
+
+    def glance(self) -> Callable[[], RunResult | None]:
+        """What reads the result as it is now, without secrets, on any thread; a run that is packed stays so."""
+        secrets = self.parts.secrets
+        if self._content is not None:
+            result = self._content.result
+            return lambda: shown_result(result, secrets) if result is not None else None
+        small = self._packed
+        assert small is not None
+
+        def read() -> RunResult | None:
+            result = unpacked(small).result
+            return shown_result(result, secrets) if result is not None else None
+
+        return read
+
+    @property
+    def _whole(self) -> Content:
+        """Its content, unpacked if need be."""
+        if self._content is None:
+            assert self._packed is not None
+            self._content = unpacked(self._packed)
+            self._view = self._shown() if self._shown is not None else None
+        if self.shelf is not None and self.stage == "done":
+            self.shelf.use(id(self), self._pack)
+        return self._content
+
+    def _pack(self) -> None:
+        if self._packed is None:
+            assert self._content is not None
+            self._packed = packed(self._content)
+        self._shown = ref(self._view) if self._view is not None else None
+        self._content, self._view, self._shown_result = None, None, None
+
+    def _viewed(self, content: Content) -> RunView:
+        view = RunView()
+        view.began = datetime.fromisoformat(self.started_at) if self.started_at else None
+        view.steps = len(self.made.case.steps)
+        view.origin = self.origin_said
+        self._door = EventDoor(self.parts)
+        for event in content.events:
+            self._pass_on(view, event)
+        if self.stage == "done":
+            for shown in self._door.rest():
+                view.add(shown)
+        if self.put_off_until is not None:
+            view.put_off(self.put_off_until)
+        if content.result is not None:
+            self._grade(view, content.result)
+        return view
+
+    def _pass_on(self, view: RunView, event: Event) -> None:
+        self._door = self._door or EventDoor(self.parts)
+        for shown in self._door.take(event):
+            view.add(shown)
+
+    def _grade(self, view: RunView, result: RunResult) -> None:
+        former = self._shown_of(self.original[1]) if self.original is not None else None
+        view.grade(self._shown_of(result), expected_of(self.shown_case), former)
+        if self.difference is not None:
+            view.differs(self.difference.sentence)
+
+    @property
+    def held(self) -> bool:
+        """Whether it is held, until a person lets it go on."""
+        return self.paused is not None and self.paused.at != "permission"
+
+    @property
+    def hold(self) -> int | None:
+        """Which hold that is: the sequence number of its `Paused`."""
+        return next(at.sequence for at in reversed(self.events) if at.what is self.paused) if self.held else None
+
+    @property
+    def was_held(self) -> bool:
+        """Whether it was held anywhere, as by stepping through it."""
+        return any(isinstance(each.what, Paused) and each.what.at != "permission" for each in self.events)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks if a call may be executed."""
+        return self.paused is not None and self.paused.at == "permission"
+
+    @property
+    def standing(self) -> Stage:
+        """How far it is: one that was begun and waits for its endpoint does not run."""
+        return "waiting" if self.put_off_until is not None else self.stage
+
+    @property
+    def wait(self) -> tuple[datetime, str] | None:
+        """Until when its next request waits, where it does, and that in words."""
+        if self.put_off_until is not None:
+            at = f"{self.put_off_until.astimezone():%H:%M:%S}"
+            return self.put_off_until, f"waits until {at} at least: the endpoint told another run to wait"
+        if self.retry is not None and self.retry_at is not None:
+            said = f"retry {self.retry.attempt} at {self.retry_at.astimezone():%H:%M:%S}: {self.retry.reason}"
+            return self.retry_at, said
+        return None
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """What happened so far. Of a run that is not over, all its events are added up for it."""
+        return self.result.trajectory if self.result is not None else fold(self.events)
+
+    @property
+    def shown_result(self) -> RunResult | None:
+        """What it came to, without secrets."""
+        return self._shown_of(self.result) if self.result is not None else None
+
+    @property
+    def shown_case(self) -> Case:
+        """The case by which it is graded, without secrets."""
+        return self.parts.case(self.planned.case)
+
+    @property
+    def shown_trajectory(self) -> Trajectory:
+        """What happened so far, without secrets."""
+        if (result := self.shown_result) is not None:
+            return result.trajectory
+        door = EventDoor(self.parts)
+        return fold(shown for event in self.events for shown in door.take(event))
+
+    def _shown_of(self, result: RunResult) -> RunResult:
+        finder = self.parts.secrets.finder
+        known = self._shown_result
+        if known is None or known[0] is not result or known[1] is not finder:
+            known = self._shown_result = (result, finder, shown_result(result, self.parts.secrets))
+        return known[2]
+
+    @property
+    def kind(self) -> RunKind:
+        """What is told apart among the runs of a case."""
+        return RunKind(self.model, self.repeat, self.recorded, self.run_id if self.is_fork else None)
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether it was forked here from another run: it then does not speak for its case."""
+        return self.planned.fork is not None
+
+    @property
+    def difference(self) -> Difference | None:
+        """How it differs first from the run from which it was forked; known once it is over. While that one goes on
+        they are compared once, and again where it is held or over: adding up a long run costs too much for every news.
+        """
+        if self.origin is None or self.result is None:
+            return None
+        from workbench.analysis.divergence import first_difference  # not before there are forks
+
+        seen, now = self._compared[0], len(self.origin.events)
+        if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
+            self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)
+        return self._compared[1]
+
+    @property
+    def made(self) -> PlannedRun:
+        """The run as it was planned and made."""
+        return self.original[0] if self.original is not None else self.planned
+
+    def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
+        """Whether the model was asked what the case asks now, and the run is graded by what the case expects now."""
+        now = read_now(suite, case) if case is not None else None
+        if now is None:
+            return suite.file.hash == self.planned.file.hash
+        asked = same_question(self.made, now.suite, now.case) and graded_alike(self.planned, now.suite, now.case)
+        return asked and (self.result is None or stops_alike(now.case, self.result))
+
+    @property
+    def to_save(self) -> tuple[PlannedRun, RunResult | None]:
+        """What a recording holds of it: what it comes to now. Where the case asks something else by now, it is what it
+        came to when it ran."""
+        if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
+            return self.planned, self.result
+        return self.original
+
+    def add(self, event: Event) -> None:
+        """Take one more event."""
+        self._whole.events.append(event)
+        if isinstance(event.what, StepStarted):
+            self.step = event.what.step
+        if self._view is not None:
+            self._pass_on(self._view, event)
+        self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # that ended before this
+        if isinstance(event.what, Paused):
+            self.paused = event.what
+        elif isinstance(event.what, Resumed):
+            self.paused = None
+        elif isinstance(event.what, RetryScheduled) and self.started_at:
+            wait = timedelta(milliseconds=event.time_ms + event.what.wait_ms)
+            self.retry, self.retry_at = event.what, datetime.fromisoformat(self.started_at) + wait
+
+    def put_off(self, until: datetime) -> None:
+        """It makes its next request then at the earliest."""
+        self.put_off_until = until
+        if self._view is not None:
+            self._view.put_off(until)
+
+    def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
+        """Take the end; `began_ms` and `ended_ms`, where they are known, are milliseconds since 1970."""
+        self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
+        self.retry = self.retry_at = None
+        self.spent = Spend() if self.recorded else spend_of(result)
+        self._take(result, began_ms, ended_ms)
+
+    def grade_anew(self, planned: PlannedRun, result: RunResult) -> None:
+        """Take another grade: by the case in `planned`, which is that of now."""
+        before, figures = self.result, self.figures
+        if before is not None and self.original is None:
+            self.original = (self.planned, before)
+        elif self.original is not None and planned is self.original[0]:
+            self.original = None
+        self.planned, self.saved_in = planned, None
+        began_ms, ended_ms = (figures.began_ms, figures.ended_ms) if figures is not None else (None, None)
+        self._take(result, began_ms, ended_ms)
+
+    def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
+        self.figures = figures_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
+        self.at_odds = disagree(result.grades)
+        self._whole.result, self._packed = result, None
+        if self._view is not None:
+            self._grade(self._view, result)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a call of a run may really be executed."""
+
+    run: RunRecord
+    asked: ExecutionQuestion
+
+
+def waiting_message(run: RunRecord, held: Sequence[RunRecord]) -> Message:
+    """What the run pane says of a run in which nothing has happened yet, given those that are held."""
+    before = sum(other.model == run.model for other in held)
+    if run.stage != "waiting" or not before:
+        return (("Waiting for its turn.", "muted"),)
+    runs = "a run on this model that is held" if before == 1 else f"{before} runs on this model that are held"
+    return ((f"Waiting for its turn behind {runs}; H goes there.", "warned"),)

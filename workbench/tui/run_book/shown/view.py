@@ -1,0 +1,316 @@
+"""A run as it is shown: events and the grade folded into items, with word of which items changed.
+
+It follows the same events as `TrajectoryFold`, but is forgiving: an event that does not fit is left out of the picture,
+never a reason to fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from workbench.grading.grade import RunResult
+from workbench.trajectory.events import (
+    AskedAgain,
+    CallArgumentsDelta,
+    CallEdited,
+    CallFinished,
+    CallStarted,
+    Event,
+    ExecutionProgress,
+    ExecutionStarted,
+    Forked,
+    MessageAdded,
+    Paused,
+    ReasoningDelta,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultEdited,
+    ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+    TextDelta,
+)
+from workbench.trajectory.messages import Message
+from workbench.tui.lines.growing_text import GrowingText
+from workbench.tui.run_book.shown.grade import put_grade
+from workbench.tui.run_book.shown.holds import add_message, edit_result, go_on, hold, set_aside
+from workbench.tui.run_book.shown.item_list import RunItems
+from workbench.tui.run_book.shown.items import (
+    CallItem,
+    ForkItem,
+    Item,
+    MessageItem,
+    NoticeItem,
+    ResultItem,
+    RoundItem,
+    StepItem,
+    TextItem,
+    ToolsItem,
+)
+from workbench.tui.run_book.shown.missing import PlacedCall
+from workbench.tui.run_book.shown.places import RunPlace, place_at
+
+
+class RunView:
+    """The items of one run, in the order in which they are shown."""
+
+    def __init__(self) -> None:
+        self.graded = False
+        self.began: datetime | None = None
+        """When the run began, where that is known: waits then say when they end."""
+        self.steps = 0
+        """How many steps the run's case has, where that is known."""
+        self.origin = ""
+        """Which run it was forked from, where that one is known."""
+        self._run = RunItems()
+        self._numbered = 0
+        self._suites: str | None = None
+        """The system prompt of requests that belong to no step."""
+        self._system: str | None = None
+        """The system prompt in force."""
+        self._prompted = False
+        """Whether some request had a system prompt."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """What there is to show; read them only."""
+        return self._run.items
+
+    @property
+    def held(self) -> int | None:
+        """The item that shows where the run is held, or asks whether a call may be executed; `None` when it goes on."""
+        return self._run.held
+
+    def place(self, index: int) -> RunPlace | None:
+        """What the item at an index stands for; `None` for the end of the run."""
+        return place_at(self._run, index)
+
+    def tool_of(self, call_id: str | None) -> str | None:
+        """The tool of a call; `None` where there is no such call."""
+        at = self._run.index_of(call_id)
+        call = self.items[at] if at is not None else None
+        return call.tool if isinstance(call, CallItem) else None
+
+    def is_answered(self, call_id: str) -> bool:
+        """Whether a call has a result."""
+        at = self._run.index_of(call_id)
+        answer = self.items[at + 1] if at is not None else None
+        return isinstance(answer, ResultItem) and answer.result is not None
+
+    def put_off(self, until: datetime) -> None:
+        """The next request waits, since the endpoint has told another run to; the next event ends that."""
+        self._end_wait()
+        # An hour on the clock stays true while nothing is drawn.
+        at = f"{until.astimezone():%H:%M:%S}"
+        self._run.append(NoticeItem(f"waits until {at} at least: the endpoint told another run to wait", waits=True))
+
+    def _end_wait(self) -> None:
+        last = self._run.items[-1] if self._run.items else None
+        if isinstance(last, NoticeItem) and last.waits:
+            self._run.cut(len(self._run.items) - 1)
+
+    def add(self, event: Event) -> None:
+        """Take one more event of the run."""
+        self._end_wait()
+        run = self._run
+        match event.what:
+            case RunStarted() as start:
+                self._begin(start)
+            case StepStarted() as step:
+                self._begin_step(step)
+            case RequestStarted(round=number):
+                if self._is_under_way(number):
+                    self._begin_again()
+                else:
+                    self._begin_answer()
+                    run.append_round(RoundItem(self._next_number(), number))
+            case RequestFailed(error=error):
+                if (asked := run.request()) is not None:
+                    asked.errors.append(error)
+            case RetryScheduled() as retry:
+                if (asked := run.request()) is not None:
+                    asked.retry = retry
+                    end_ms = event.time_ms + retry.wait_ms
+                    asked.retry_at = self.began + timedelta(milliseconds=end_ms) if self.began else None
+            case TextDelta(text=text):
+                self._say(text, reasoning=False)
+            case ReasoningDelta(text=text):
+                self._say(text, reasoning=True)
+            case CallStarted(call_id=call_id, tool=tool):
+                self._answers()
+                self._run.finish_text()
+                run.append_call(call_id, tool)
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                if (call := run.call(call_id)) is not None:
+                    call.fragments.append(fragment)
+            case CallFinished(call_id=call_id) as finished:
+                if (call := run.call(call_id)) is not None:
+                    call.arguments, call.raw, call.problem = finished.arguments, finished.raw, finished.problem
+            case ResponseFinished() as response:
+                self._run.finish_text()
+                if (asked := run.request()) is not None:
+                    asked.response, asked.over = response, True
+            case ExecutionStarted(call_id=call_id, server=server):
+                if (call := run.call(call_id)) is not None and (answer := run.result(call_id)) is not None:
+                    call.server, answer.executing = server, True
+            case ExecutionProgress(call_id=call_id) as progress:
+                if (answer := run.result(call_id)) is not None:
+                    answer.progress = progress
+            case ResultReceived(call_id=call_id) as result:
+                if (answer := run.result(call_id)) is not None:
+                    answer.result = result
+            case Forked() as fork:
+                self._end_replay(fork)
+            case RunFinished() as finish:
+                self._end(finish)
+            case by_hand:
+                self._take_by_hand(by_hand)
+
+    def _take_by_hand(self, what: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | AskedAgain) -> None:
+        """Take what a person does to the run, and when it waits for that."""
+        run = self._run
+        match what:
+            case Paused():
+                if what.at == "request":
+                    self._begin_answer()
+                hold(run, what)
+            case Resumed(held_ms=held_ms):
+                go_on(run, held_ms)
+            case CallEdited(call_id=call_id, arguments=arguments):
+                if (call := run.call(call_id)) is not None:
+                    call.edited = arguments
+            case ResultEdited():
+                edit_result(run, what)
+            case MessageAdded(text=text):
+                add_message(run, MessageItem("user", GrowingText(text), self._next_number(), by_hand=True))
+            case AskedAgain():
+                set_aside(run, what)
+
+    def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
+        """Put the grade where it belongs, in the place of any before it. `expected` are the case's expected calls with
+        their places; `former` is what the run came to when it ran, where it was graded anew since."""
+        put_grade(self._run, result, expected, former, first=not self.graded)
+        self.graded = True
+
+    def take_changes(self) -> tuple[bool, list[int]]:
+        """Whether items were put in between, and the indices of those that changed since this was last asked."""
+        return self._run.take_changes()
+
+    def take_cut(self) -> int | None:
+        """How many of the first items are still those that they were when this was last asked; `None` for all of them.
+        The others were void, and there may be new ones in their places."""
+        return self._run.take_cut()
+
+    # Before a request
+
+    def _begin(self, start: RunStarted) -> None:
+        for notice in start.notices:
+            self._run.append(NoticeItem(notice))
+        if start.system:
+            self._run.append(MessageItem("system", GrowingText(start.system)))
+        self._suites = self._system = start.system or None
+        self._prompted = bool(start.system)
+        if start.tools:
+            self._run.append(ToolsItem(start.tools))
+        for message in start.messages:
+            self._run.append(_message_item(message, self._next_number()))
+
+    def _begin_step(self, step: StepStarted) -> None:
+        run = self._run
+        last = run.items[-1] if run.items else None
+        opens = step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user"
+        opening = run.cut(len(run.items) - 1) if opens else []  # the conversation begins with it, but it is this step's
+        self._head(step.step, step.system or None)
+        for message in opening:
+            run.append(message)
+        if step.user is not None:
+            run.append(MessageItem("user", GrowingText(step.user), self._next_number()))
+
+    def _begin_answer(self) -> None:
+        """The request behind the last step, for the final answer: one of a chain whose step has its request already."""
+        run = self._run
+        if run.steps and run.rounds and run.rounds[-1] > run.steps[-1]:
+            self._head(None, self._suites)
+
+    def _head(self, step: int | None, system: str | None) -> None:
+        of = self.steps or None if step is not None else None
+        self._run.append_step(StepItem(step, of, system is None and self._prompted))
+        if system is not None and system != self._system:
+            self._run.append(MessageItem("system", GrowingText(system)))
+        self._system, self._prompted = system, self._prompted or system is not None
+
+    def _end_replay(self, fork: Forked) -> None:
+        for index, item in enumerate(self._run.items):
+            if isinstance(item, RoundItem | TextItem):
+                item.replayed = True
+                self._run.changed(index)
+        calls = [index for index in self._run.order if self._run.round is not None and index > self._run.round]
+        if fork.answered is not None and fork.answered < len(calls):
+            # What answers this one and the others happens.
+            self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
+            self._run.rebuild()
+        else:
+            self._run.append(ForkItem(fork, self.origin))
+
+    def differs(self, sentence: str) -> None:
+        """Say how a fork differs first from its origin."""
+        for index, item in enumerate(self._run.items):
+            if isinstance(item, ForkItem) and item.difference != sentence:
+                item.difference = sentence
+                self._run.changed(index)
+
+    def _begin_again(self) -> None:
+        """A retry: what the failed attempt said is void, why it failed stays."""
+        asked = self._run.request()
+        if asked is None or self._run.round is None or self._run.outcome is not None:
+            return
+        asked.retry, asked.begun = None, False
+        self._run.cut(self._run.round + 1)
+
+    # An answer, and the end
+
+    def _answers(self) -> None:
+        """The model says the first thing of its answer."""
+        if self._run.round is not None:
+            item = self._run.items[self._run.round]
+            assert isinstance(item, RoundItem)
+            if not item.begun:
+                item.begun = True
+                self._run.changed(self._run.round)
+
+    def _say(self, text: str, *, reasoning: bool) -> None:
+        self._answers()
+        last = self._run.items[-1] if self._run.items else None
+        if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
+            last.text.append(text)
+            self._run.changed(len(self._run.items) - 1)
+        else:
+            self._run.finish_text()
+            self._run.append(TextItem(GrowingText(text), reasoning))
+
+    def _end(self, finish: RunFinished) -> None:
+        self._run.finish_text()
+        if (asked := self._run.request()) is not None:
+            asked.over, asked.retry = True, None
+            if asked.errors and asked.errors[-1] == finish.error:
+                asked.errors.pop()  # the outcome says it
+        go_on(self._run)
+        if self._run.outcome is None:
+            self._run.end().finish = finish
+
+    def _is_under_way(self, number: int) -> bool:
+        asked = self._run.request()
+        return asked is not None and asked.round == number and asked.response is None
+
+    def _next_number(self) -> int:
+        self._numbered += 1
+        return self._numbered
+
+
+def _message_item(message: Message, number: int) -> MessageItem:
+    return MessageItem(message.role, GrowingText(message.content), number, message.tool_calls)

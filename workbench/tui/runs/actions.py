@@ -1,0 +1,54 @@
+"""Running cases and stopping them."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def why_not_run(now: Situation) -> str | None:
+    """Why the case under the cursor cannot be run."""
+    if now.broken:
+        return "this suite has errors: correct them (e opens the editor), then F5 reloads"
+    if now.row != "case":
+        return "put the cursor on a case; R runs a whole suite or folder"
+    return "this case is running; x stops it" if now.case_running else None
+
+
+def _run_suite(now: Situation) -> str | None:
+    if now.runnable:
+        return None
+    if now.running:
+        return "every case here is running already; X stops them"
+    return "this suite has errors: correct them first" if now.broken else "there is no case here that could run"
+
+
+def _stop(now: Situation) -> str | None:
+    return None if now.case_running else "this case is not running"
+
+
+def _stop_all(now: Situation) -> str | None:
+    return None if now.running else "nothing is running"
+
+
+def _run_shown(now: Situation) -> str | None:
+    return None if now.cases else "there is no case that could run"
+
+
+def _run_failed(now: Situation) -> str | None:
+    return None if now.failures else "no case has failed, broken off or been stopped"
+
+
+def _run_repeats(now: Situation) -> str | None:
+    return why_not_run(now) if now.row == "case" else _run_suite(now)
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("run.case", "Run the case", ("r",), label="run", why_not=why_not_run),
+    Action("run.suite", "Run the whole suite, or folder", ("R",), label="run suite", why_not=_run_suite),
+    Action("run.shown", "Run everything that the filter shows", ("E",), why_not=_run_shown),
+    Action("run.failed", "Run again what failed, broke off or was stopped here", ("F",), why_not=_run_failed),
+    Action("run.repeats", "Run several times", ("T",), why_not=_run_repeats),
+    Action("run.stop", "Stop the case", ("x",), label="stop", why_not=_stop),
+    Action("run.stop_all", "Stop everything that runs", ("X",), label="stop all", why_not=_stop_all),
+    Action("models", "Choose models", ("m",), label="models"),
+)

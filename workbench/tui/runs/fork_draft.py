@@ -1,0 +1,162 @@
+"""A fork that is being prepared: where it goes on by itself, on which model, and what is typed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from workbench.authoring.case_now import CaseNow
+from workbench.batches.plan import PlannedRun, plan_fork
+from workbench.engine.checkpoint import EditResult
+from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
+from workbench.engine.turns import turns_of
+from workbench.suite.settings import settings_of
+from workbench.trajectory.events import ResultReceived
+from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.run_book.record import RunRecord
+from workbench.tui.run_book.shown.places import RunPlace
+from workbench.tui.runs.model_choices import ModelChoice
+
+TextName = Literal["system", "result"]
+
+ForkKey = tuple[Path, str, bool, ForkPoint]
+"""Which fork is prepared: of which run, from which point."""
+
+
+@dataclass
+class ForkDraft:
+    """What is chosen so far. `model` is a place among the `models`, of which the first is the run's own; what ends in
+    `_was` is as it stands without a change, `result_was` `None` where no result comes right before. `is_error` says
+    that the model reads the result as a tool error."""
+
+    run: RunRecord
+    origin: Trajectory
+    at: ForkPoint
+    models: tuple[ModelChoice, ...]
+    model: int
+    system_was: str
+    result_was: str | None
+    error_was: bool
+    system: str
+    result: str | None
+    is_error: bool
+
+    def text(self, name: TextName) -> str:
+        """A text as it is now."""
+        return self.system if name == "system" else self.result or ""
+
+    def is_edited(self, name: TextName) -> bool:
+        """Whether a text is another one than it was, or a tool error where it was none."""
+        if name == "system":
+            return self.system != self.system_was
+        return (self.result, self.is_error) != (self.result_was, self.error_was)
+
+    def type(self, name: TextName, text: str) -> None:
+        """Make a text another one."""
+        if name == "system":
+            self.system = text
+        else:
+            self.result = text
+
+    def reset(self, name: TextName) -> None:
+        """Make a text what it was."""
+        if name == "system":
+            self.system = self.system_was
+        else:
+            self.result, self.is_error = self.result_was, self.error_was
+
+    @property
+    def key(self) -> ForkKey:
+        """Which fork this is."""
+        return self.run.path, self.run.run_id, self.run.recorded, self.at
+
+    def resume(self, before: ForkDraft) -> None:
+        """Take over what was chosen and typed for the same fork before."""
+        name = before.models[before.model].name
+        self.model = next((index for index, choice in enumerate(self.models) if choice.name == name), self.model)
+        if before.is_edited("system"):
+            self.system = before.system
+        if before.is_edited("result"):
+            self.result, self.is_error = before.result, before.is_error
+
+    @property
+    def fork(self) -> Fork:
+        """The fork as it would be made now."""
+        result = None
+        if self.result is not None and self.is_edited("result"):
+            result = EditResult(self.result, self.is_error)
+        system = self.system if self.is_edited("system") else _kept_system(self.run)
+        return Fork(self.origin, self.at, system, result)
+
+    def choose(self, step: int) -> None:
+        """The next model, or with -1 the one before."""
+        self.model = (self.model + step) % len(self.models)
+
+    def why_not(self, now: CaseNow) -> str | None:
+        """Why the run cannot be forked there, by its case as it is now; `None` when it can."""
+        if now.case.skip is not None:
+            return f"its case is skipped: {now.case.skip}"
+        refusal = fork_refusal(self.fork, turns_of(now.case, settings_of(now.suite, now.case).limits.max_rounds))
+        if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
+            return refusal
+        failed = {step.step for step in self.run.result.steps if step.status == "failed"}
+        stops = self.at.rounds in failed
+        return f"step {self.at.rounds} failed, and the chain stops there (stop_on_failure)" if stops else None
+
+    def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
+        """The run, of the case as it is now. `chosen` are the models that the user has checked: another one that the
+        suite or a recording names is asked about, as in every run."""
+        run, model = self.run, self.models[self.model].name
+        of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model not in chosen
+        return plan_fork(
+            now.file,
+            now.case,
+            model,
+            self.fork,
+            repeat=run.repeat,
+            model_of_suite=of_suite,
+            by=run.planned.by,
+        )
+
+
+def fork_draft(
+    run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
+) -> ForkDraft:
+    """A fork of a run at a place (`None`: its end) that changes nothing yet. It is on the first of the `likely` models
+    that there is, or else on the run's own."""
+    origin = run.trajectory
+    at = _point(origin, place)
+    own = next((choice for choice in models if choice.name == run.model), ModelChoice(run.model, "", ""))
+    choices = (own, *(choice for choice in models if choice.name != run.model))
+    model = next((index for name in likely for index, choice in enumerate(choices) if choice.name == name), 0)
+    system, result = _system(run, origin, at, now), _result(origin, at)
+    content, is_error = (result.content, result.is_error) if result is not None else (None, False)
+    return ForkDraft(run, origin, at, choices, model, system, content, is_error, system, content, is_error)
+
+
+def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
+    if place is not None:
+        return ForkPoint(place.round, place.answered)
+    whole = [round_ for round_ in origin.rounds if round_.stop_reason is not None]
+    calls = whole[-1].calls if whole else ()
+    answered = sum(call.result is not None for call in calls)
+    return ForkPoint(len(whole), answered) if answered < len(calls) else ForkPoint(len(whole) + 1)
+
+
+def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
+    """The system prompt of the request that the fork makes first."""
+    step = at.rounds + 1 if at.rounds < len(now.case.steps) else None
+    fork = Fork(origin, at, _kept_system(run))
+    return system_prompt(now.case, settings_of(now.suite, now.case), step, fork) or ""
+
+
+def _kept_system(run: RunRecord) -> str | None:
+    """The system prompt that a fork was given, and that a fork of it keeps."""
+    return run.planned.fork.system if run.planned.fork is not None else None
+
+
+def _result(origin: Trajectory, at: ForkPoint) -> ResultReceived | None:
+    calls = origin.rounds[at.round - 1].calls[: at.answered] if at.answered and at.round <= len(origin.rounds) else ()
+    return calls[-1].result if calls else None

@@ -1,0 +1,120 @@
+"""The models to choose from: the offline one, those that `workbench.toml` files name, those that suites name, each with
+where it is reached and whether its key is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from workbench.batches.trusting import models_named_by
+from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.program import Program
+from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
+from workbench.tui.lines.glyphs import GLYPHS
+
+SUITES_NAMED_MAX = 2
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """One model, and what there is to know about it in one line, safe to show; `short` for where that does not fit,
+    beginning with the host that is asked."""
+
+    name: str
+    detail: str
+    short: str
+
+
+@dataclass(frozen=True)
+class ModelChoices:
+    """All models there are, and what keeps others from being among them."""
+
+    choices: tuple[ModelChoice, ...]
+    problems: tuple[str, ...]
+
+
+def model_choices(
+    program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
+) -> ModelChoices:
+    """Look at settings and suites. Models that are `checked`, or on which a run was `recorded`, are listed whatever
+    they are. Reads files; asks nobody."""
+    folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
+    found: dict[str, _Known] = {OFFLINE: _Known(next(m.description for m in built_in_models() if m.name == OFFLINE))}
+    problems: dict[str, None] = {}
+    for folder in folders:
+        try:
+            named = program.models.named(folder)
+        except ConfigError as error:
+            problems.update(dict.fromkeys(error.problems))
+            continue
+        for spec in named:
+            whose = "yours" if spec.origin == "user" else "named beside the suites"
+            found.setdefault(spec.name, replace(_reached(program, spec, folder), whose=whose))
+    for model, namers in _named_by_suites(files).items():
+        more = f" and {len(namers) - SUITES_NAMED_MAX} more" if len(namers) > SUITES_NAMED_MAX else ""
+        by = "named by " + ", ".join(file.path.stem for file in namers[:SUITES_NAMED_MAX]) + more
+        if model not in found:
+            found[model] = replace(_described(program, model, namers[0].path.parent, by_suite=True), whose=by)
+    others = dict.fromkeys(recorded, "recorded on") | dict.fromkeys(checked, "named on the command line")
+    for model, why in others.items():
+        if model not in found:
+            found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
+    hide = program.secrets.redact
+    return ModelChoices(
+        tuple(ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()),
+        tuple(one_line(hide(problem)) for problem in problems),
+    )
+
+
+def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
+    named: dict[str, list[SuiteFile]] = {}
+    for file in files:
+        if file.suite is not None:
+            for model in models_named_by(file.suite):
+                named.setdefault(model, []).append(file)
+    return named
+
+
+def _described(program: Program, model: str, folder: Path, *, by_suite: bool) -> _Known:
+    if is_built_in(model):
+        return _Known("plays a recorded run again")
+    try:
+        return _reached(program, program.models.resolve(model, folder, by_suite=by_suite), folder)
+    except ConfigError as error:
+        return _Known(str(error))
+
+
+def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
+    """Whether the key of a model is there, and where it is asked."""
+    if spec.api_key_env is None:
+        return _Known("no key needed", spec.base_url)
+    try:
+        there = program.environment.of(folder).get(spec.api_key_env)
+    except ConfigError as error:
+        return _Known(str(error), spec.base_url)
+    return _Known("key present" if there else f"key missing: set {spec.api_key_env}", spec.base_url)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is said of a model: above all what it is or needs, then where it is asked, and who names it."""
+
+    state: str
+    url: str = ""
+    whose: str = ""
+
+    @property
+    def detail(self) -> str:
+        return _line(self.state, self.url, self.whose)
+
+    @property
+    def short(self) -> str:
+        return _line(urlsplit(self.url).netloc.rpartition("@")[2], self.state, self.whose)
+
+
+def _line(*parts: str) -> str:
+    return one_line(f" {GLYPHS.dot} ".join(filter(None, parts)))

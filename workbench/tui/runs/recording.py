@@ -1,0 +1,52 @@
+"""Saving a run that was made here as a recording: one that is over, or one that is held, as far as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.authoring.workspace import recordings_folder
+from workbench.batches.recordings import save_recording
+from workbench.trajectory.recording import RecordingError
+from workbench.tui.kit.copying import Announce
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.run_book.record import RunRecord
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class RunSaver:
+    """Saves one run at a time, off the loop, and says where."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._busy = asyncio.Lock()
+
+    def save_soon(self, run: RunRecord, announce: Announce) -> None:
+        """Save a run, and announce where; one that is saved already, as it is now, is not saved again."""
+        self._app.run_worker(self._save(run, announce), group="save")
+
+    async def _save(self, run: RunRecord, announce: Announce) -> None:
+        async with self._busy:
+            if run.saved_in is not None and await asyncio.to_thread(run.saved_in.is_file):
+                announce(f"Saved already in {run.saved_in}", "text", GLYPHS.passed)
+            else:
+                await self._save_new(run, announce)
+
+    async def _save_new(self, run: RunRecord, announce: Announce) -> None:
+        planned, result = run.to_save
+        events = tuple(run.events)
+        folder = recordings_folder(run.path, of_samples=self._app.starter.is_bundled(run.path))
+        secrets, began = self._app.program.secrets, run.started_at
+        try:
+            file = await asyncio.to_thread(
+                save_recording, folder, planned, events, result, started_at=began, secrets=secrets
+            )
+        except RecordingError as error:
+            announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
+            return
+        if len(run.events) == len(events):
+            run.saved_in = file
+        so_far = ", as far as it is," if result is None else ""
+        announce(f"Saved{so_far} in {file}", "passed", GLYPHS.passed)

@@ -1,0 +1,184 @@
+"""Grading the runs at hand anew when what is expected of them changes: a few at once, many beside what else is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.case_now import CaseKey
+from workbench.authoring.open_suite import OpenSuite
+from workbench.tui.lines.words import many
+from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Rescoring
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from workbench.batches.judgement_cache import JudgementCache
+    from workbench.batches.judging import RunJudge
+    from workbench.checks.evaluate import CheckVerdict, Judge
+    from workbench.grading.grade import RunResult
+    from workbench.suite.checks import Judged
+    from workbench.tools.code_files import FoundCode
+    from workbench.tools.python_reference import PythonFunctions
+    from workbench.trajectory.messages import JsonValue
+    from workbench.tui.shell.workbench import Workbench
+
+
+REST_S = 0.15
+"""Many runs are graded once nothing has changed for this long."""
+
+PIECE_RUNS = 25
+"""So many are graded before somebody may call that off."""
+
+LONG_S = 1.0
+"""What takes longer says how far it is."""
+
+
+class Rescorer:
+    """Keeps grades up with what the open suites say; nothing is asked of a model, a server or a tool."""
+
+    def __init__(self, app: Workbench, clock: Callable[[], float]) -> None:
+        self._app = app
+        self._clock = clock
+        self._state = Rescoring(app.main.book)
+        self._functions: dict[FoundCode, PythonFunctions] = {}
+        self._remembered: JudgementCache | None = None
+        self._worker: Worker[object] | None = None
+
+    def follow(self, suites: Iterable[OpenSuite]) -> str:
+        """Grade anew what suites that say something else now move: at once, or soon. What moved at once, in words."""
+        row = self._app.main.suites.selected
+        for suite in suites:
+            self._state.follow(suite, row.case if row is not None and row.open is suite else None)
+        self._state.forget_others(self._app.main.desk.suites)
+        return self._grade()
+
+    def finish(self, cases: Iterable[CaseKey]) -> None:
+        """Runs of these cases may be over; they were made of what their suites said when they began."""
+        main, before = self._app.main, self._state.waiting
+        for case in cases:
+            if main.book.finished(case) and (suite := main.desk.at(case[0])) is not None:
+                self._state.finish(suite, case)
+        if self._state.waiting > before and (self._worker is None or self._worker.is_finished):
+            self._grade()
+
+    def _grade(self) -> str:
+        """Grade what can be graded at once, and begin to grade the rest. What moved, in words."""
+        first = self._state.due(AT_ONCE_RUNS + 1)
+        if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
+            self._begin()
+            return ""
+        quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
+        self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
+        self._app.tell_beside({case.key for case in quick if case.runs})  # whoever asked shows it on the main screen
+        if len(quick) < len(first):
+            self._begin()
+        return self._state.told()
+
+    def _begin(self) -> None:
+        """Begin with what waits; what was begun before is called off, and what is left of it waits, too."""
+        self._worker = self._app.run_worker(self._grade_waiting, group="rescore", exclusive=True)
+
+    async def _grade_waiting(self) -> None:
+        main, state = self._app.main, self._state
+        await asyncio.sleep(REST_S)
+        total, began_s, shown_s = state.waiting, self._clock(), 0.0
+        refused: dict[Path, str] = {}
+        kept: Counter[str] = Counter()
+        while piece := state.due(PIECE_RUNS):
+            due = [each for case in piece for each in case.runs]
+            state.done(piece, await self._graded_beside(due, refused, kept))
+            if due:
+                main.delivered({case.key for case in piece}, False)
+                self._app.tell_beside({case.key for case in piece})
+            if self._clock() - max(began_s, shown_s) > LONG_S:
+                shown_s = self._clock()
+                main.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
+        said = [
+            state.told(),
+            *(f"{many(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
+        ]
+        self._app.follow_grades()
+        if any(said) or shown_s:
+            main.announce("; ".join(filter(None, said)) or "Graded anew: nothing moved", gently=True)
+
+    async def _graded_beside(
+        self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
+    ) -> dict[int, RunResult]:
+        """What runs come to, off the loop, by the identity of their records. Those that are missing are counted in
+        `kept` by why; `refused` says why the Python of a suite, by its path, is not called any more."""
+        results: dict[int, RunResult] = {}
+        codes: dict[Path, FoundCode] = {}
+        quick = [each for each in due if each.pace in ("at once", "beside")]
+        if quick:
+            graded = await asyncio.to_thread(lambda: [self._graded(each) for each in quick])
+            results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}
+        for each in due:
+            path = each.now.file.path
+            if each.pace == "with Python":
+                if path not in refused and path not in codes:
+                    found = await asyncio.to_thread(self._app.starter.code_to_grade, each.now.file)
+                    if found is None:
+                        refused[path] = "Python code of a suite that is not trusted"
+                    else:
+                        codes[path] = found
+                result = await self._graded_with_python(each, codes[path]) if path not in refused else None
+                if result is not None:
+                    results[id(each.run)] = result
+                else:
+                    kept[refused.setdefault(path, "a Python check that does not end")] += 1
+        return results
+
+    async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
+        """What a run comes to; `None` when that does not come to an end."""
+        from workbench.batches.single import GRADING_TIMEOUT_S
+        from workbench.tools.python_reference import PythonFunctions, in_thread
+
+        functions = self._functions.setdefault(code, PythonFunctions(code))
+        try:
+            async with asyncio.timeout(GRADING_TIMEOUT_S):
+                return await in_thread(lambda: self._graded(due, functions))
+        except TimeoutError:
+            return None
+
+    def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
+        if due.known is not None:
+            return due.known
+        # On first use: it takes a while to import, and whoever made runs has done so.
+        from workbench.batches.regrading import graded_anew
+        from workbench.checks.evaluate import Outside
+
+        judge = self._judge_of(due)
+        outside = Outside(functions.answer if functions is not None else None, _who_does_not_ask(judge))
+        result = graded_anew(due.result, due.now, outside)
+        judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
+        return replace(result, judgements=judgements)
+
+    def _judge_of(self, due: Due) -> RunJudge:
+        """A judge who repeats what was said of the run, and what is remembered."""
+        from workbench.batches.judgement_cache import JudgementCache
+        from workbench.batches.judging import RunJudge
+        from workbench.batches.trusting import judge_for
+
+        program, folder = self._app.program, due.now.file.path.parent
+        if self._remembered is None:
+            self._remembered = JudgementCache(program.folders.judgements, program.secrets)
+        recorded = due.result.judgements
+        return RunJudge(lambda check: judge_for(check, folder, program.models), self._remembered, recorded=recorded)
+
+
+def _who_does_not_ask(judge: RunJudge) -> Judge:
+    from workbench.checks.errors import CheckError
+    from workbench.grading.judgements import unjudged
+
+    def known(check: Judged, value: JsonValue) -> CheckVerdict:
+        try:
+            return judge.known(check, value)
+        except CheckError as error:
+            raise unjudged(check, "nobody was asked about this value; r runs the case and asks the judge") from error
+
+    return known

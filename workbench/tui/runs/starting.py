@@ -1,0 +1,310 @@
+"""Starting runs: suites that changed are read again, trust is asked for where it is needed, what may run is planned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.case_now import CaseKey
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.workspace import is_stale, trouble
+from workbench.batches.approval import Approval, Proposal, Request, Trust, joined
+from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.config.resources import bundled
+from workbench.history.errors import HistoryError
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import GraderName
+from workbench.suite.trust import TrustError, TrustStore, needs_trust
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import many, model_label
+
+if TYPE_CHECKING:
+    from workbench.batches.begin import Begin
+    from workbench.batches.resuming import Resumption
+    from workbench.batches.specs import Specs
+    from workbench.engine.stepping import Until
+    from workbench.suite.model import Case
+    from workbench.tools.code_files import FoundCode
+    from workbench.tui.runs.fork_draft import ForkDraft
+    from workbench.tui.shell.workbench import Workbench
+
+
+Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
+"""Keys of cases by suite."""
+
+RunOf = tuple[Path, str, str]
+"""Suite, id of a case, model."""
+
+
+class Starter:
+    """Starts cases, and remembers what was trusted until the program ends. With `trust_all` nothing is asked."""
+
+    def __init__(self, app: Workbench, *, trust_all: bool) -> None:
+        self._app = app
+        self._busy = asyncio.Lock()
+        self._beginning: set[CaseKey] = set()
+        """Cases that are on their way: their suites are being read, or somebody is asked about them."""
+        store = TrustStore(app.program.folders.trust_file, bundled_folder=bundled("sample_suites"))
+        self._trust = Trust(store, all_of_them=trust_all)
+
+    def is_bundled(self, suite: Path) -> bool:
+        """Whether a suite came with the program."""
+        return self._trust.store.is_bundled(suite)
+
+    async def begin(self, begin: Begin) -> None:
+        """Run what the app begins with."""
+        suites = [(suite, suite.file.suite) for suite in self._app.main.desk.suites]
+        cases = [
+            (suite, tuple(case.id for case in said.cases if begin.selection.takes(said, case)))
+            for suite, said in suites
+            if said is not None
+        ]
+        await self.run([each for each in cases if each[1]], begin.repeats, begin=begin)
+
+    async def run(
+        self, cases: Cases, repeats: int | None = None, until: Until = "end", *, begin: Begin | None = None
+    ) -> None:
+        """Run cases, `repeats` times if that is given, or say why none was. With `until` the case is run once, on its
+        first model, and held there; `begin` says more of how. Cases that are on their way to be run already are left
+        out, and only one thing is asked at a time."""
+        fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
+        fresh = [(suite, keys) for suite, keys in fresh if keys]
+        if not fresh:
+            self._app.main.announce("That is being started already")
+            return
+        beginning = {(suite.path, key) for suite, keys in fresh for key in keys}
+        self._beginning |= beginning
+        try:
+            async with self._busy:
+                await self._run(fresh, repeats, until, begin)
+        finally:
+            self._beginning -= beginning
+
+    def _is_free(self, case: CaseKey) -> bool:
+        return case not in self._beginning and not self._app.main.book.under_way(case)
+
+    async def _run(self, cases: Cases, repeats: int | None, until: Until, begin: Begin | None) -> None:
+        main = self._app.main
+        wanted = [suite.path for suite, _ in cases]
+        await self._catch_up([suite for suite, _ in cases])
+        runs: list[PlannedRun] = []
+        approvals: list[Approval] = []
+        lost: Path | None = None
+        refused: str | None = None
+        for suite, case_ids in cases:
+            if main.desk.at(suite.path) is not suite:
+                continue
+            # As it is edited, saved or not; cases that are being mended do not keep the others from running.
+            file = suite.runnable(case_ids) or suite.file
+            planned = self._planned(file, case_ids, repeats, begin.by if begin is not None else None)
+            if planned and (refusal := self._refusal(file)) is not None:
+                refused = refused or refusal
+                continue
+            if file.suite is not None and not planned:
+                lost = lost or file.path
+            elif planned:
+                approval = await self._approval_of(planned)
+                if isinstance(approval, str):
+                    continue
+                approvals.append(approval)
+            runs += planned
+        if runs:
+            models = len({run.model for run in runs})
+            if until != "end":
+                runs = runs[:1]
+            (main.bring if until == "end" else main.go_to)("run")
+            approval = joined(approvals, self._app.program)
+            await self._app.runner.start(runs, approval, self._trust.store.is_exempt, until, begin)
+            if (notice := refused or self._other_model(runs)) is not None:
+                main.announce(notice, "warned", GLYPHS.warned)
+            elif len(runs) < models:
+                model = model_label(runs[0].model)
+                main.announce(f"Step by step on {model}, the first of {many(models, 'model')}; m chooses another")
+            return
+        why = refused or await asyncio.to_thread(self._why_none, wanted)
+        if why is None and lost is not None:
+            why = f"what was to run is no longer in {lost.name}"
+        self._app.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+
+    async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
+        """Run cases on single models, whatever else they are run on, `repeats` times if that is given; says why some
+        are not. What is under way already is left out."""
+        async with self._busy:
+            main = self._app.main
+            busy = {(run.path, run.case_id, run.model) for run in main.book.under_way()}
+            of_suites: dict[Path, dict[RunOf, None]] = {}
+            for each in wanted:
+                if each not in busy:
+                    of_suites.setdefault(each[0], {})[each] = None
+            if not of_suites:
+                return "that runs already"
+            await self._catch_up([suite for suite in main.desk.suites if suite.path in of_suites])
+            runs: list[PlannedRun] = []
+            approvals: list[Approval] = []
+            why: str | None = None
+            for path, fresh in of_suites.items():
+                suite = main.desk.at(path)
+                case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in fresh))
+                file = (suite.runnable(case_ids) or suite.file) if suite is not None else None
+                # Of thousands of cells that takes longer than a key may.
+                planned = await asyncio.to_thread(self._planned_on, file, fresh, repeats) if file is not None else ()
+                if file is None or not planned:
+                    why = why or await asyncio.to_thread(self._why_none, [path])
+                    why = why or f"what was to run is no longer in {path.name}"
+                    continue
+                if (refusal := self._refusal(file)) is not None:
+                    why = why or refusal
+                    continue
+                approval = await self._approval_of(planned)
+                if isinstance(approval, str):
+                    why = why or approval
+                    continue
+                approvals.append(approval)
+                runs += planned
+            if runs:
+                approval = joined(approvals, self._app.program)
+                await self._app.runner.start(runs, approval, self._trust.store.is_exempt)
+            return why
+
+    def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
+        """Runs on models that the suite names stay such: they are asked about. Others the user has chosen once."""
+        usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None)
+        planned = {(file.path, run.case.id, run.model) for run in usual}
+        runs = [run for run in usual if (file.path, run.case.id, run.model) in wanted]
+        others: dict[str, list[str]] = {}
+        for each in wanted:
+            if each not in planned:
+                others.setdefault(each[2], []).append(each[1])
+        for model, case_ids in others.items():
+            runs += plan_runs([file], models=[model], case_ids=case_ids, repeats=repeats)
+        return tuple(runs)
+
+    async def fork(self, draft: ForkDraft) -> str | None:
+        """Start a fork of a run, graded by its case as it is now; says why not, if it is not started."""
+        async with self._busy:
+            main, path = self._app.main, draft.run.path
+            await self._catch_up([suite for suite in main.desk.suites if suite.path == path])
+            now = main.desk.case_now((path, draft.run.case_id))
+            if now is None:
+                return await asyncio.to_thread(self._why_none, [path]) or "its case is gone, or has errors"
+            if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
+                return why
+            planned = draft.planned(now, main.models)
+            approval = await self._approval_of([planned])
+            if isinstance(approval, str):
+                return approval
+            main.book.branch(planned.run_id, draft.run)
+            await self._app.runner.start([planned], approval, self._trust.store.is_exempt)
+            return None
+
+    async def resume(self, resumption: Resumption) -> str | None:
+        """Make the missing runs of a batch of the history that is claimed; says why not, if they are not made."""
+        async with self._busy:
+            approval = await self._approval_of(resumption.runs, resumption.specs)
+            if isinstance(approval, str):
+                return approval
+            exempt = self._trust.store.is_exempt
+            try:
+                await self._app.runner.start(resumption.runs, approval, exempt, going_on=resumption)
+            except HistoryError as error:
+                return str(error)
+            return None
+
+    async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
+        """What grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
+        proposal = await asyncio.to_thread(Proposal.of_grading, cases, self._app.program)
+        return await self._approval(proposal, refusing="grade nothing")
+
+    def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
+        """The code that grading runs of a suite may call without asking; `None` where it would have to be asked."""
+        assert file.suite is not None
+        proposal = Proposal.of_grading([(file, case) for case in file.suite.cases], self._app.program)
+        grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
+        return grants[0].code if grants else None
+
+    async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
+        """Read everything again if one of these suites is another one on the disk."""
+        if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
+            await self._app.saver.settle(await self._app.reader.read())
+
+    async def _approval_of(self, runs: Sequence[PlannedRun], known: Specs | None = None) -> Approval | str:
+        """What runs may use, as `_approval` says. What they need is found off the loop: there may be thousands."""
+        return await self._approval(await asyncio.to_thread(Proposal.of_runs, runs, self._app.program, known))
+
+    async def _approval(self, proposal: Proposal, refusing: str = "do not run this suite") -> Approval | str:
+        """What may be used of a proposal, after asking where that is needed, or which suite is not trusted."""
+        from workbench.tui.runs.trust_dialog import TrustScreen
+
+        granted: set[Path] = set()
+        for request in proposal.requests:
+            if self._trust.covers(request):
+                granted.add(request.file.path)
+            elif request.must_ask:
+                answer = await self._app.push_screen_wait(
+                    TrustScreen(
+                        request.file.path,
+                        request.needs,
+                        self._trust.lines(request),
+                        mocks=request.mocks,
+                        refusing=refusing,
+                    )
+                )
+                if answer in ("once", "always"):
+                    await self._grant(request, always=answer == "always")
+                    granted.add(request.file.path)
+                elif answer != "mocks":
+                    return f"{request.file.path.name} is not trusted"
+        return proposal.approved(granted)
+
+    async def _grant(self, request: Request, *, always: bool) -> None:
+        try:
+            await asyncio.to_thread(self._trust.grant, request, always=always)
+        except TrustError as error:
+            self._app.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
+
+    async def approval_of_servers(self, file: SuiteFile) -> Approval | str:
+        """What the servers of a sound suite may use, after asking for trust, or why they may not be started."""
+        refusal = self._refusal(file)
+        if refusal is not None:
+            return refusal
+        proposal = await asyncio.to_thread(Proposal.of_servers, [file], self._app.program)
+        approval = await self._approval(proposal, refusing="start nothing")
+        return f"Nothing was started: {approval}" if isinstance(approval, str) else approval
+
+    def _planned(
+        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, by: GraderName | None
+    ) -> tuple[PlannedRun, ...]:
+        """A recorded case runs on the model on which it was recorded, where that is known and no other was chosen."""
+        main = self._app.main
+        recorded = main.workspace.recording_at(file.path)
+        if main.models or recorded is None or not recorded.known:
+            return plan_runs([file], models=main.models, case_ids=case_ids, repeats=repeats, by=by)
+        planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids, repeats=repeats, by=by)
+        # Not the user chose it: whatever the suite describes is asked about.
+        return tuple(replace(run, model_of_suite=True) for run in planned)
+
+    def _refusal(self, file: SuiteFile) -> str | None:
+        """Why a recording cannot be run anew, if it cannot: what stands beside its suite does not stand beside it."""
+        recorded = self._app.main.workspace.recording_at(file.path)
+        needs = needs_trust(file.suite, file.path) if file.suite is not None else None
+        if recorded is None or needs is None or not (needs.commands or needs.modules or needs.python):
+            return None
+        what = "servers" if needs.commands or needs.modules else "Python code"
+        suite = recorded.recording.header.suite.path
+        return f"{file.path.name} is a recording, which does not hold the {what} of its suite: open {suite} itself"
+
+    def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
+        """Says that a recorded case runs on another model, when nobody chose that."""
+        main = self._app.main
+        for run in runs if not main.models else ():
+            recorded = main.workspace.recording_at(run.file.path)
+            if recorded is not None and not recorded.known:
+                model = recorded.planned.model
+                return f"Recorded on {model}, which is not named here: runs on {model_label(run.model)}; m chooses"
+        return None
+
+    def _why_none(self, paths: Sequence[Path]) -> str | None:
+        return next(filter(None, (trouble(self._app.main.workspace, path) for path in paths)), None)

@@ -1,0 +1,159 @@
+"""The status line: where we are, with which models, and how the runs stand."""
+
+from __future__ import annotations
+
+from workbench.reports.progress import duration_text, starting_text
+from workbench.reports.values import cost_text
+from workbench.reports.visible import one_line
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread
+from workbench.tui.lines.words import clock, duration, many, model_label, short_count
+from workbench.tui.run_book.book import Progress
+from workbench.tui.run_book.counting import Spend
+from workbench.tui.run_book.summaries import Counts
+
+BAR_CELLS, SHORT_BAR_CELLS = 12, 6
+NARROW_CELLS = 100
+"""Below this width the bar is the short one."""
+
+BAR_AFTER_S = 1.0
+"""A progress bar is shown for batches that take longer than this."""
+
+
+def models_label(models: tuple[str, ...], width: int = 40) -> str:
+    """Several models in at most about `width` cells."""
+    if not models:
+        return ""
+    text = f" {GLYPHS.dot} ".join(model_label(model) for model in models)
+    return text if len(text) <= width else f"{model_label(models[0])} and {len(models) - 1} more"
+
+
+def status_line(
+    place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
+) -> Line:
+    """The whole line; what is least needed goes first when it is narrow."""
+    left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
+    bar = BAR_CELLS if width >= NARROW_CELLS else SHORT_BAR_CELLS
+    for needed, words in _LESS_AND_LESS:
+        parts = _parts(cases, counts, spend, progress, bar, words=words)
+        kept = tuple(span for rank, spans in parts if rank <= needed for span in spans)
+        if cells(left if needed >= _MODELS else left[:1]) + cells(kept) + 2 <= width:
+            break
+    return spread(left, kept, width)
+
+
+_COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
+"""What a part of the line is worth: the last goes first."""
+
+_LESS_AND_LESS = (
+    *((rank, True) for rank in range(_COST, _MODELS - 1, -1)),
+    *((rank, words) for rank in (_TIME_LEFT, _BAR) for words in (True, False)),
+    *((rank, False) for rank in (_TIME, _LEFT, _COUNTS)),
+)
+"""Down to which part there is room, and whether for words behind the signs."""
+
+
+def _parts(
+    cases: int, counts: Counts, spend: Spend, progress: Progress, bar: int, *, words: bool
+) -> list[tuple[int, Line]]:
+    """What stands on the right, each part with its rank."""
+    parts: list[tuple[int, Line]] = []
+    if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
+        parts.append((_BAR, progress_bar(progress, bar)))
+    shown: tuple[tuple[int, str, str, Role], ...] = (
+        (counts.passed, GLYPHS.passed, "", "passed"),
+        (counts.warned, GLYPHS.warned, "", "warned"),
+        (counts.failed, GLYPHS.failed, "", "failed"),
+        (counts.error, GLYPHS.error, " error" if counts.error == 1 else " errors", "error"),
+        (counts.skipped, "", "skipped", "muted"),
+        (counts.stopped, "", "stopped", "muted"),
+        (counts.running - counts.held, GLYPHS.running, " running", "running"),
+        (counts.held, GLYPHS.held, " held", "warned"),
+        (counts.asking, GLYPHS.asks, " asks" if counts.asking == 1 else " ask", "warned"),
+    )
+    spans = tuple(
+        Span(f"{count} {sign}{word if words or not sign else ''}  ", role) for count, sign, word, role in shown if count
+    )
+    if not spans and not progress.under_way:
+        return [(_COUNTS, (Span(f"{many(cases, 'case')} ", "muted"),))] if cases else []
+    parts.append((_COUNTS, spans))
+    if progress.under_way:
+        left, time_left = _left(progress)
+        parts += [
+            (_LEFT, left),
+            (_TIME_LEFT, time_left),
+            (_LEFT, _GAP if left else EMPTY),
+            (_TIME, _starting(progress)),
+        ]
+    if spend.tokens:
+        parts.append((_TOKENS, (Span(f"{short_count(spend.tokens)} tok  ", "muted"),)))
+    if cost := _cost(spend):
+        parts.append((_COST, (Span(f"{cost}  ", "muted"),)))
+    if progress.total:  # else recordings, which nothing was waited for
+        took = clock(progress.elapsed_s) if progress.under_way else duration(progress.elapsed_s * 1000)
+        parts.append((_TIME, (Span(f"{took} ", "muted"),)))
+    return parts
+
+
+def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
+    """How far the batches under way are, drawn in `width` cells and in numbers."""
+    filled = width * progress.done // progress.total if progress.total else 0
+    bar = (Span(GLYPHS.bar * filled, "accent"), Span(GLYPHS.rest * (width - filled), "border"))
+    return (*bar, Span(f" {progress.done:,}/{progress.total:,}  ", "muted"))
+
+
+def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
+    """Ends of a title, the longest first and an empty one last: how far the batches under way are, before what the
+    title ends with anyway. That alone while there are none."""
+    if not progress.under_way:
+        return (about, EMPTY)
+    statuses = tuple(
+        Span(f"{count:,} {sign}  ", role)
+        for status, (sign, role) in STATUS_SIGNS.items()
+        if (count := progress.statuses.get(status))
+    )
+    sign: Line = (Span(f"{progress.running:,} {GLYPHS.running}", "running"),) if progress.running else EMPTY
+    waiting = f", {progress.waiting:,} of them waiting" if progress.waiting else ""
+    running: Line = (*sign, Span(f" running{waiting}  ", "running")) if sign else EMPTY
+    running = (*running, *_starting(progress))
+    left, time_left = _left(progress)
+    bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
+    short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]
+    took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
+    going = (*numbers, *statuses, *running, *left)
+    few_words = (*numbers, *statuses, *sign, *(_GAP if sign else EMPTY), *left)
+    return (
+        (*bar, *going, *time_left, *_GAP, *took, *about),
+        (*bar, *going, *time_left, *_GAP, *took),
+        (*bar, *going, *time_left, *_GAP),
+        (*short_bar, *few_words, *time_left, *_GAP),
+        (*short_bar, *few_words, *_GAP),
+        (*few_words, *_GAP),
+        (*numbers, *statuses),
+        numbers,
+        EMPTY,
+    )
+
+
+_GAP: Line = (Span("  "),)
+
+
+def _starting(progress: Progress) -> Line:
+    """What starts up, before the runs that need it begin."""
+    return (Span(f"{starting_text(progress.starting)}  ", "running"),) if progress.starting else EMPTY
+
+
+def _left(progress: Progress) -> tuple[Line, Line]:
+    """How many runs are left, and about how long they take, where that is known."""
+    left = progress.total - progress.done
+    if not left:
+        return EMPTY, EMPTY
+    about = f", about {duration_text(progress.left_s)}" if progress.left_s is not None else ""
+    return (Span(f"{left:,} left", "muted"),), (Span(about, "muted"),)
+
+
+def _cost(spend: Spend) -> str:
+    """What is known of the cost, and that some is not known, if it is not."""
+    if not spend.cost_usd:
+        return "cost unknown" if spend.unknown else ""
+    return cost_text(spend.cost_usd) + (" + ?" if spend.unknown else "")

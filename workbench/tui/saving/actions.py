@@ -1,0 +1,30 @@
+"""Putting suites on the disk."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import HELD_KINDS, Action, Situation
+
+
+def _save(now: Situation) -> str | None:
+    if now.typing in HELD_KINDS:
+        return None
+    if not now.has_file:
+        return "put the cursor on a suite or a case"
+    if now.gone:
+        return "the file is gone from the disk: Ctrl+Z brings back what it said, to be saved again"
+    return None if now.dirty else "there is nothing to save: the suite is as it is on the disk"
+
+
+def _save_all(now: Situation) -> str | None:
+    return None if now.dirty_suites else "there is nothing to save"
+
+
+def _save_as(now: Situation) -> str | None:
+    return now.not_editable
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("save", "Save the suite", ("ctrl+s",), label="save", why_not=_save, priority=True),
+    Action("save.all", "Save all suites", ("S",), why_not=_save_all),
+    Action("save.as", "Save the suite under another name", (), why_not=_save_as),
+)

@@ -1,0 +1,205 @@
+"""Asks what becomes of a suite that is something else on the disk than it was, or would be than it should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from workbench.authoring.case_list import named_path
+from workbench.reports.visible import one_line
+from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.lines.difference import Difference
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
+from workbench.tui.lines.words import many
+
+ChangedAnswer = Literal["mine", "theirs", "name", "later"]
+_Choice = tuple[ChangedAnswer, Option]
+
+_MINE: _Choice = ("mine", Option("keep mine", "write it over what is on the disk", "over the disk's", key="m"))
+_MINE_ANEW: _Choice = ("mine", Option("keep mine", "write the file again", key="m"))
+_THEIRS: _Choice = ("theirs", Option("take the disk's", "yours comes back with Ctrl+Z", "Ctrl+Z undoes", key="d"))
+_NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a new name", key="s"))
+_LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks again", "saving asks again", key="l"))
+
+
+class ChangedScreen(AskScreen[ChangedAnswer]):
+    """For a suite that changed here and on the disk, or is gone there (`gone`). `found` is what the disk's text differs
+    from the text here."""
+
+    TITLE_LINE = "Changed here and on the disk"
+    REST_S = 0.4
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "answer('mine')", show=False),
+        Binding("d", "answer('theirs')", show=False),
+        Binding("s", "answer('name')", show=False),
+        Binding("l", "answer('later')", show=False),
+    ]
+
+    def __init__(self, path: Path, found: Difference, *, gone: bool) -> None:
+        if gone:
+            said = "The file is no longer on the disk, and what was changed here is not saved."
+            answers = [_MINE_ANEW, _NAME, _LATER]
+        else:
+            said = f"The file is another one than when it was read. From the disk to here: {found}."
+            answers = [_MINE, _THEIRS, _NAME, _LATER]
+        super().__init__(
+            lambda width: said_lines(path, [(said, "text")], found, width),
+            answers,
+            leaving="later",
+            harmless=frozenset({"theirs", "name"} if not gone else {"mine", "name"}),
+        )
+
+
+RewrittenAnswer = Literal["save", "no"]
+
+
+class RewrittenScreen(AskScreen[RewrittenAnswer]):
+    """Before more is written to a suite than was changed in it."""
+
+    TITLE_LINE = "Saving writes more than you changed"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "answer('save')", show=False),
+        Binding("n", "answer('no')", show=False),
+    ]
+
+    def __init__(self, path: Path, found: Difference) -> None:
+        said = f"Comments or formatting could not all be kept. From the disk to what would be saved: {found}."
+        super().__init__(
+            lambda width: said_lines(path, [(said, "text")], found, width),
+            [("save", Option("save", "as shown", key="s")), ("no", Option("not now", "it stays as a draft", key="n"))],
+            leaving="not now",
+        )
+
+
+def said_lines(path: Path, said: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
+    """A suite's path, what there is to say about it, and a difference."""
+    room = max(width - 4, 10)
+    lines: list[Line] = [EMPTY]
+    lines += [(Span("  "), Span(row, "strong")) for row in wrap(one_line(str(path)), room)]
+    for text, role in said:
+        lines += [(Span("  "), Span(row, role)) for row in wrap(text, room)]
+    return [*lines, EMPTY, *found.drawn(width), EMPTY]
+
+
+LeftAnswer = Literal["take", "away", "later"]
+
+
+class LeftScreen(AskScreen[LeftAnswer]):
+    """For changes that a session before this one left: which suite, since when, and the difference they make."""
+
+    TITLE_LINE = "Unsaved changes of before"
+    REST_S = 0.4
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "answer('take')", show=False),
+        Binding("x", "answer('away')", show=False),
+        Binding("l", "answer('later')", show=False),
+    ]
+
+    def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
+        said: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {found}.", "text")]
+        if notice:
+            said.append((notice, "warned"))
+        super().__init__(
+            lambda width: said_lines(path, said, found, width),
+            [
+                ("take", Option("take over", "as unsaved changes; Ctrl+Z takes them back", "as unsaved", key="t")),
+                ("away", Option("throw away", "for good", key="x")),
+                ("later", Option("later", "they stay, and are offered again", "offered again", key="l")),
+            ],
+            leaving="later",
+            harmless=frozenset({"take"}),
+        )
+
+
+UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
+
+
+class UnsavedScreen(AskScreen[UnsavedAnswer]):
+    """Before the end, when suites have changes that are not saved. `trouble`: why they cannot be kept as drafts."""
+
+    TITLE_LINE = "Not everything is saved"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "answer('save')", show=False),
+        Binding("k", "answer('drafts')", show=False),
+        Binding("x", "answer('discard')", show=False),
+        Binding("n", "answer('stay')", show=False),
+    ]
+
+    def __init__(self, paths: Sequence[Path], trouble: str | None) -> None:
+        answers: list[tuple[UnsavedAnswer, Option]] = [
+            ("save", Option("save", "all of them, then quit", key="s")),
+            ("drafts", Option("keep as drafts", "quit; they are offered at the next start", "offered again", key="k")),
+            ("discard", Option("discard", "quit; the changes are gone", "all of it", key="x")),
+            ("stay", Option("stay", "do not quit", key="n")),
+        ]
+        if trouble is not None:
+            del answers[1]
+        super().__init__(
+            lambda width: _unsaved_lines(paths, trouble, width),
+            answers,
+            leaving="stay",
+            harmless=frozenset({"save"} if trouble else {"save", "drafts"}),
+        )
+
+
+def _unsaved_lines(paths: Sequence[Path], trouble: str | None, width: int) -> list[Line]:
+    room = max(width - 4, 10)
+    lines: list[Line] = [EMPTY]
+    lines += [(Span("  "), Span(row)) for row in wrap(f"{many(len(paths), 'suite')} with unsaved changes:", room)]
+    for path in paths:
+        lines += [(Span("    "), Span(row, "strong")) for row in wrap(one_line(str(path)), room - 2)]
+    if trouble is not None:
+        lines += [(Span("  "), Span(row, "error")) for row in wrap(trouble, room)]
+    return [*lines, EMPTY]
+
+
+_OTHER_ROWS = 5
+"""Border, title, name and keys."""
+
+
+class SaveAsScreen(Dialog[Path]):
+    """Answers with a path at which there is nothing yet. `refusal` says why a path will not do, or `None`."""
+
+    TITLE_LINE = "Save under another name"
+    DEFAULT_CSS = """
+    SaveAsScreen Input { height: 1; border: none; padding: 0 1; margin: 0 1; background: $background; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self, proposed: Path, said: str, refusal: Callable[[Path], str | None]) -> None:
+        super().__init__(keys_line(("Enter", "save"), ("Esc", "not now")))
+        self._proposed = proposed
+        self._said = said
+        self._refusal = refusal
+
+    def body(self) -> ComposeResult:
+        yield ReadLines(self._lines, "reading")
+        yield SafeInput(str(self._proposed), widget_id="name")
+
+    def _make_room(self, height: int) -> None:
+        self.query_one("#reading").styles.max_height = max(height - _OTHER_ROWS, 1)
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one("#name", Input))
+
+    def _lines(self, width: int) -> list[Line]:
+        return [EMPTY, *((Span("  "), Span(row)) for row in wrap(self._said, max(width - 4, 10))), EMPTY]
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        if not event.value.strip():
+            return
+        path = named_path(Path(), event.value.strip(), self._refusal)
+        if isinstance(path, Path):
+            self.dismiss(path)
+        else:
+            self.say_keys((Span(f" {GLYPHS.warned} {one_line(path)}", "warned"),))

@@ -1,0 +1,277 @@
+"""Saving suites: what is written is what was checked, and nothing on the disk is overwritten without a question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.case_list import free_path
+from workbench.authoring.document import Document
+from workbench.authoring.open_suite import OpenSuite
+from workbench.suite.disk import absolute, why_not_written
+from workbench.suite.loading import SuiteFile, load_suite, parse_suite
+from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
+from workbench.suite.splice import SpliceError, SuiteText
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import many
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class Saver:
+    """Puts suites on the disk. Its questions are asked one at a time."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._busy = asyncio.Lock()
+        self._rewritten: set[Path] = set()
+        """Suites of which it was shown already that not all of their formatting could be kept."""
+        self._wanted: frozenset[Path] = frozenset()
+        """Suites that are about to be saved, which asks all there is to ask."""
+        self.put_off: dict[Path, str] = {}
+        """Suites that are to be asked about later, with the hash of what was found on the disk, empty when gone."""
+
+    def save_soon(self, suites: Sequence[OpenSuite]) -> None:
+        """Save suites, and say where."""
+        self._wanted = frozenset(suite.path for suite in suites)
+        self._app.run_worker(self.save(suites), group="ask")
+
+    def save_as_soon(self, suite: OpenSuite) -> None:
+        """Save a suite under a name that is asked for."""
+        self._app.run_worker(self._save_as_asked(suite), group="ask")
+
+    async def save(self, suites: Sequence[OpenSuite]) -> bool:
+        """Save suites; whether all of them are on the disk now."""
+        async with self._busy:
+            saved = [suite for suite in suites if await self._save(suite)]
+            self._wanted = frozenset()
+        if len(saved) == len(suites) > 1:
+            self._app.main.announce(f"Saved {many(len(saved), 'suite')}", "passed", GLYPHS.passed)
+        for suite in saved:
+            if suite.untaken_said is not None:
+                self._app.main.announce(f"Saved, but {suite.untaken_said}", "warned", GLYPHS.warned)
+        return len(saved) == len(suites)
+
+    async def settled(self) -> None:
+        """Wait for what is being saved."""
+        async with self._busy:
+            pass
+
+    async def settle(self, suites: Sequence[OpenSuite]) -> None:
+        """Ask about suites that changed here and on the disk, but for those that were put off."""
+        async with self._busy:
+            for suite in suites:
+                if suite.dirty:
+                    await self._ask(suite, again=False)
+
+    async def _save_as_asked(self, suite: OpenSuite) -> None:
+        async with self._busy:
+            await self._save_as(suite)
+
+    async def _save(self, suite: OpenSuite) -> bool:
+        if self._app.starter.is_bundled(suite.path):
+            return await self._save_as(suite)
+        document = suite.document
+        text = await self._checked(suite, document)
+        if text is None:
+            return False
+        if suite.is_behind:
+            return await self._ask(suite, again=True)
+        if text.kept_formatting or suite.is_new:
+            self._rewritten.discard(suite.path)
+        elif suite.path not in self._rewritten:
+            from workbench.tui.lines.difference import difference
+            from workbench.tui.saving.dialogs import RewrittenScreen
+
+            found = await asyncio.to_thread(difference, suite.disk.text, text.text)
+            if await self._app.push_screen_wait(RewrittenScreen(suite.path, found)) != "save":
+                self._app.main.announce(
+                    f"{suite.path.name} was not saved; {self._app.drafting.kept}", "warned", GLYPHS.warned
+                )
+                return False
+            self._rewritten.add(suite.path)
+        return await self._write(suite, document, text, suite.on_disk)
+
+    async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
+        """What is to be written, read once more as a whole; what keeps it from being saved is said."""
+        if not document.is_sound or document.parts is None:
+            first = next(iter(suite.file.errors), None)
+            where = f"line {first.line} " if first is not None and first.line else "its text "
+            why = first.message if first is not None else "is not TOML"
+            self._refuse(suite, f"{where}{why}: mend it, or Ctrl+Z takes it back")
+            return None
+        try:
+            return await asyncio.to_thread(document.parts.checked)
+        except SpliceError as error:
+            self._refuse(suite, str(error))
+            return None
+
+    def _refuse(self, suite: OpenSuite, why: str) -> None:
+        self._app.main.announce(
+            f"{suite.path.name} was not saved: {why}; {self._app.drafting.kept}", "error", GLYPHS.error
+        )
+
+    async def _write(self, suite: OpenSuite, document: Document, text: SuiteText, expected: FileState | None) -> bool:
+        main = self._app.main
+        try:
+            if suite.is_new:
+                await asyncio.to_thread(_make_folder, suite.path, (*main.workspace.roots, Path()))
+            state = await asyncio.to_thread(save, suite.path, text.text, expected)
+        except ChangedOnDiskError:
+            return await self._ask(suite, again=True)
+        except SavingError as error:
+            main.announce(f"{error}; {self._app.drafting.kept}", "error", GLYPHS.error)
+            return False
+        if suite.document is document:
+            if text.text != document.text:
+                suite.change(Document.of(text.text), "Written anew for saving")
+            suite.saved(state)
+        else:  # more was typed while it was written
+            suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
+        self._follow(suite)
+        if errors := len(suite.file.errors):
+            said = f"Saved in {suite.path}; {many(errors, 'error')} to correct before all of it can run"
+            main.announce(said, "warned", GLYPHS.warned)
+        else:
+            main.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
+        return True
+
+    async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
+        """What becomes of a suite that is another one on the disk; whether nothing is left to be saved. One that was
+        put off is asked about `again` only then."""
+        from workbench.tui.lines.difference import difference
+        from workbench.tui.saving.dialogs import ChangedScreen
+
+        main, path = self._app.main, suite.path
+        theirs = await asyncio.to_thread(lambda: _taken_apart(load_suite(path)))
+        gone = not theirs.hash and not await asyncio.to_thread(path.exists)
+        if not theirs.hash and not gone:
+            self._refuse(suite, f"{path} cannot be read any more")
+            return False
+        if main.desk.at(path) is not suite:  # deleted meanwhile
+            return True
+        if not again and theirs.hash in (self.put_off.get(path), suite.on_disk.hash if suite.on_disk else None):
+            return False  # put off, or saved from here after somebody noticed that it had changed
+        if theirs.hash and theirs.text == suite.document.text:
+            suite.reloaded(theirs, FileState(theirs.hash))
+            self._follow(suite)
+            return True
+        found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
+        if not again and path in self._wanted:
+            return False
+        self.put_off[path] = theirs.hash  # until it is settled, whatever is answered
+        answer = await self._app.push_screen_wait(ChangedScreen(path, found, gone=gone))
+        if answer == "mine":
+            document = suite.document
+            text = await self._checked(suite, document)
+            known = FileState(theirs.hash) if theirs.hash else None
+            return text is not None and await self._write(suite, document, text, known)
+        if answer == "theirs":
+            suite.reloaded(theirs, FileState(theirs.hash))
+            suite.take_disk("Took what is on the disk")
+            self._follow(suite)
+            main.announce(f"{path.name} is as on the disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed)
+            return True
+        if answer == "name":
+            return await self._save_as(suite)
+        main.announce(f"{path.name} is not saved; {self._app.drafting.kept}", "warned", GLYPHS.warned)
+        return False
+
+    async def _save_as(self, suite: OpenSuite) -> bool:
+        from workbench.tui.saving.dialogs import SaveAsScreen
+
+        main = self._app.main
+        is_bundled = self._app.starter.is_bundled(suite.path)
+        if is_bundled:
+            place = Path(suite.path.name)
+            said = f"{suite.path.name} came with the program, so it is saved as a copy of your own."
+        else:
+            place = suite.path
+            said = "Where to save it; the folder is the current one unless another is named."
+        if suite.file.suite is not None and suite.file.suite.servers:
+            said += " Its servers are started in that folder: what they need there has to be copied too."
+        proposed = free_path(place, (other.path for other in main.desk.suites if other is not suite))
+        refusal = partial(self._why_not_there, suite)
+        path = await self._app.push_screen_wait(SaveAsScreen(proposed, said, refusal))
+        document = suite.document
+        text = await self._checked(suite, document) if path is not None else None
+        if path is None or text is None:
+            if path is None:
+                main.announce(f"{suite.path.name} was not saved; {self._app.drafting.kept}", "warned", GLYPHS.warned)
+            return False
+        path = self._app.drafting.path_here(path)
+        try:
+            await asyncio.to_thread(save, path, text.text, None)
+        except SavingError as error:
+            main.announce(f"{error}; {self._app.drafting.kept}", "error", GLYPHS.error)
+            return False
+        left, file = await asyncio.to_thread(lambda: (_taken_apart(load_suite(suite.path)), load_suite(path)))
+        newer = suite.document if suite.document is not document else None
+        self._let_go(suite, left, path)
+        self._open(file)
+        opened = main.desk.at(path)
+        if newer is not None and opened is not None:
+            main.change(opened, newer, "Typed while it was saved")
+        main.announce(f"Saved in {path}", "passed", GLYPHS.passed)
+        return True
+
+    def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
+        """What was changed in a suite lies in another file now: the suite is again what is on the disk."""
+        if disk.hash and suite.path != path:
+            suite.reloaded(disk, FileState(disk.hash))
+            suite.take_disk(f"Saved as {path.name}")
+            self._follow(suite)
+        else:
+            self._app.main.desk.remove(suite)
+            self._app.drafting.forget(suite)
+
+    def _open(self, file: SuiteFile) -> None:
+        main, path = self._app.main, file.path
+        workspace = main.workspace
+        below = any(path.is_relative_to(root) for root in workspace.roots)
+        files = (*(other for other in workspace.files if other.path != path), file)
+        main.open(replace(workspace, files=files, roots=workspace.roots if below else (*workspace.roots, path)))
+        main.select(path)
+
+    def _why_not_there(self, suite: OpenSuite, path: Path) -> str | None:
+        """Why a suite cannot be saved under a name, if it cannot."""
+        other = self._app.main.desk.at(self._app.drafting.path_here(path))
+        if path.exists():
+            return f"{path.name} exists already"
+        if other is not None and other is not suite:
+            return f"{path.name} is open already, and was never saved"
+        return None if absolute(path).parent.is_dir() else f"there is no folder {path.parent}"
+
+    def _follow(self, suite: OpenSuite) -> None:
+        """Show a suite of which the disk says something else now."""
+        main = self._app.main
+        self.put_off.pop(suite.path, None)
+        if main.desk.at(suite.path) is not suite:  # deleted while it was written
+            return
+        files = main.workspace.files
+        known = any(file.path == suite.path for file in files)
+        files = tuple(suite.disk if file.path == suite.path else file for file in files)
+        main.workspace = replace(main.workspace, files=files if known else (*files, suite.disk))
+        main.show_change(suite)
+
+
+def _taken_apart(file: SuiteFile) -> SuiteFile:
+    """A suite that was read, taken apart for editing, too: of long ones, neither is work for the loop."""
+    _ = file.parts
+    return file
+
+
+def _make_folder(path: Path, roots: Sequence[Path]) -> None:
+    """Make the folders that a new suite's name speaks of, below one that is there. Raises SavingError."""
+    folder = absolute(path).parent
+    if any(root.is_dir() and folder.is_relative_to(absolute(root)) for root in roots):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = why_not_written(error, folder, "save somewhere else")
+            raise SavingError(f"{path} was not saved: {why}") from error

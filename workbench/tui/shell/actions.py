@@ -1,0 +1,37 @@
+"""The program itself."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+ACTIONS: tuple[Action, ...] = (
+    Action("theme", "Change the theme", ()),
+    Action("picture", "Save a picture of the screen", ()),
+    Action("log", "Show where the log is", ()),
+    Action("suspend", "Suspend; fg in the shell comes back", ()),
+    Action("help", "Keys and help", ("question_mark",), label="keys"),
+    Action("palette", "All commands", ("ctrl+p",), listed=False),
+    Action("quit", "Quit", ("q",), label="quit"),
+)
+
+
+def _copy(now: Situation) -> str | None:
+    return None if now.has_text else "there is nothing to copy here"
+
+
+FILTERING: tuple[Action, ...] = (
+    Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
+    Action("filter.end", "Show all again", ("escape",), label="show all"),
+)
+"""What the keys are called while a filter is typed, whose field has them itself."""
+
+VIEWING_ACTIONS: tuple[Action, ...] = (
+    Action("copy", "Copy what the cursor is on", ("y",), label="copy", why_not=_copy),
+    Action("pane.suites", "Go to the suites", ("1",)),
+    Action("pane.case", "Go to the case", ("2",)),
+    Action("pane.run", "Go to the run", ("3",)),
+    Action("pane.next", "Next pane", ("tab",)),
+    Action("pane.previous", "Previous pane", ("shift+tab",)),
+    Action("zoom", "Give the pane the whole screen, or take it back", ("z",), label="zoom"),
+    Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
+)

@@ -1,0 +1,126 @@
+"""The rows around the panes of the main screen: titles, status, keys and notices, as things are now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.bars import KeyBar, PaneTitle
+from workbench.tui.kit.painting import Bar
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span
+from workbench.tui.lines.words import model_label
+from workbench.tui.runs.status_line import models_label, status_line
+from workbench.tui.shell.registry import PANES, shown_keys
+from workbench.tui.shell.situation import situation_of
+from workbench.tui.trajectory.view import RunList
+from workbench.tui.tree.selection import case_title
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+
+
+NOTICE_S = 6.0
+"""A notice stays this long, or until the next command."""
+
+
+class MainBars:
+    """What stands in the bars of a main screen."""
+
+    def __init__(self, screen: MainScreen) -> None:
+        self._screen = screen
+        self._notice: Timer | None = None
+        self._role: Role = "text"
+        self._said = ""
+
+    def refresh(self) -> None:
+        """Titles, status and keys."""
+        self.show_titles()
+        self.show_status()
+        # Below a dialog no key of the main screen does anything.
+        shown = self._screen.app.screen is self._screen
+        self._keys.offer(shown_keys(situation_of(self._screen)) if shown else ())
+
+    def offer_no_keys(self) -> None:
+        """Something else has the keyboard."""
+        self._keys.offer(())
+
+    def show_titles(self) -> None:
+        """Name the panes and what they show."""
+        screen, run, shown = self._screen, self._screen.run_shown, self._screen.panes_in_sight
+        about = {
+            "suites": f"/{screen.suites.filter}" if screen.suites.filter else "",
+            "case": case_title(screen.suites.selected),
+            "run": model_label(run.model) if run is not None and len(screen.runs_shown) == 1 else "",
+        }
+        for pane in shown:
+            sharing = [other for other in PANES if other == pane or other not in shown]
+            panes = PANES if len(shown) == 1 else (pane,) if pane == "suites" else tuple(sharing)
+            title = screen.query_one(f"#{pane}-title", PaneTitle)
+            right = {"suites": EMPTY, "case": self._views(), "run": self._news()}[pane]
+            title.show(panes, pane, pane == screen.pane, about[pane], right)
+
+    def show_status(self) -> None:
+        """Counts, models, progress."""
+        screen = self._screen
+        if screen.is_covered:
+            return
+        models = models_label(screen.models or self._suite_models())
+        counts, spend, progress = screen.book.counts(), screen.book.spend(), screen.book.progress()
+        place, cases = screen.workspace.place, screen.suites.case_count
+        status = screen.query_one("#status", Bar)
+        status.say(lambda width: status_line(place, models, cases, counts, spend, progress, width))
+
+    def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
+        """Say something at the bottom, for a while; `gently`: not in the place of a warning."""
+        if gently and self._notice is not None and self._role in ("warned", "error"):
+            return
+        self._role, self._said = role, text
+        if self._notice is not None:
+            self._notice.stop()
+        said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
+        self._keys.announce((Span(said, role),))
+        self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
+
+    def end_notice(self, only: str | None = None) -> None:
+        """Take back what was said, whatever that was or `only` this."""
+        if self._notice is not None and only in (None, self._said):
+            self._notice.stop()
+            self._notice = None
+            self._keys.clear_notice()
+
+    @property
+    def _keys(self) -> KeyBar:
+        return self._screen.query_one("#keys", KeyBar)
+
+    def _views(self) -> Line:
+        """The two views of a case, the one that is shown marked."""
+        if self._screen.selected_suite is None:
+            return EMPTY
+        shown = self._screen.case_pane.view
+        form, toml = (Span(view, "strong" if view == shown else "muted") for view in ("form", "toml"))
+        return (form, Span(" "), toml)
+
+    def _news(self) -> Line:
+        screen = self._screen
+        unseen = screen.query_one("#run", RunList).unseen
+        if unseen:
+            return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
+        run, row = screen.run_shown, screen.suites.selected
+        if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
+            return (Span("changed since", "warned"),)
+        if run is not None and run.recorded:
+            return (Span("recorded", "muted"),)
+        return EMPTY
+
+    def _suite_models(self) -> tuple[str, ...]:
+        """The models that the suites name themselves, or on which they were recorded."""
+        recorded = {run.planned.file.path: run.planned.model for run in self._screen.workspace.recorded if run.known}
+        named: dict[str, None] = {}
+        for suite in self._screen.desk.suites:
+            if (read := suite.file.suite) is not None:
+                models = (recorded[suite.path],) if suite.path in recorded else read.models
+                named.update(dict.fromkeys(models))
+        return tuple(named)

@@ -1,0 +1,35 @@
+"""What each action does: one method for each, by area, on the app and its main screen."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.areas import Method
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
+
+
+class Commands:
+    """All methods by the ids of their actions."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The ids of all actions that can be performed."""
+        return tuple(self._methods)
+
+    def perform(self, action_id: str, screen: MainScreen) -> None:
+        """Do what an action says; whether it can be done was asked before."""
+        if not action_id.endswith("quit"):
+            self._app.leaving.something_else()
+        self._methods[action_id](screen)
+
+    @cached_property
+    def _methods(self) -> dict[str, Method]:
+        from workbench.tui.shell.areas import methods_of
+
+        return methods_of(self._app)

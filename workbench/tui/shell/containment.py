@@ -1,0 +1,244 @@
+"""An error of the app's own costs what it happened in, and not the program.
+
+Textual ends the app at the first error of a handler, and before that the messages of the widget it happened in. Here
+the error is logged and said in one line, and everything goes on. What cannot be drawn says so until the next key; a
+screen over the main one that cannot be drawn is closed. The same error three times in a row ends the app after all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from contextvars import ContextVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from rich.segment import Segment
+from textual import events
+from textual._context import NoActiveAppError, active_message_pump
+from textual.box_model import BoxModel
+from textual.geometry import Region, Size, Spacing
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.worker import NoActiveWorker, WorkerFailed, get_current_worker
+
+from workbench.config.logs import LOG_NAME
+from workbench.reports.visible import one_line
+from workbench.tui.lines.glyphs import GLYPHS
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+_log = logging.getLogger(__name__)
+
+IN_A_ROW = 3
+"""The same error so many times in a row ends the app."""
+
+SHOWN_CHARACTERS = 60
+"""So much of an error's text is said; the log has all of it."""
+
+UNDRAWN_ROWS = 3
+CANNOT_BE_DRAWN = " this cannot be drawn; the log says why"
+
+
+class Containment:
+    """The errors of an app, and what becomes of each."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self.handled = 0
+        """How many messages were handled."""
+        self.recent: deque[Exception] = deque(maxlen=10)
+        self.undrawn: WeakSet[Widget] = WeakSet()
+        """Widgets that could not be drawn since the last key, and are not tried before the next one."""
+        self._doomed: WeakSet[Any] = WeakSet()
+        """Screens that are being closed because they cannot be drawn."""
+        self._last: tuple[object, ...] = ()
+        self._in_a_row = 0
+        self._was_quiet = True
+        """Whether nothing happened since the last key."""
+
+    def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
+        """An error was raised that nothing handles. `undrawn` could not be drawn or set up for it; `ends`: there is
+        nothing that could go on."""
+        cause = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
+        app = self._app
+        if app.is_ending or self._is_closing(undrawn or _at_work()):
+            _log.warning("while it closed", exc_info=cause)
+            return
+        kind = _kind(cause)
+        self._in_a_row = self._in_a_row + 1 if kind == self._last else 1
+        self._was_quiet = False
+        self._last = kind
+        self.recent.append(cause)
+        _log.error("an error of the app, %d in a row", self._in_a_row, exc_info=cause)
+        if ends or self._in_a_row >= IN_A_ROW:
+            app.leaving.broke(cause)
+            return
+        doomed = None
+        if undrawn is not None:
+            doomed = next((node for node in undrawn.ancestors_with_self if isinstance(node, Screen)), None)
+            if doomed is not None and doomed is not app.main:
+                self._doomed.add(doomed)
+            elif undrawn is not app.main:
+                self.undrawn.add(undrawn)
+        app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
+
+    def _is_closing(self, node: object) -> bool:
+        """Whether it is, or is in, a screen that closes: an error there is a consequence, and has none."""
+        if not isinstance(node, Widget):
+            return False
+        screen = next((above for above in node.ancestors_with_self if isinstance(above, Screen)), None)
+        return screen in self._doomed if screen in self._app.screen_stack else True
+
+    def _words(self, error: Exception) -> str:
+        return one_line(self._app.program.secrets.redact(str(error)))[:SHOWN_CHARACTERS]
+
+    def _go_on(self, said: str, doomed: Screen[Any] | None) -> None:
+        app = self._app
+        if app.is_starting:
+            app.show_first()
+        if doomed is not None and doomed is not app.main:
+            doomed.dismiss(None)
+            if doomed in app.screen_stack:
+                self._doomed.discard(doomed)  # below another screen: it is drawn again, and then closed
+        log = one_line(str(app.program.folders.log / LOG_NAME))
+        app.announce(f"Something broke, and the rest goes on: {said} (details in {log})", "error", GLYPHS.error)
+
+    def happened_in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error of what the event loop was given to do, which Textual does not see."""
+        error = context.get("exception")
+        if isinstance(error, Exception):
+            self.happened(error)
+        else:
+            loop.default_exception_handler(context)
+
+    def key_done(self) -> None:
+        """A key did what it does: what could not be drawn is tried again, and without an error since the last key a row
+        of errors is over."""
+        if self._was_quiet:
+            self._last = ()
+        self._was_quiet = not self.undrawn
+        for widget in tuple(self.undrawn):
+            self.undrawn.discard(widget)
+            widget.refresh(layout=True)
+
+
+def _kind(error: Exception) -> tuple[object, ...]:
+    """What makes an error the same as another: its type, and the last line outside of Textual on the way to it."""
+    line, at = None, error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_globals.get("__name__", "").startswith(("textual.", __name__)):
+            line = (at.tb_frame.f_code.co_filename, at.tb_lineno)
+        at = at.tb_next
+    return (type(error), line or str(error))
+
+
+_drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
+"""The screen that is being laid out or drawn."""
+
+
+def _at_work() -> object:
+    """The widget whose message is handled, or for which a worker works."""
+    try:
+        return get_current_worker().node
+    except NoActiveWorker:
+        return active_message_pump.get(None)
+
+
+def drawn_by(pump: MessagePump | None) -> Widget | None:
+    """What was being drawn, or set up by its message pump, when Textual caught an error itself."""
+    screen = _drawing.get()
+    return screen if screen is not None else pump if isinstance(pump, Widget) and not pump._is_mounted else None
+
+
+def _containment_of(pump: MessagePump) -> Containment | None:
+    try:
+        found: object = getattr(pump.app, "containment", None)
+    except NoActiveAppError:
+        return None
+    return found if isinstance(found, Containment) else None
+
+
+_dispatch = MessagePump._dispatch_message
+_render_lines = Widget.render_lines
+_box_model = Widget._get_box_model
+_layout = Screen._refresh_layout
+_draw = Screen._compositor_refresh
+
+
+async def _dispatch_contained(self: MessagePump, message: Message) -> None:
+    containment = _containment_of(self)
+    if containment is not None:
+        containment.handled += 1
+    try:
+        await _dispatch(self, message)
+    except Exception as error:
+        if containment is None:
+            raise
+        begins = isinstance(message, events.Load | events.Compose | events.Mount)
+        ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # of the app that contains
+        containment.happened(error, undrawn=self if begins and isinstance(self, Widget) else None, ends=ends)
+        if ends:
+            raise
+
+
+def _render_lines_contained(self: Widget, crop: Region) -> list[Strip]:
+    containment = _containment_of(self)
+    if containment is None or self not in containment.undrawn:
+        try:
+            return _render_lines(self, crop)
+        except Exception as error:
+            if containment is None:
+                raise
+            containment.happened(error, undrawn=self)
+    first = CANNOT_BE_DRAWN if crop.y == 0 else ""
+    style = self.rich_style
+    rows = [first, *[""] * (crop.height - 1)]
+    return [Strip([Segment(text, style)]).adjust_cell_length(crop.width, style) for text in rows[: crop.height]]
+
+
+def _box_model_contained(self: Widget, container: Size, *args: Any, **kwargs: Any) -> BoxModel:
+    containment = _containment_of(self)
+    if containment is None or self not in containment.undrawn:
+        try:
+            return _box_model(self, container, *args, **kwargs)
+        except Exception as error:
+            if containment is None:
+                raise
+            containment.happened(error, undrawn=self)
+    return BoxModel(Fraction(container.width), Fraction(min(container.height, UNDRAWN_ROWS)), Spacing())
+
+
+def _layout_contained(self: Screen[Any], size: Size | None = None, scroll: bool = False) -> None:
+    before = _drawing.set(self)
+    try:
+        _layout(self, size, scroll)
+    finally:
+        _drawing.reset(before)
+
+
+def _draw_contained(self: Screen[Any]) -> None:
+    before = _drawing.set(self)
+    try:
+        _draw(self)
+    except Exception as error:
+        containment = _containment_of(self)
+        if containment is None:
+            raise
+        containment.happened(error, undrawn=self)
+    finally:
+        _drawing.reset(before)
+
+
+MessagePump._dispatch_message = _dispatch_contained  # type: ignore[method-assign]
+Widget.render_lines = _render_lines_contained  # type: ignore[method-assign]
+Widget._get_box_model = _box_model_contained  # type: ignore[method-assign]
+Screen._refresh_layout = _layout_contained  # type: ignore[method-assign]
+Screen._compositor_refresh = _draw_contained  # type: ignore[method-assign]

@@ -1,0 +1,61 @@
+"""What the panes show for the row under the tree's cursor: which excerpt, which messages, which title."""
+
+from __future__ import annotations
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import Pane
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.words import many
+from workbench.tui.runs.status_line import models_label
+from workbench.tui.tree.runnable import can_run
+from workbench.tui.tree.state import TreeState
+
+_EDIT = "e  edits it"
+
+WIDE_CELLS = 120
+NARROW_CELLS = 80
+
+
+def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
+    """Which panes have room: three from 120 cells, two from 80 (the tree and `right`), the focused one below that."""
+    if zoomed or width < NARROW_CELLS:
+        return (focused,)
+    if width < WIDE_CELLS:
+        return ("suites", right)
+    return ("suites", "case", "run")
+
+
+def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
+    """What the run pane says while there is no run to show."""
+    row = tree.selected
+    if row is None:
+        return ()
+    if row.case is not None:
+        if row.case.skip is not None:
+            return (("The suite skips this case:", "muted"), (one_line(row.case.skip), "text"))
+        if row.open is not None and not can_run(row.open, row.case.key):
+            return (("This case cannot run yet: it, or its suite, has errors.", "error"), ("", "text"), (_EDIT, "text"))
+        suite = row.file.suite if row.file is not None else None
+        case = suite.cases[row.case.index] if suite is not None else None
+        using = models_label(models or (case and case.models) or (suite.models if suite is not None else ()))
+        return (
+            ("Not run yet.", "strong"),
+            ("", "text"),
+            (f"r  runs this case with {using}", "text"),
+            ("R  runs the whole suite", "text"),
+            ("m  chooses models", "text"),
+        )
+    if row.open is not None and row.open.file.suite is None:
+        cannot = f"{one_line(row.open.path.name)} cannot run: {many(len(row.open.file.errors), 'error')}."
+        way_out: Message = (("", "text"), (_EDIT, "text")) if row.open.why_not_editable is None else ()
+        return ((cannot, "error"), *way_out)
+    below = tree.cases_below(row)
+    cases = sum(len(case_ids) for _, case_ids in below)
+    if not cases:
+        return (("There is no case here yet. n makes one.", "muted"),)
+    return (
+        (f"{many(cases, 'case')} here.", "strong"),
+        ("", "text"),
+        ("R  runs all of them", "text"),
+        ("Put the cursor on a case to see its run.", "muted"),
+    )

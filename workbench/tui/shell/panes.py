@@ -1,0 +1,118 @@
+"""Three panes side by side, as many of them as the width allows: which of them are shown, and which one is in use."""
+
+from __future__ import annotations
+
+from textual import events, on
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from workbench.tui.case.pane import CasePane
+from workbench.tui.kit.actions import Pane
+from workbench.tui.kit.bars import PaneTitle
+from workbench.tui.shell.messages import panes_shown
+from workbench.tui.shell.registry import PANES
+from workbench.tui.trajectory.pane import RunPane
+from workbench.tui.tree.view import FilterBox
+
+
+class PanesScreen(Screen[None]):
+    """Places the panes; what is in them, and in the bars around them, is for the screen that is made of this one."""
+
+    DEFAULT_CSS = """
+    PanesScreen { layout: vertical; background: $background; }
+    #panes { height: 1fr; }
+    #panes > Vertical { width: 1fr; height: 100%; }
+    #panes > #suites-pane { width: 26%; min-width: 28; max-width: 46; }
+    #panes > #run-pane { width: 1.2fr; }
+    #panes > .beside { border-left: solid $border; }
+    #panes > #suites-pane.alone { width: 1fr; max-width: 100%; }
+    """
+    # Textual would draw the whole screen again each time the keyboard goes elsewhere.
+    focused: reactive[Widget | None] = reactive(None, repaint=False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pane: Pane = "suites"
+        self.right: Pane = "case"
+        self.zoomed = False
+        self._shown: tuple[Pane, ...] = PANES
+
+    def on_mount(self) -> None:
+        self.place_panes()
+
+    def refresh_bars(self) -> None:
+        """Titles, status and keys, as things are now."""
+        raise NotImplementedError
+
+    def show_titles(self) -> None:
+        """Name the panes and what they show."""
+        raise NotImplementedError
+
+    @property
+    def case_pane(self) -> CasePane:
+        """The pane of the case."""
+        return self.query_one("#case-pane", CasePane)
+
+    @property
+    def run_pane(self) -> RunPane:
+        """The pane of the run."""
+        return self.query_one("#run-pane", RunPane)
+
+    @property
+    def filter_box(self) -> FilterBox:
+        """Where the tree's filter is typed."""
+        return self.query_one(FilterBox)
+
+    @property
+    def panes_in_sight(self) -> tuple[Pane, ...]:
+        """The panes that there is room for now."""
+        return self._shown
+
+    def go_to(self, pane: Pane) -> None:
+        """Focus a pane, bringing it to the screen where it is not."""
+        self.pane = pane
+        if pane != "suites":
+            self.right = pane
+        self.place_panes()
+        # At once: what is typed next, and a field that opens in the pane, come after it.
+        targets = {"case": self.case_pane.target, "run": self.run_pane.target}
+        self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
+        self.refresh_bars()
+
+    def bring(self, pane: Pane) -> None:
+        """Show a pane without leaving the one in use, where there is room for both."""
+        if panes_shown(self.app.size.width, self.pane, pane, self.zoomed) == (self.pane,):
+            self.go_to(pane)
+        else:
+            self.right = pane
+            self.place_panes()
+            self.refresh_bars()
+
+    def place_panes(self) -> None:
+        """Give the panes their places."""
+        shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        for pane in (*shown, *(pane for pane in PANES if pane not in shown)):
+            widget = self.query_one(f"#{pane}-pane")
+            widget.display = pane in shown
+            widget.set_class(len(shown) == 1, "alone")
+            widget.set_class(pane != shown[0], "beside")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.place_panes()
+        self.show_titles()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        for pane in () if self.filter_box.typing else PANES:
+            if pane != self.pane and self.query_one(f"#{pane}-pane") in event.widget.ancestors:
+                self.pane = pane
+                if pane != "suites":
+                    self.right = pane
+                self.refresh_bars()
+
+    @on(PaneTitle.Chosen)
+    def _title_chosen(self, event: PaneTitle.Chosen) -> None:
+        self.go_to(event.pane)

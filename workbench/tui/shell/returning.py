@@ -1,0 +1,86 @@
+"""Coming back to where one was: what the screen shows, to and from what is remembered."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.authoring.workspace import Workspace
+from workbench.config.model_book import ModelBook
+from workbench.config.models import ConfigError
+from workbench.providers.built_in import is_built_in
+from workbench.suite.disk import resolved
+from workbench.tui.kit.memory import Memory, Place, Remembered
+from workbench.tui.tree.state import RowKey, RowKind
+from workbench.tui.tree.view import SuiteTree
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+
+
+MOST_FOLDED = 1_000
+"""More folded branches are not remembered."""
+
+_FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
+
+
+def project_of(workspace: Workspace) -> str:
+    """What a project is remembered by: the paths that were opened."""
+    return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
+
+
+def models_again(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
+    """The models chosen in this project the last time; none unless all of them still exist. Reads files."""
+    place = memory.read().projects.get(project_of(workspace))
+    folders = {file.path.parent for file in workspace.files} or {Path()}
+    chosen = place.models if place is not None else ()
+    return chosen if all(any(_exists(book, model, folder) for folder in folders) for model in chosen) else ()
+
+
+def _exists(book: ModelBook, model: str, folder: Path) -> bool:
+    if is_built_in(model):
+        return True
+    try:
+        book.resolve(model, folder, by_suite=False)
+    except ConfigError:
+        return False
+    return True
+
+
+def come_back(remembered: Remembered, main: MainScreen) -> None:
+    """Show a project as it was left, as far as it is still there."""
+    if remembered.view is not None:
+        main.case_pane.view = remembered.view
+    main.right = remembered.right or main.right
+    main.zoomed = remembered.zoomed
+    place = remembered.projects.get(project_of(main.workspace))
+    if place is not None:
+        folded = (RowKey(_FOLDABLE[kind], Path(path)) for kind, path in place.folded if kind in _FOLDABLE)
+        main.suites.fold_only(folded)
+        suite = next((suite for suite in main.suites.suites if str(suite.path) == place.suite), None)
+        if suite is not None:
+            main.suites.select(suite.path, place.case if place.case in {case.key for case in suite.cases} else None)
+    main.place_panes()
+    main.query_one("#suites", SuiteTree).move_cursor(main.suites.cursor)
+    main.show_selected()
+
+
+def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
+    """What is to be remembered of the screen as it is."""
+    project, row = project_of(main.workspace), main.suites.selected
+    before = remembered.projects.get(project, Place())
+    place = Place(
+        suite=str(row.open.path) if row is not None and row.open is not None else "",
+        case=row.case.key if row is not None and row.case is not None else None,
+        folded=tuple(sorted((key.kind, str(key.path)) for key in main.suites.folded))[:MOST_FOLDED],
+        models=before.models if main.models_for_now else main.models,
+    )
+    looks = replace(
+        remembered,
+        view=main.case_pane.view,
+        right=main.right if main.right != "suites" else remembered.right,
+        zoomed=main.zoomed,
+    )
+    return looks.with_place(project, place)

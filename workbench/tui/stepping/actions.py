@@ -1,0 +1,98 @@
+"""Stepping through a run: where it goes on to, what is changed while it is held, and what is made of that."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import ANSWERS, Action, Situation, Why
+from workbench.tui.runs.actions import why_not_run
+
+_NOT_HELD = "the run is not held; s steps through the case"
+
+_HELD_AT = {"request": "before a request", "call": "before a call", "result": "after a result"}
+
+
+def _step(now: Situation) -> str | None:
+    if now.shown == "a run":
+        return None
+    if now.case_running:
+        return "this run is over; ← and → show those that are still under way"
+    return why_not_run(now)
+
+
+def _continue(now: Situation) -> str | None:
+    if now.held:
+        return None
+    if now.shown == "a run":
+        return "the run is not held: it goes on by itself; s holds it at its next stop"
+    return "this case is not running; r runs it to the first breakpoint"
+
+
+def _while_held(places: tuple[str, ...], otherwise: str, *, to_call: bool = False) -> Why:
+    """Of what can be done while a run is held at one of these places; `to_call`: to the call it is held at."""
+
+    def why_not(now: Situation) -> str | None:
+        if now.held is None:
+            running = now.shown == "a run"
+            return "the run is not held; s holds it at its next stop" if running else _NOT_HELD
+        if now.held not in places:
+            return f"the run is held {_HELD_AT[now.held]}: {otherwise}"
+        return now.other_call if to_call else None
+
+    return why_not
+
+
+def _go(now: Situation) -> str | None:
+    return None if now.held_runs else "no run is held; s steps through a case"
+
+
+def _mock(now: Situation) -> str | None:
+    return now.not_mockable
+
+
+def _expect(now: Situation) -> str | None:
+    return now.not_expectable
+
+
+edit = _while_held(
+    ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
+)
+"""Of what `edit` is while a run is held."""
+
+_anywhere = _while_held(tuple(_HELD_AT), "")
+_answer = _while_held(("call",), "a call can be answered before it is made", to_call=True)
+_skip = _while_held(("call",), "a call can be skipped before it is made", to_call=True)
+_again = _while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
+
+
+def _error(now: Situation) -> str | None:
+    return None if now.typing in ANSWERS else "it is for results that are typed while a run is held"
+
+
+GOING: tuple[Action, ...] = (
+    Action(
+        "step", "Run step by step; while it runs or is held, go to the next stop", ("s",), "everywhere", "step", _step
+    ),
+    Action("step.continue", "Go on to the next breakpoint, or to the end", ("c",), "everywhere", "continue", _continue),
+    Action("step.held", "Go to the run that is held, or to the next one", ("H",), "everywhere", "held run", _go),
+)
+
+WHILE_HELD: tuple[Action, ...] = (
+    Action("step.answer", "Answer the call in place of the tool", ("i",), "run", "answer", _answer),
+    Action("step.round", "Go on to the next round", ("n",), "run", "round", _anywhere),
+    Action("step.skip", "Skip the call: it is not made", ("D",), "run", "skip", _skip),
+    Action("step.say", "Say something to the model before its next request", ("p",), "run", "say", _anywhere),
+    Action("step.again", "Ask the same round again", ("L",), "run", "again", _again),
+    Action("step.mock", "Make the call a mock of the case", ("M",), "run", "mock", _mock),
+    Action("step.expect", "Make the call an expected call of the case", ("C",), "run", "expect", _expect),
+    Action("step.error", "While a result is typed: tool error, or none", ("f3",), "run", "", _error, listed=False),
+)
+
+ACTIONS = (*GOING, *WHILE_HELD)
+
+TYPING: tuple[Action, ...] = (
+    Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),
+    Action("step.select_all", "Select all", ("f7",), "run", "select all"),
+    Action("step.end", "Close, and keep what is typed for later", ("escape",), "run", "close"),
+    Action("step.error", "Tool error, or none", ("f3",), "run", "tool error"),
+    Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
+)
+"""What the bar of keys names while something is typed for a run that is held."""

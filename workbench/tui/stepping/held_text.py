@@ -1,0 +1,233 @@
+"""What is typed for a run that is held, from what stands there to what is done to the run: a call's arguments, its
+result, an answer in place of the tool, or what is said to the model."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult
+from workbench.reports.visible import one_line
+from workbench.suite.problems import Problem
+from workbench.tools.argument_check import BrokenSchemaError, argument_problems
+from workbench.trajectory.json_text import json_text
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.trajectory.trajectory import CallRecord
+from workbench.trajectory.typed_json import parsed_json
+from workbench.tui.kit.actions import HeldKind
+from workbench.tui.kit.typed_text import Place
+from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
+from workbench.tui.run_book.record import RunRecord
+
+_SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+"""Takes any number: what is wrong with one is said after what is wrong with the text."""
+
+_TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}\[\]]|[^\s{}\[\]:,"]+')
+
+
+def arguments_in(text: str) -> dict[str, JsonValue]:
+    """The JSON object in a text. Raises ValueError for what is none, for a key that stands twice in one object, and for
+    numbers that JSON has not or that are too large; `json.JSONDecodeError` where that has a place."""
+    try:
+        value = _SYNTAX.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError("arguments are a JSON object: { and } around them")
+    _check(text)
+    arguments: dict[str, JsonValue] = parsed_json(text)
+    return arguments
+
+
+def _check(text: str) -> None:
+    """Look through a text that is JSON for what it leaves open. Raises JSONDecodeError for the first of that."""
+    keys: list[set[str]] = []
+    for found in _TOKEN.finditer(text):
+        token, string, is_key = found[0], found[1], found[2]
+        wrong = None
+        if token in ("{", "["):
+            keys.append(set())
+        elif token in ("}", "]"):
+            keys.pop()
+        elif is_key:
+            key = json.loads(string)
+            wrong = "this key is in the object already" if key in keys[-1] else None
+            keys[-1].add(key)
+        elif not string and token not in ("true", "false", "null"):
+            wrong = _why_no_number(token)
+        if wrong is not None:
+            raise json.JSONDecodeError(wrong, text, found.start())
+
+
+def _why_no_number(token: str) -> str | None:
+    if token in ("NaN", "Infinity", "-Infinity"):
+        return f"there is no {token} in JSON"
+    try:
+        fits = math.isfinite(float(token)) if set(token) & set(".eE") else int(token) is not None
+    except ValueError:  # Python reads whole numbers up to some thousands of digits
+        fits = False
+    return None if fits else "too large a number"
+
+
+@dataclass(frozen=True)
+class HeldText:
+    """A text to be typed. `call` is the one that it is about, and `hold` where the run is held at it
+    (`RunRecord.hold`); `original` is what stands there at first, and `tool` what is known of the call's tool."""
+
+    kind: HeldKind
+    run: RunRecord
+    original: str = ""
+    is_error: bool = False
+    call: CallRecord | None = None
+    tool: ToolDefinition | None = None
+    hold: int | None = None
+
+    @property
+    def key(self) -> tuple[str, HeldKind]:
+        """Where it is kept while it is not sent: a run has one of each kind."""
+        return self.run.run_id, self.kind
+
+    @property
+    def meant_for(self) -> int | None:
+        """The hold at which it is sent: that of its call and no other. A message is for the run, wherever it is."""
+        return self.hold if self.call is not None else self.run.hold
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.call is None:
+            return "To the model"
+        what = {"arguments": "Arguments of", "result": "Result of", "answer": "Answer in place of"}[self.kind]
+        return f"{what} {one_line(self.call.tool)}"
+
+    @property
+    def file_name(self) -> str:
+        """What a file with it is called."""
+        return "arguments.json" if self.kind == "arguments" else f"{self.kind}.txt"
+
+    @property
+    def too_large(self) -> str | None:
+        """Why it cannot be typed in here, if it is too large for that."""
+        lines = self.original.split("\n")
+        longest = max(map(len, lines))
+        if len(lines) > LONGEST_SHOWN:
+            return f"{len(lines):,} lines are too many to type in here"
+        return f"a line of {longest:,} characters is too long to type in here" if longest > LONGEST_LINE else None
+
+    @property
+    def why_gone(self) -> str | None:
+        """Why nothing can be done with it any more, if nothing can."""
+        if self.run.result is not None:
+            return "the run is over"
+        if not self.run.held:
+            return "the run has gone on"
+        return None if self.meant_for == self.run.hold else "the run has gone on to another stop"
+
+    @property
+    def gone_problems(self) -> tuple[Problem, ...]:
+        """That it cannot be sent any more, and what to do with the text."""
+        said = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
+        return (_problem(None, said),)
+
+    def problems(self, text: str) -> tuple[Problem, ...]:
+        """What is wrong with a text: with an error it cannot be sent, with a warning it can."""
+        if self.kind == "message":
+            return () if text.strip() else (_problem(None, "there is nothing to say yet"),)
+        if self.kind != "arguments":
+            return ()
+        try:
+            arguments = arguments_in(text)
+        except ValueError as error:
+            at = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            return (_problem(at, _said(error)),)
+        if self.tool is None:
+            return ()
+        try:
+            refused = argument_problems(arguments, self.tool.parameters)
+        except BrokenSchemaError as error:
+            refused = (f"not checked, as the tool's schema is broken: {error}",)
+        return tuple(Problem(Path(), None, "", said.removeprefix("args: "), severity="warning") for said in refused)
+
+    def mistake_at(self, text: str) -> Place | None:
+        """The line and the column, from 0, at which arguments cannot be read."""
+        if self.kind == "arguments":
+            try:
+                arguments_in(text)
+            except json.JSONDecodeError as error:
+                return error.lineno - 1, error.colno - 1
+            except ValueError:
+                return None
+        return None
+
+    def says_the_same(self, text: str, is_error: bool) -> bool:
+        """Whether a text without errors changes nothing of what stands there."""
+        if self.kind == "arguments" and text != self.original:
+            try:
+                return repr(arguments_in(text)) == repr(arguments_in(self.original))
+            except ValueError:
+                return False
+        return self.kind in ("arguments", "result") and (text, is_error) == (self.original, self.is_error)
+
+    @property
+    def said_once_sent(self) -> str:
+        """What was done, in words."""
+        tool = one_line(self.call.tool) if self.call is not None else ""
+        return {
+            "arguments": f"{tool} is called with these arguments once the run goes on",
+            "result": f"The model reads this result of {tool} once the run goes on",
+            "answer": f"{tool} is answered with this, and not called",
+            "message": "The model reads this before its next request, if there is one",
+        }[self.kind]
+
+    def command(self, text: str, is_error: bool) -> EditArguments | EditResult | AnswerCall | AddMessage:
+        """What is to be done to the run; raises ValueError for arguments that are not a JSON object."""
+        match self.kind:
+            case "arguments":
+                return EditArguments(arguments_in(text))
+            case "result":
+                return EditResult(text, is_error)
+            case "answer":
+                return AnswerCall(text, is_error)
+            case _:
+                return AddMessage(text)
+
+
+def in_words(problem: Problem) -> Problem:
+    """A problem whose message says where it is."""
+    return replace(problem, line=None, message=f"line {problem.line}, {problem.message}") if problem.line else problem
+
+
+def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
+    """What can be typed where a run is held: in what `kind` asks for, as it stands."""
+    call_id = run.paused.call_id if run.paused is not None else None
+    trajectory = run.trajectory
+    call = next((call for call in trajectory.calls if call.call.id == call_id), None)
+    if kind == "message" or call is None:
+        return HeldText("message", run)
+    tools = trajectory.start.tools if trajectory.start is not None else ()
+    tool = next((tool for tool in tools if tool.name == call.tool), None)
+    if kind == "arguments":
+        return HeldText(kind, run, _written(call), False, call, tool, run.hold)
+    if kind == "result" and call.result is not None:
+        return HeldText(kind, run, call.result.content, call.result.is_error, call, tool, run.hold)
+    return HeldText("answer", run, "", False, call, tool, run.hold)
+
+
+def _written(call: CallRecord) -> str:
+    """A call's arguments as JSON, or what the model wrote where that is none."""
+    if call.edited is None and call.call.problem is not None:
+        return call.call.raw or ""
+    return json_text(dict(call.sent.arguments), indent=2)
+
+
+def _said(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
+    return str(error)
+
+
+def _problem(line: int | None, said: str) -> Problem:
+    return Problem(Path(), line, "", said)

@@ -1,0 +1,196 @@
+"""What comes from a terminal, cut into keys, whole escape sequences and pasted texts, before anything believes it.
+
+Textual's parser takes the rest of a sequence that it does not know for keys, and escape sequences inside of a paste
+too: either would make commands of what nobody has typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workbench.tui.terminal.escape_sequences import believed
+from workbench.tui.terminal.pasting import harmless, lost_in
+
+START, END = "\x1b[200~", "\x1b[201~"
+"""The marks around a paste."""
+
+ESCAPE_S = 0.1
+"""How long to wait whether a key by itself, Escape or Alt with a bracket, is the beginning of a sequence."""
+
+REST_S = 1.0
+"""How long to wait for the rest of a sequence."""
+
+PASTE_S = 3.0
+"""How long to wait for the rest of a paste."""
+
+LONGEST_SEQUENCE = 256
+"""The rest of a longer sequence is left out."""
+
+LARGEST_PASTE = 1 << 24
+"""The rest of a longer paste, in characters, is left out."""
+
+BURST = 2_000
+"""So many characters at once were not typed: the terminal does not mark what is pasted."""
+
+_ESC = "\x1b"
+_NO_INPUT = re.compile("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
+"""Characters that are no key of any action here; a device may send them without end."""
+
+_OPENS_STRING = frozenset("PX]^_")
+_STRING_ENDS = re.compile("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
+_CONTROLS_END = re.compile("[@-~]|(?=[^ -~])")
+_WHOLE = re.compile(
+    "\x1b(?:"
+    r"\[\[[^\x1b]"  # function keys of the Linux console
+    r"|\[M[^\x1b]{3}"  # the mouse, as X10 tells it
+    r"|\[(?![\[M])[ -?]*[@-~]"
+    r"|O[0-9;]*[@-~])"
+)
+_BEGUN = re.compile("\x1b" r"(?:\[(?:\[|M[^\x1b]{0,2}|[ -?]*)|O[0-9;]*)")
+_NOT_PASTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Characters that were typed, or one whole escape sequence."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Pasted:
+    """A pasted text without control characters, and how many of these it had."""
+
+    text: str
+    left_out: int = 0
+    was_cut: bool = False
+    """Whether it was longer than a paste may be."""
+
+
+Arrived = Typed | Pasted
+
+
+class TerminalInput:
+    """Cuts what is read, wherever a reading ends. Times are those of one clock, in seconds."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        """The beginning of a sequence, or inside of a paste of its end."""
+        self._left_out_until: re.Pattern[str] | None = None
+        """What ends the string, or the overlong sequence, that is being left out."""
+        self._opening = ""
+        """What opened a string of which nothing has come yet: it may be a key by itself."""
+        self._pasted: list[str] | None = None
+        self._pasted_size = 0
+        self._given_up = False
+        """Whether a paste was taken for ended whose end may still come."""
+        self._is_burst = False
+        self._read_s = 0.0
+
+    def take(self, text: str, now_s: float) -> list[Arrived]:
+        """What was read, behind what was held."""
+        self._read_s = now_s
+        rest, self._held = self._held + text, ""
+        self._opening = "" if rest else self._opening
+        return list(self._cut(rest))
+
+    def wait_s(self, now_s: float) -> float | None:
+        """How long to wait for the rest of what is held; `None`: nothing is."""
+        patience_s = self._patience_s
+        return None if patience_s is None else max(self._read_s + patience_s - now_s, 0.0)
+
+    def pause(self, now_s: float) -> Sequence[Arrived]:
+        """Nothing comes: what is held was all there is, once it was waited for."""
+        self._is_burst = False
+        if self.wait_s(now_s) != 0.0:
+            return ()
+        if self._pasted is not None:
+            self._held, self._given_up = "", True
+            return [self._end_of_paste()]
+        key = self._opening or self._held
+        self._held = self._opening = ""
+        self._left_out_until = None
+        return [Typed(key)] if key == _ESC or len(key) == 2 else ()
+
+    @property
+    def _patience_s(self) -> float | None:
+        if self._pasted is not None:
+            return PASTE_S
+        if self._opening or len(self._held) in (1, 2):
+            return ESCAPE_S
+        return REST_S if self._held or self._left_out_until is not None else None
+
+    def _cut(self, rest: str) -> Iterator[Arrived]:
+        if self._given_up and END in rest:
+            late, _, rest = rest.partition(END)
+            self._given_up = False
+            yield Pasted(harmless(late), lost_in(late))
+        while rest:
+            if self._pasted is not None:
+                rest, arrived = self._in_paste(rest, self._pasted)
+            elif self._left_out_until is not None:
+                rest, arrived = self._leave_out(rest, self._left_out_until), ()
+            elif rest[0] == _ESC:
+                self._is_burst = False
+                rest, arrived = self._sequence(rest)
+            else:
+                typed, escape, behind = rest.partition(_ESC)
+                rest, arrived = escape + behind, self._typed(typed)
+            yield from arrived
+
+    def _sequence(self, rest: str) -> tuple[str, Sequence[Arrived]]:
+        """A sequence at the beginning of `rest`, and what is behind it."""
+        if (whole := _WHOLE.match(rest)) is not None:
+            if whole[0] == START:
+                self._pasted, self._pasted_size, self._given_up = [], 0, False
+                return rest[whole.end() :], ()
+            return rest[whole.end() :], [Typed(sequence) for sequence in believed(whole[0])]
+        second = rest[1:2]
+        if second == _ESC or _NO_INPUT.match(second):
+            return rest[1:], [Typed(_ESC)]
+        if second in _OPENS_STRING:
+            self._left_out_until = _STRING_ENDS
+            self._opening = rest if len(rest) == 2 else ""
+            return rest[2:], ()
+        begun = _BEGUN.match(rest)
+        if begun is None and second:
+            return rest[2:], [Typed(rest[:2])]  # a key with Alt
+        if begun is not None and begun.end() < len(rest):
+            return rest[begun.end() :], ()  # broken off
+        if len(rest) > LONGEST_SEQUENCE:
+            self._left_out_until = _CONTROLS_END
+        else:
+            self._held = rest
+        return "", ()
+
+    def _leave_out(self, rest: str, until: re.Pattern[str]) -> str:
+        end = until.search(rest)
+        if end is None:
+            self._held = _ESC if rest.endswith(_ESC) else ""
+            return ""
+        self._left_out_until = None
+        return rest[end.end() :]
+
+    def _typed(self, text: str) -> Sequence[Arrived]:
+        text = _NO_INPUT.sub("", text)
+        is_text = _NOT_PASTED.search(text) is None
+        self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
+        if not text:
+            return ()
+        return [Pasted(harmless(text)) if self._is_burst else Typed(text)]
+
+    def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[Arrived]]:
+        piece, end, behind = rest.partition(END)
+        if not end:
+            begun = next((size for size in range(len(END) - 1, 0, -1) if piece.endswith(END[:size])), 0)
+            piece, self._held = piece[: len(piece) - begun], piece[len(piece) - begun :]
+        if self._pasted_size < LARGEST_PASTE:
+            pasted.append(piece[: LARGEST_PASTE - self._pasted_size])
+        self._pasted_size += len(piece)
+        return behind, [self._end_of_paste()] if end else ()
+
+    def _end_of_paste(self) -> Pasted:
+        pasted, self._pasted = "".join(self._pasted or ()), None
+        return Pasted(harmless(pasted), lost_in(pasted), self._pasted_size > LARGEST_PASTE)

@@ -1,0 +1,118 @@
+"""How the app looks: the themes there are, the one in force, and the user's own, read again when their files change."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.config.resources import bundled
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.memory import Memory
+from workbench.tui.terminal.theme_files import Stamp, ThemeFile, Themes, load_themes, stamp_of
+from workbench.tui.terminal.theming import Palette, textual_theme
+
+if TYPE_CHECKING:
+    from workbench.config.folders import Folders
+    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.terminal.surroundings import Surroundings
+
+
+_log = logging.getLogger(__name__)
+
+DARK_THEME, PLAIN_THEME = "graphite", "sixteen"
+
+
+class Appearance:
+    """The themes of one app. `wanted` is what the command line asks for; else it is the theme chosen the last time,
+    where the terminal has the colours for it."""
+
+    def __init__(self, folders: Folders, surroundings: Surroundings, memory: Memory, wanted: str | None) -> None:
+        self._own = folders.config / "themes"
+        self._no_colour = surroundings.no_colour
+        self._memory = memory
+        self._stamp: Stamp = ()
+        self._themes = Themes({})
+        self._read()
+        plain = surroundings.few_colours or surroundings.no_colour
+        remembered = memory.read().theme
+        chosen = self._themes.by_name.get(remembered or "")
+        self.first = PLAIN_THEME if plain else DARK_THEME
+        """The theme to begin with."""
+        if wanted is not None and wanted in self._themes.by_name:
+            self.first = wanted
+        elif chosen is not None and (chosen.is_ansi or not plain):
+            self.first = chosen.name
+        self.unknown = wanted if wanted is not None and wanted not in self._themes.by_name else None
+        """The theme that was asked for and does not exist."""
+        self.problems_at_start = self._themes.problems
+        """Why the app does not look as the user's files and last choice say."""
+        if remembered is not None and chosen is None and wanted is None:
+            gone = f"The theme {remembered}, chosen the last time, is not there any more: this is {self.first}"
+            self.problems_at_start = (gone, *self.problems_at_start)
+
+    @property
+    def themes(self) -> tuple[ThemeFile, ...]:
+        """All themes, in the order in which they are offered."""
+        return tuple(self._themes.by_name.values())
+
+    def palette(self, name: str) -> Palette:
+        """The styles under one theme."""
+        return Palette(self._themes.by_name[name], no_colour=self._no_colour)
+
+    def dress(self, app: Workbench) -> None:
+        """Give the app its themes, and no others."""
+        for name in set(app.available_themes) - self._themes.by_name.keys():
+            app.unregister_theme(name)
+        for theme in self.themes:
+            app.register_theme(textual_theme(theme))
+
+    def recolour(self, app: Workbench) -> None:
+        """Draw everything in the colours of the theme in force."""
+        app.palette = self.palette(app.theme)
+        for screen in app.screen_stack:
+            for view in screen.query(LineView):
+                view.redraw()
+            screen.refresh()
+
+    def choose(self, app: Workbench) -> None:
+        """Offer the themes, each shown as the cursor stands on it."""
+        from workbench.tui.themes.dialog import ThemesScreen
+
+        self.look_again(app)
+
+        def keep(name: str | None) -> None:
+            if name is not None and name in self._themes.by_name:
+                app.theme = name
+                self._memory.change(lambda known: replace(known, theme=name))
+
+        app.push_screen(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
+
+    def look_again(self, app: Workbench) -> bool:
+        """Read the user's themes again if one of their files changed, and show what that changes; whether it did. A
+        theme in force that cannot be used any more stays as it was."""
+        if stamp_of(self._own) == self._stamp:
+            return False
+        before = self._themes
+        self._read(keeping=app.theme)
+        new = [problem for problem in self._themes.problems if problem not in before.problems]
+        if new:
+            app.say_problems(new)
+        if self._themes.by_name != before.by_name:
+            self.dress(app)
+            if self._themes.by_name[app.theme] != before.by_name[app.theme]:
+                app.mutate_reactive(type(app).theme)
+        return True
+
+    def _read(self, keeping: str | None = None) -> None:
+        self._stamp = stamp_of(self._own)
+        themes = load_themes(bundled("themes"), self._own)
+        if keeping is not None and keeping not in themes.by_name:
+            themes = replace(themes, by_name={**themes.by_name, keeping: self._themes.by_name[keeping]})
+        self._themes = themes
+
+    def _preview(self, app: Workbench, name: str) -> None:
+        """Show a theme, as its file is by now."""
+        self.look_again(app)
+        if name in self._themes.by_name:
+            app.theme = name

@@ -1,0 +1,53 @@
+"""Chooses a theme; the screen behind shows each one as the cursor stands on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
+from workbench.tui.terminal.theme_files import ThemeFile
+
+
+class ThemesScreen(Dialog[str]):
+    """Answers with the name of a theme."""
+
+    TITLE_LINE: ClassVar[str] = "Themes"
+
+    def __init__(self, themes: Sequence[ThemeFile], current: str, preview: Callable[[str], None]) -> None:
+        super().__init__(keys_line(("↑↓", "try"), ("Enter", "keep"), ("Esc", "leave as it was")))
+        self._themes = tuple(themes)
+        self._current = current
+        self._preview = preview
+
+    def body(self) -> ComposeResult:
+        names = [theme.name for theme in self._themes]
+        options = [Option(one_line(theme.title)) for theme in self._themes]
+        yield _ThemeList(options, self._show, names.index(self._current) if self._current in names else 0)
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one(_ThemeList))
+
+    @on(ChooseLines.Chosen)
+    def _chosen(self, event: ChooseLines.Chosen) -> None:
+        self.dismiss(self._themes[event.index].name)
+
+    def _show(self, index: int) -> None:
+        self._preview(self._themes[index].name)
+
+    def action_leave(self) -> None:
+        self._preview(self._current)
+        self.dismiss(None)
+
+
+class _ThemeList(ChooseLines):
+    def __init__(self, options: Sequence[Option], show: Callable[[int], None], cursor: int) -> None:
+        super().__init__(options, cursor)
+        self._show_theme = show
+
+    def moved(self) -> None:
+        self._show_theme(self.cursor)

@@ -1,0 +1,153 @@
+"""The form of a call by hand, what would be sent, and what was answered, as one list of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from workbench.tui.kit.fields import Leave, LineField
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.lines.spans import EMPTY, Line
+from workbench.tui.tools.call_form import CallForm
+from workbench.tui.tools.call_lines import CallPicture
+
+
+class CallView(LineView):
+    """The lines of a call. The cursor stands on a parameter, or passes over the rest; a field opens over the value."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "type", show=False),
+        Binding("left", "choose(-1)", show=False),
+        Binding("right,space", "choose(1)", show=False),
+        Binding("delete,backspace", "clear", show=False),
+    ]
+
+    def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
+        super().__init__(widget_id)
+        self._form = form
+        self._build = build
+        self._picture = CallPicture([], [], 0)
+        self._built_at = -1
+        self._typed: str | None = None
+        """The parameter that is typed."""
+        self._before = ""
+
+    def compose(self) -> ComposeResult:
+        yield LineField(self._leave_field, self._line_break)
+
+    def line_count(self) -> int:
+        if self._built_at != self.text_width:
+            self._built_at = self.text_width
+            self._picture = self._build(self.text_width)
+        return len(self._picture.lines)
+
+    def line_at(self, index: int) -> Line:
+        return self._picture.lines[index] if index < self.line_count() else EMPTY
+
+    def moved(self) -> None:
+        self.close_field()
+
+    def chosen(self, index: int) -> None:
+        self.action_type()
+
+    def repaint(self) -> None:
+        super().repaint()
+        self._place_field()
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter under the cursor."""
+        return self._picture.fields[self.cursor] if self.cursor < self.line_count() else None
+
+    def show_anew(self) -> None:
+        """Something is otherwise; the cursor stays on its parameter."""
+        name = self.parameter
+        self._built_at = -1
+        if self.line_count() and name is not None and self.parameter != name:
+            self.cursor = self._picture.fields.index(name)
+        self.move_cursor(self.cursor)
+
+    def show_answer(self) -> None:
+        """Bring what was answered to the screen."""
+        self.top = max(self._picture.answer - self.size.height // 3, 0)
+        self.repaint()
+
+    def _go(self, step: int) -> None:
+        """Go to the parameter below (1) or above (-1), if there is one."""
+        fields, now = self._picture.fields, self.parameter
+        rest = range(self.cursor, len(fields)) if step > 0 else range(self.cursor, -1, -1)
+        other = next((fields[at] for at in rest if fields[at] not in (None, now)), now)
+        if other is not None:
+            self.move_cursor(fields.index(other))
+
+    # Typing
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the field is open."""
+        return self._typed is not None
+
+    def action_type(self) -> None:
+        """Open a field over the value of the parameter under the cursor."""
+        if (name := self.parameter) is None:
+            return
+        self._typed, self._before = name, self._form.text(name)
+        field = self.query_one(LineField)
+        field.value = self._before
+        field.cursor_position = len(self._before)
+        field.add_class("open")
+        self._place_field()
+        self.screen.set_focus(field)
+
+    def close_field(self, *, keep: bool = True) -> None:
+        """End typing; without `keep` the value is again what it was."""
+        if self._typed is None:
+            return
+        name, self._typed = self._typed, None
+        if not keep:
+            self._form.set(name, self._before)
+        self.query_one(LineField).remove_class("open")
+        self.screen.set_focus(self)
+        self.show_anew()
+
+    @on(Input.Changed)
+    def _text_changed(self, event: Input.Changed) -> None:
+        if self._typed is not None and event.value != self._form.text(self._typed):
+            self._form.set(self._typed, event.value)
+            self.show_anew()
+
+    def _leave_field(self, how: Leave) -> None:
+        self.close_field(keep=how != "back")
+        if how != "back":
+            self._go(-1 if how in ("previous", "up") else 1)
+        if how in ("next", "previous"):
+            self.action_type()
+
+    def _line_break(self, text: str) -> None:
+        """What is pasted stays on one line: a text holds line breaks as `\\n` in quotes."""
+        self.query_one(LineField).insert_text_at_cursor(" ".join(text.split("\n")))
+
+    def _place_field(self) -> None:
+        if self._typed is None or self._typed not in self._picture.fields:
+            return
+        field = self.query_one(LineField)
+        field.styles.offset = (self._picture.value_at, self._picture.fields.index(self._typed) - self.top)
+        field.styles.width = max(self.text_width - self._picture.value_at, 4)
+
+    def action_choose(self, step: int) -> None:
+        """Go on to the next of the values that the schema lists."""
+        name = self.parameter
+        if name is not None and self._form.choices(name):
+            self._form.choose_next(name, step)
+            self.show_anew()
+
+    def action_clear(self) -> None:
+        """Take the argument away."""
+        if (name := self.parameter) is not None:
+            self._form.set(name, "")
+            self.show_anew()

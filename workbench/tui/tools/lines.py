@@ -1,0 +1,231 @@
+"""What the tools screen says: a row for each server and tool, and everything about the one under the cursor."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from workbench.analysis.schemas import Parameter, Schema, parameters_of, type_text
+from workbench.analysis.tool_lint import Finding
+from workbench.analysis.tool_size import tokens_of
+from workbench.reports.visible import one_line, visible
+from workbench.suite.model import Server
+from workbench.trajectory.messages import JsonValue, ToolDefinition
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.json_lines import JoinedLines, JsonLines
+from workbench.tui.lines.prose import Message, indented, signed
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
+from workbench.tui.lines.words import hints_in_words, many
+from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
+
+INDENT = 2
+LONGEST_DESCRIPTION = 20_000
+"""Characters of a description that are shown."""
+
+_STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
+    "not started": (GLYPHS.never, "muted"),
+    "starting": (GLYPHS.running, "running"),
+    "running": (GLYPHS.passed, "passed"),
+    "down": (GLYPHS.error, "error"),
+}
+
+_FACTS = (
+    "default",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "format",
+    "pattern",
+)
+"""What else a schema says of a value, in the order in which it is shown."""
+
+
+def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
+    """One row of the list."""
+    shelf = row.shelf
+    if row.kind == "suite":
+        name = shelf.file.suite.name if shelf.file.suite is not None else shelf.file.path.name
+        return cut_line((Span(one_line(name), "heading"),), width)
+    if row.kind == "note":
+        said = "no tools" if shelf.server is None or shelf.state == "running" else "not known before it has run"
+        return cut_line((Span(f"    {said}", "muted"),), width)
+    if row.tool is None:
+        return _shelf_line(shelf, width)
+    findings = state.findings_on(row)
+    sign, role = finding_sign(findings)
+    mark: Line = (Span(f"{sign} {len(findings)}  ", role),)
+    size: Line = (Span(f"{tokens_of([row.tool]):,}", "muted"),)
+    return spread((Span("    "), Span(one_line(row.tool.name), "tool")), (*(mark if findings else EMPTY), *size), width)
+
+
+def finding_sign(findings: Sequence[Finding]) -> tuple[str, Role]:
+    """The sign of the worst of some findings."""
+    bad = any(finding.severity == "error" for finding in findings)
+    return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
+
+
+def _shelf_line(shelf: Shelf, width: int) -> Line:
+    if shelf.server is None:
+        where = "written out" if shelf.case is None else f"written out in case {one_line(shelf.case)}"
+        return spread((Span(f"{GLYPHS.dot} ", "muted"), Span(where, "strong")), _size(shelf), width)
+    sign, role = _STATE_SIGNS[shelf.state]
+    name = (Span(f"{sign} ", role), Span(one_line(shelf.server.name), "strong"), Span(f"  {shelf.state}", role))
+    return spread(name, _size(shelf), width)
+
+
+def _size(shelf: Shelf) -> Line:
+    if not shelf.tools:
+        return EMPTY
+    return (Span(f"{many(len(shelf.tools), 'tool')} {GLYPHS.dot} {shelf.tokens:,} tok", "muted"),)
+
+
+def list_message(state: ToolShelves) -> Message:
+    """What the list says when it has no rows."""
+    if state.filter:
+        return (("No tool fits the filter.", "strong"), ("", "text"), ("Esc shows all tools again.", "muted"))
+    return (
+        ("No tools here.", "strong"),
+        ("", "text"),
+        ("A suite names servers ([[servers]]), or writes tools out ([[tools]]).", "muted"),
+        ("Of a suite with errors none are shown: correct it first.", "muted"),
+    )
+
+
+def detail_lines(state: ToolShelves, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
+    """Everything about the tool, the server or the suite of a row."""
+    if row.tool is not None:
+        return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
+    shelf = row.shelf
+    lines: list[Line] = []
+    if row.kind == "suite" or shelf.server is None:
+        lines += _paragraph(str(shelf.file.path), width, "strong")
+        if row.kind != "suite":
+            lines += _paragraph("Tools written out in the suite: nothing is started for them.", width, "muted")
+    else:
+        lines += _server_lines(shelf, shelf.server, width, now)
+    findings = state.findings_on(row)
+    if findings:
+        lines += [EMPTY, _heading("About all tools of the suite"), *_finding_lines(findings, width)]
+    return lines
+
+
+def _server_lines(shelf: Shelf, server: Server, width: int, now: datetime) -> list[Line]:
+    sign, role = _STATE_SIGNS[shelf.state]
+    lines: list[Line] = [cut_line((Span(" "), Span(one_line(server.name), "strong")), width)]
+    lines.append((Span(f" {sign} {shelf.state}", role),))
+    if shelf.reason:
+        lines += _paragraph(shelf.reason, width, "error")
+    lines += _paragraph(reached(server), width, "muted")
+    if server.prefix:
+        lines += _paragraph(f"prefix {server.prefix}", width, "muted")
+    if shelf.listed_at is not None:
+        lines += _paragraph(f"Its tools {_as_listed(shelf.listed_at, now)}.", width, "warned")
+    elif not shelf.tools:
+        running = shelf.state == "running"
+        said = "It lists no tools." if running else "Which tools it has is known once it has run; s starts it."
+        lines += _paragraph(said, width, "muted")
+    return lines
+
+
+def _as_listed(moment: datetime, now: datetime) -> str:
+    return f"as listed on {moment.astimezone(now.tzinfo):%Y-%m-%d %H:%M}, {age(moment, now)}"
+
+
+def reached(server: Server) -> str:
+    """How a server is reached, as the suite says it."""
+    if server.command is not None:
+        return f"command: {shlex.join(server.command)}"
+    if server.url is not None:
+        return f"url: {server.url}"
+    return f"module: {server.module}:{server.object or 'mcp'}"
+
+
+def age(moment: datetime, now: datetime) -> str:
+    """How long ago something was, roughly."""
+    minutes = max(int((now - moment).total_seconds()) // 60, 0)
+    for size, noun in ((60 * 24, "day"), (60, "hour"), (1, "minute")):
+        if minutes >= size:
+            return f"{many(minutes // size, noun)} ago"
+    return "just now"
+
+
+def _tool_lines(state: ToolShelves, row: ToolRow, tool: ToolDefinition, width: int, now: datetime) -> list[Line]:
+    server = "written out" if tool.server is None else f"on {one_line(tool.server)}"
+    tokens = f"about {tokens_of([tool]):,} tokens"
+    lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
+    description = visible(tool.description[:LONGEST_DESCRIPTION]).strip()
+    for text in description.split("\n") if description else ["It says nothing about itself."]:
+        lines += _paragraph(text, width, "text" if description else "warned")
+    marked = hints_in_words(tool.annotations)
+    marked = marked or ("not marked, so it may do anything" if tool.server is not None else "")
+    lines += _paragraph(f" {GLYPHS.dot} ".join(filter(None, (marked, tokens))), width, "muted")
+    if row.shelf.listed_at is not None:
+        lines += _paragraph(_as_listed(row.shelf.listed_at, now), width, "warned")
+    findings = state.findings_on(row)
+    if findings:
+        lines += [EMPTY, _heading("Lint"), *_finding_lines(findings, width)]
+    lines += [EMPTY, _heading("Parameters"), *parameter_lines(tool.parameters, width)]
+    cases = expecting(row.shelf.file, tool.name)
+    lines += [EMPTY, _heading("Expected by")]
+    for name, forbidden in cases:
+        lines.append(
+            cut_line((Span(f"   {one_line(name)}"), Span("  forbidden" if forbidden else "", "warned")), width)
+        )
+    return [*lines, *([] if cases else [(Span("   no case", "muted"),)])]
+
+
+def _schema_lines(tool: ToolDefinition, width: int) -> Sequence[Line]:
+    return JoinedLines([[EMPTY, _heading("Schema")], JsonLines(dict(tool.parameters), width, INDENT + 1)])
+
+
+def parameter_lines(schema: Schema, width: int) -> list[Line]:
+    """The parameters as a tree: name, type, whether it must be given, what else holds, and what is said about it."""
+    parameters = [parameter for parameter in parameters_of(schema) if not parameter.item]
+    if not parameters:
+        return [(Span("   none", "muted"),)]
+    return [line for parameter in parameters for line in _parameter(parameter, width)]
+
+
+def _parameter(parameter: Parameter, width: int) -> list[Line]:
+    indent = INDENT + 1 + 2 * parameter.depth
+    room = max(width - indent - 2, 10)
+    said = one_line(type_text(parameter.schema)) or "of no type"
+    facts = [one_line(f"{key} {_json(parameter.schema[key])}") for key in _FACTS if key in parameter.schema]
+    about = f" {GLYPHS.dot} ".join((said, *(["required"] if parameter.required else []), *facts))
+    name = one_line(parameter.name)
+    first, *rest = wrap(f"{name}  {about}", room)
+    lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
+    lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]
+    description = visible(parameter.description[:LONGEST_DESCRIPTION].replace("\t", " ").strip())
+    rows = [row for text in description.split("\n") for row in wrap(text, room)] if description else []
+    return [*lines, *((Span(" " * (indent + 2)), Span(row, "muted")) for row in rows)]
+
+
+def _finding_lines(findings: Sequence[Finding], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for finding in findings:
+        sign, role = finding_sign([finding])
+        where = f"{finding.where}: " if finding.where else ""
+        text = one_line(f"{where}{finding.message} ({finding.hint})")
+        lines += signed(sign, text, role, width, INDENT + 1)
+    return lines
+
+
+def _paragraph(text: str, width: int, role: Role) -> list[Line]:
+    return indented([(Span(row, role),) for row in wrap(one_line(text), max(width - 2, 10))], 1)
+
+
+def _heading(text: str) -> Line:
+    return (Span(f" {text}", "heading"),)
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)

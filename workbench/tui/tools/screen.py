@@ -1,0 +1,303 @@
+"""The tools of suites: servers to start, stop and call, what each tool says of itself, and what lint says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+
+from workbench.analysis.tool_lint import Finding, lint_suite
+from workbench.batches.serving import ServerOf
+from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
+from workbench.tools.listings import Listings
+from workbench.tools.server_status import ServerStatus
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.fields import FilterField
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import ListScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import message_lines, title_line
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import many
+from workbench.tui.shell.registry import ScreenName, Situation, ToolsNow, bindings_for
+from workbench.tui.terminal.theming import Ground
+from workbench.tui.tools.call_form import CallForm
+from workbench.tui.tools.call_screen import CallScreen
+from workbench.tui.tools.lines import detail_lines, finding_sign, list_message, row_line
+from workbench.tui.tools.servers import ToolServers, server_of
+from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
+
+if TYPE_CHECKING:
+    from workbench.tools.grant import Grant
+    from workbench.tui.shell.workbench import Workbench
+
+
+class ToolList(LineView):
+    """Suites, servers and tools, one row each."""
+
+    class Moved(Message):
+        """The cursor is on another row."""
+
+    class Opened(Message):
+        """A row was clicked once more."""
+
+    def __init__(self, state: ToolShelves, widget_id: str) -> None:
+        super().__init__(widget_id)
+        self.state = state
+        self.cursor = state.cursor
+        self.loading_tools = True
+        """Whether it is not known yet what there is."""
+
+    def line_count(self) -> int:
+        return len(self.state.rows) or len(self._message())
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self.state.rows)
+
+    def line_at(self, index: int) -> Line:
+        if not self.state.rows:
+            return self._message()[index]
+        return row_line(self.state, self.state.rows[index], self.text_width)
+
+    def moved(self) -> None:
+        self.state.move_to(self.cursor)
+        self.post_message(self.Moved())
+
+    def chosen(self, index: int) -> None:
+        self.post_message(self.Opened())
+
+    def _message(self) -> tuple[Line, ...]:
+        return () if self.loading_tools else message_lines(list_message(self.state), self.text_width)
+
+
+class ToolDetail(ReadLines):
+    """Everything about the row that the list's cursor is on."""
+
+    GROUND: ClassVar[Ground] = "background"
+
+
+class ToolsScreen(ListScreen[None]):
+    """The servers and tools of some suites. Nothing is started before a key says so, and trust has been given."""
+
+    DEFAULT_CSS = "ToolsScreen #list-column { width: 40%; }"
+    TWO_COLUMNS_CELLS = 100
+    NAME: ClassVar[ScreenName] = "tools"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#tools-list"
+
+    def __init__(
+        self,
+        app: Workbench,
+        files: Sequence[SuiteFile],
+        place: str,
+        forms: dict[tuple[Path, str], CallForm],
+        now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
+        super().__init__(app)
+        self._files = tuple(files)
+        self._place = place
+        self._forms = forms
+        self._now = now
+        self.state: ToolShelves = ToolShelves((), {})
+        self._servers = ToolServers(app, self._take)
+
+    def compose(self) -> ComposeResult:
+        yield Bar("tools-title")
+        with Horizontal(id="columns"):
+            with Vertical(id="list-column"):
+                yield ToolList(self.state, "tools-list")
+                yield FilterField(placeholder="words of name, description or server")
+            with Vertical(id="detail-column"):
+                yield ToolDetail(self._detail, "tools-detail")
+        yield KeyBar("tools-keys")
+
+    def on_mount(self) -> None:
+        self.run_worker(self._load(), group="tools")
+
+    def on_unmount(self) -> None:
+        self._servers.close()
+
+    # What is there
+
+    async def _load(self) -> None:
+        folder = self._workbench.program.folders.listings
+
+        def remembered() -> ToolShelves:
+            listings = Listings(folder)
+            return ToolShelves(
+                self._files, {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
+            )
+
+        self.state = self._list.state = await asyncio.to_thread(remembered)
+        self._list.loading_tools = False
+        self._list.move_cursor(self.state.cursor)
+        await self._servers.look(self.state.shelves)
+        await self._lint()
+
+    async def _lint(self) -> None:
+        """Look at the tools of every suite, off the loop."""
+        suites = [(file, self.state.tools_of(file.path)) for file in self._files if file.suite is not None]
+
+        def look() -> Mapping[Path, tuple[Finding, ...]]:
+            return {file.path: lint_suite(file.suite, tools) for file, tools in suites if file.suite}
+
+        for path, findings in (await asyncio.to_thread(look)).items():
+            self.state.set_findings(path, findings)
+        self._show_state(moved=False)
+
+    def _take(self, key: ShelfKey, status: ServerStatus) -> None:
+        """A server is otherwise than it was; other tools are looked at anew."""
+        ran = any(shelf.key == key and shelf.state == "running" for shelf in self.state.shelves)
+        if self.is_mounted and ran and status.state == "down":
+            self.announce(status.reason, "error", GLYPHS.error)
+        if self.is_mounted and self.state.take(key, status, self._now()):
+            self._workbench.main.known_tools.forget()
+            self._workbench.main.auditor.forget()
+            self.run_worker(self._lint(), group="tools")
+        self._show_state(moved=False)
+
+    @property
+    def tool_here(self) -> str | None:
+        """The tool under the cursor."""
+        row = self.state.selected
+        return row.tool.name if row is not None and row.tool is not None else None
+
+    @property
+    def _list(self) -> ToolList:
+        return self.query_one("#tools-list", ToolList)
+
+    def _detail(self, width: int) -> Sequence[Line]:
+        row = self.state.selected
+        if row is None:
+            return message_lines((("Looking for tools …", "muted"),) if self._list.loading_tools else (), width)
+        return detail_lines(self.state, row, width, self._now())
+
+    def _show_state(self, *, moved: bool = True) -> None:
+        if not self.is_mounted:
+            return
+        if self._list.cursor != self.state.cursor:
+            self._list.move_cursor(self.state.cursor)
+        self._list.repaint()
+        self.query_one("#tools-detail", ToolDetail).show_anew(from_top=moved)
+        self._show_bars()
+
+    def _show_bars(self) -> None:
+        state = self.state
+        tokens = sum(shelf.tokens for shelf in state.shelves)
+        known = f"{many(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
+        sign, role = finding_sign(state.findings)
+        findings: Line = (Span(f"{sign} {many(state.finding_count, 'finding')} ", role),)
+        found: Line = findings if state.finding_count else EMPTY
+        right: Line = (Span(known, "muted"), *found)
+        left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
+        self.query_one("#tools-title", Bar).say(lambda width: title_line(left, (right, found), width))
+        super()._show_bars()
+
+    @on(ToolList.Moved)
+    def _moved(self) -> None:
+        self._show_state()
+
+    @on(ToolList.Opened)
+    def _opened(self) -> None:
+        self.action_do("tools.show")
+
+    # What can be done
+
+    @property
+    def ways_out(self) -> tuple[tuple[str, str], ...]:
+        return ("stop", "stops the server"), *super().ways_out
+
+    @property
+    def situation(self) -> Situation:
+        """What decides which actions can be taken."""
+        row = self.state.selected
+        server = row.shelf.state if row is not None and row.shelf.server is not None and row.kind != "suite" else None
+        now = ToolsNow(on_tool=row is not None and row.tool is not None, server=server)
+        running = len(self._workbench.main.book.under_way())
+        return replace(super().situation, running=running, has_text=row is not None, tools=now)
+
+    def show(self) -> None:
+        """Go to what the cursor is on."""
+        if self.state.selected is not None:
+            self._go_to("detail")
+
+    def text_to_copy(self) -> tuple[str, str]:
+        """The definition of the tool under the cursor as JSON, or what else the row is about, and what to call it."""
+        row = self.state.selected
+        if row is None:
+            return "", ""
+        if row.tool is not None:
+            tool = row.tool
+            definition = {"name": tool.name, "description": tool.description, "inputSchema": dict(tool.parameters)}
+            if tool.annotations:
+                definition["annotations"] = dict(tool.annotations)
+            return json.dumps(definition, ensure_ascii=False, indent=2), f"the definition of {one_line(tool.name)}"
+        if row.shelf.reason:
+            return row.shelf.reason, "why the server is down"
+        return str(row.shelf.file.path), "the suite's path"
+
+    # Servers
+
+    def serve(self, what: Literal["start", "stop", "renew"]) -> None:
+        """Start, stop or restart the server under the cursor."""
+        row = self.state.selected
+        if row is not None and (server := server_of(row.shelf)) is not None:
+            self.run_worker(self._serve(what, row.shelf, server), group="start")
+
+    async def _serve(self, what: Literal["start", "stop", "renew"], shelf: Shelf, server: ServerOf) -> None:
+        grant = await self._grant(shelf.file) if what != "stop" else None
+        if what != "stop" and grant is None:
+            return
+        if what != "start":
+            await self._servers.stop(shelf.key, server)
+        if grant is not None:
+            status = await self._servers.start(shelf.key, server, grant)
+            if status.state == "running":
+                listed = f"{server.server.name} runs: {many(len(status.tools), 'tool')}"
+                self.announce(listed, "passed", GLYPHS.passed)
+            else:
+                self.announce(status.reason, "error", GLYPHS.error)
+
+    async def _grant(self, file: SuiteFile) -> Grant | None:
+        """What the servers of a suite may use, after asking for trust; `None` when they may not be started."""
+        approval = await self._workbench.starter.approval_of_servers(file)
+        if isinstance(approval, str):
+            self.announce(approval, "warned", GLYPHS.warned)
+            return None
+        return approval.grant(file.path)
+
+    # Calling
+
+    def call(self) -> None:
+        """Open the form of the tool under the cursor."""
+        row = self.state.selected
+        if row is None or row.tool is None or (server := server_of(row.shelf)) is None:
+            return
+        key = (row.shelf.file.path, row.tool.name)
+        form = self._forms.get(key)
+        if form is None or form.tool != row.tool:
+            form = self._forms[key] = CallForm(row.tool)
+        screen = CallScreen(self._workbench, form, server, grant=partial(self._grant, row.shelf.file))
+        self.app.push_screen(screen, lambda _: self._called(row.shelf))
+
+    def _called(self, shelf: Shelf) -> None:
+        """A call may have started the server, or ended it, and its suite may have been changed."""
+        suite = self._workbench.main.desk.at(shelf.file.path)
+        if suite is not None:
+            self.state.take_file(suite.file)
+        self.run_worker(self._servers.look([shelf]), group="tools")

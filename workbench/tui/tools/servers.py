@@ -1,0 +1,84 @@
+"""The servers that the tools screen shows, as they are on the engine's thread: started and stopped there, and watched
+without asking again and again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from workbench.batches.serving import ServerOf, Serving
+from workbench.tools.server_status import ServerStatus
+from workbench.tui.tools.shelves import Shelf, ShelfKey
+
+if TYPE_CHECKING:
+    from workbench.tools.grant import Grant
+    from workbench.tui.shell.workbench import Workbench
+
+
+class ToolServers:
+    """Starts and stops servers that may be started, and tells how each is whenever that changes. `tell` is called on
+    the app's loop."""
+
+    def __init__(self, app: Workbench, tell: Callable[[ShelfKey, ServerStatus], None]) -> None:
+        self._app = app
+        self._tell = tell
+        self._watched: dict[ShelfKey, Future[ServerStatus]] = {}
+
+    async def look(self, shelves: Iterable[Shelf]) -> None:
+        """Tell how servers are now. Where there is no session, none was started."""
+        serving = self._app.runner.serving
+        servers = [(shelf.key, server) for shelf in shelves if (server := server_of(shelf)) is not None]
+        if serving is None or not servers:
+            return
+        found = await asyncio.wrap_future(serving.status([server for _, server in servers]))
+        for (key, server), status in zip(servers, found, strict=True):
+            self._told(serving, key, server, status)
+
+    async def start(self, key: ShelfKey, server: ServerOf, grant: Grant) -> ServerStatus:
+        """Start a server, one that is down anew, and say how it then is."""
+        self._forget(key)
+        serving = await self._app.runner.open_serving()
+        self._tell(key, ServerStatus("starting"))
+        status = await asyncio.wrap_future(serving.start(server, grant))
+        self._told(serving, key, server, status)
+        return status
+
+    async def stop(self, key: ShelfKey, server: ServerOf) -> None:
+        """Close a server."""
+        self._forget(key)
+        serving = await self._app.runner.open_serving()
+        self._told(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
+
+    def close(self) -> None:
+        """Tell nothing more. Servers stay as they are."""
+        for key in tuple(self._watched):
+            self._forget(key)
+
+    def _told(self, serving: Serving, key: ShelfKey, server: ServerOf, status: ServerStatus) -> None:
+        self._forget(key)
+        self._tell(key, status)
+        if status.state not in ("starting", "running"):
+            return
+        loop = asyncio.get_running_loop()
+        future = self._watched[key] = serving.changed(server)
+
+        def on_done(done: Future[ServerStatus]) -> None:
+            if not (done.cancelled() or loop.is_closed()):
+                loop.call_soon_threadsafe(self._app.call_later, self._changed, serving, key, server, done)
+
+        future.add_done_callback(on_done)
+
+    def _changed(self, serving: Serving, key: ShelfKey, server: ServerOf, done: Future[ServerStatus]) -> None:
+        if self._watched.get(key) is done:
+            self._told(serving, key, server, done.result())
+
+    def _forget(self, key: ShelfKey) -> None:
+        if (future := self._watched.pop(key, None)) is not None:
+            future.cancel()
+
+
+def server_of(shelf: Shelf) -> ServerOf | None:
+    """The server of a shelf, `None` for what is written out."""
+    return ServerOf(shelf.file.path, shelf.server) if shelf.server is not None else None

@@ -1,0 +1,95 @@
+"""What is done with the run that is shown."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def _other_run(now: Situation) -> str | None:
+    return None if now.runs > 1 else "this case has only one run to show; m chooses more models"
+
+
+def _item(now: Situation) -> str | None:
+    return None if now.runs else "this case has not been run; r runs it"
+
+
+def _save_run(now: Situation) -> str | None:
+    if now.shown == "a finished run" or now.held is not None:
+        return None
+    if now.shown == "a recording":
+        return "this run is a recording already"
+    if now.shown == "a run":
+        return "this run is not over yet; s holds it, and then it can be saved as far as it is"
+    return "this case has no run to save; r runs it"
+
+
+def _fork(now: Situation) -> str | None:
+    if now.shown == "nothing":
+        return "this case has not been run; r runs it"
+    if now.shown == "a run" and now.held is None:
+        return "this run is under way: s holds it at its next stop, and then it can be forked"
+    return None
+
+
+def _accept(now: Situation) -> str | None:
+    if now.shown == "nothing":
+        return "this case has not been run; r runs it"
+    if now.shown == "a run":
+        return "this run is not over yet"
+    if now.broke_off:
+        return "only a run that came to its end can be accepted; r runs the case again"
+    return now.not_editable
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("run.expand", "Show all of a value, or fold it", ("enter",), "run", "expand", _item, listed=False),
+    Action("run.find", "Search the run", (), why_not=_item),
+    Action("run.find_next", "Next match of the search", ("ctrl+g",), "run", why_not=_item, listed=False),
+    Action("run.previous", "Previous model or repeat", ("left",), "run", why_not=_other_run),
+    Action("run.next", "Next model or repeat", ("right",), "run", why_not=_other_run),
+    Action("run.pair", "Put the run shown and the next one of the case side by side", (), why_not=_other_run),
+    Action("accept", "Accept what the model did: the call, or the run", ("a",), label="accept", why_not=_accept),
+    Action("accept.run", "Accept the whole run", ("A",), why_not=_accept),
+    Action("run.fork", "Fork the run before or after what the cursor is on", ("k",), "run", "fork", _fork),
+    Action(
+        "run.save",
+        "Save the run shown as a recording; while it is held, as far as it is",
+        ("w",),
+        label="save",
+        why_not=_save_run,
+    ),
+)
+
+
+def _grades(now: Situation) -> str | None:
+    return None if now.graded else now.why_not_graded
+
+
+def _save(now: Situation) -> str | None:
+    if now.shown == "a recording":
+        return "this run is a recording already"
+    return None if now.shown == "a finished run" else "this run is not over yet"
+
+
+def _copy(now: Situation) -> str | None:
+    return None if now.has_text else "nothing has happened in this run yet"
+
+
+TRAJECTORY_ACTIONS: tuple[Action, ...] = (
+    Action("trajectory.expand", "Show all of a value, or fold it", ("enter",), "trajectory", "expand", listed=False),
+    Action("trajectory.find", "Search the run", ("slash",), "trajectory", "search"),
+    Action("trajectory.find_next", "Next match of the search", ("ctrl+g",), "trajectory", listed=False),
+    Action(
+        "trajectory.grades",
+        "Grades: the run as every grader reads it",
+        ("g",),
+        "trajectory",
+        "grades",
+        _grades,
+    ),
+    Action("trajectory.copy", "Copy what the cursor is on", ("y",), "trajectory", "copy", _copy),
+    Action("trajectory.save", "Save the run as a recording", ("w",), "trajectory", "save", _save),
+    Action("trajectory.back", "End the search, or leave the screen", ("escape",), "trajectory", "back", listed=False),
+    Action("trajectory.help", "Keys and help", ("question_mark",), "trajectory", "keys", listed=False),
+    Action("trajectory.quit", "Quit", ("q",), "trajectory", listed=False),
+)

@@ -1,0 +1,143 @@
+"""Lays out the calls of a run and what answered them, with what a person changed about either beside the original."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from workbench.grading.grade import Issue
+from workbench.reports.issues import issue_note
+from workbench.reports.values import progress_text
+from workbench.reports.visible import one_line
+from workbench.trajectory.events import ResultReceived
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.growing_text import DISPLAY_LIMIT, GrowingText
+from workbench.tui.lines.highlight import json_line
+from workbench.tui.lines.json_lines import JoinedLines, JsonLines, parsed_json
+from workbench.tui.lines.prose import signed
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line
+from workbench.tui.lines.text_rows import text_rows
+from workbench.tui.lines.words import duration
+from workbench.tui.run_book.shown.items import CallItem, ResultItem
+from workbench.tui.trajectory.argument_lines import ARGUMENT_INDENT, argument_rows, shown_at_argument
+from workbench.tui.trajectory.mark_lines import CALL_INDENT, held_lines
+
+LARGEST = 8_000_000
+"""Characters of a result that are shown when it is expanded."""
+
+_RESULT_ROWS = 3
+"""Rows of a long result that are shown before it is expanded."""
+
+
+def call_lines(item: CallItem, width: int, expanded: bool) -> Sequence[Line]:
+    """A call: its tool, its arguments with the verdicts on them, and the issues that are about the whole of it."""
+    head: Line = (Span(" " * CALL_INDENT), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool"))
+    if item.server is not None:
+        head = (*head, Span(f"  on {one_line(item.server)}", "muted"))
+    if item.edited is not None:
+        head = (*head, Span(f"  {GLYPHS.by_hand} edited", "accent"))
+    parts: list[Sequence[Line]] = []
+    if item.held is not None:
+        parts.append(held_lines(f"before {one_line(item.tool)}", item.held, width))
+    parts.append([cut_line(head, width)])
+    room = width - ARGUMENT_INDENT
+    if item.arguments is None:
+        written = one_line("".join(item.fragments)[-4 * width :])
+        if written:
+            tail = written if cell_len(written) <= room else GLYPHS.running + written[-(room // 2) :]
+            parts.append([(Span(" " * ARGUMENT_INDENT), Span(cut(tail, room), "muted"))])
+    elif item.problem is not None:
+        parts.append(signed(GLYPHS.failed, one_line(item.problem), "failed", width, ARGUMENT_INDENT))
+        limit = None if expanded else 2
+        parts.append(text_rows(GrowingText(item.raw or ""), width, limit, "muted", ARGUMENT_INDENT))
+        if item.edited is not None:
+            sent = f"{GLYPHS.by_hand} sent instead:"
+            parts.append([(Span(" " * ARGUMENT_INDENT), Span(sent, "accent"))])
+            parts += argument_rows(item.edited, (), (), width, expanded)
+    else:
+        parts += argument_rows(item.arguments, item.verdicts, item.issues, width, expanded, item.edited)
+    for issue in item.issues:
+        if not shown_at_argument(issue, item.verdicts, item.arguments or {}):
+            parts.append(_issue(issue, width, ARGUMENT_INDENT))
+    return JoinedLines(parts)
+
+
+def result_lines(item: ResultItem, width: int, expanded: bool) -> Sequence[Line]:
+    """What answered a call, or what its place waits for."""
+    said = _answered(item, item.result, width, expanded) if item.result is not None else _unanswered(item, width)
+    if item.held is None:
+        return said
+    return JoinedLines([said, held_lines(f"after the result of {one_line(item.tool)}", item.held, width)])
+
+
+def _answered(item: ResultItem, result: ResultReceived, width: int, expanded: bool) -> Sequence[Line]:
+    failed = result.is_error and result.source != "skipped"
+    role: Role = "failed" if failed else "muted"
+    source = _source(item.unedited or result)
+    if item.held_ms:
+        source += f" {GLYPHS.dot} held {duration(item.held_ms)}"
+    by_hand = result.source in ("edited", "skipped")
+    head: Line = (
+        Span(" " * CALL_INDENT),
+        Span(f"{GLYPHS.result} ", "accent"),
+        Span(source, "accent" if by_hand else "muted"),
+    )
+    if failed:
+        head = (*head, Span("  error", "failed"))
+    if item.unedited is not None:
+        more = "" if expanded else ", Enter: original"
+        head = (*head, Span(f"  {GLYPHS.by_hand} edited", "accent"), Span(more, "comment"))
+    compact = one_line(result.content[: 4 * width])
+    if not expanded and cells(head) + 2 + cell_len(compact) <= width:
+        painted = (Span(compact, role),) if failed else json_line(compact)
+        return [(*head, Span("  "), *painted)]
+    parts: list[Sequence[Line]] = [[cut_line(head, width)], _body(result, role, width, expanded)]
+    if expanded and item.unedited is not None:
+        kind = ", an error" if item.unedited.is_error else ", no error" if result.is_error else ""
+        was = f"{GLYPHS.by_hand} it was{kind}"
+        parts.append([(Span(" " * CALL_INDENT), Span(cut(was, width - CALL_INDENT), "accent"))])
+        parts.append(_body(item.unedited, "muted", width, expanded))
+    return JoinedLines(parts)
+
+
+def _source(result: ResultReceived) -> str:
+    """What answered, and how long that took where anything was asked."""
+    match result.source:
+        case "edited":
+            return f"{GLYPHS.by_hand} answered by hand"
+        case "skipped":
+            return f"{GLYPHS.by_hand} skipped by hand"
+        case "replayed":
+            return "replayed"
+        case source:
+            return f"{source} {GLYPHS.dot} {duration(result.latency_ms)}"
+
+
+def _body(result: ResultReceived, role: Role, width: int, expanded: bool) -> Sequence[Line]:
+    """What a result says, below its head."""
+    parsed = parsed_json(result.content, LARGEST if expanded else DISPLAY_LIMIT)
+    if parsed is not None and expanded:
+        return JsonLines(parsed, width, ARGUMENT_INDENT)
+    if expanded:
+        return text_rows(GrowingText(result.content, LARGEST), width, None, role, ARGUMENT_INDENT)
+    rows = text_rows(GrowingText(result.content), width, _RESULT_ROWS, role, ARGUMENT_INDENT)
+    if parsed is None:
+        return rows
+    return [(indent, *(json_line(text.text) if text.role == role else (text,))) for indent, text in rows]
+
+
+def _unanswered(item: ResultItem, width: int) -> list[Line]:
+    if item.asks is not None:
+        return signed(GLYPHS.held, one_line(f"asks: {item.asks}"), "running", width, CALL_INDENT)
+    if item.executing:
+        said = progress_text(item.progress) if item.progress is not None else "executing"
+        return [(Span(" " * CALL_INDENT), Span(cut(f"{GLYPHS.running} {said}", width - CALL_INDENT), "running"))]
+    return []
+
+
+def _issue(issue: Issue, width: int, indent: int) -> list[Line]:
+    text = issue_note(issue)
+    if issue.decides:
+        return signed(GLYPHS.failed, text, "failed", width, indent)
+    return signed(GLYPHS.warned, text, "warned", width, indent)

@@ -1,0 +1,97 @@
+"""What is copied of a run: one item, unshortened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from workbench.reports.issues import issue_text
+from workbench.trajectory.messages import JsonValue
+from workbench.tui.lines.json_lines import TOO_DEEP
+from workbench.tui.lines.spans import plain
+from workbench.tui.run_book.shown.items import (
+    CallItem,
+    ForkItem,
+    HoldItem,
+    Item,
+    MessageItem,
+    MissingItem,
+    NoticeItem,
+    OutcomeItem,
+    ResultItem,
+    RoundItem,
+    SetAsideItem,
+    StepItem,
+    TextItem,
+    ToolsItem,
+)
+from workbench.tui.trajectory.item_lines import lines_of
+
+_UNBROKEN = 200
+"""Cells in which what is short is on one line."""
+
+
+def copied_text(item: Item) -> tuple[str, str]:
+    """What copying an item yields, unshortened, and what to call it."""
+    match item:
+        case MessageItem() | TextItem():
+            return item.text.text, "the text"
+        case ToolsItem():
+            return "\n".join(tool.name for tool in item.tools), "the tools' names"
+        case NoticeItem():
+            return item.text, "the notice"
+        case StepItem():
+            return _shown(item), "the step"
+        case HoldItem():
+            return item.why or "", "why the run is held"
+        case ForkItem():
+            return item.fork.run_id, "the id of the run that this one was forked from"
+        case SetAsideItem():
+            return "\n".join(filter(None, (copied_text(shown)[0] for shown in item.items))), "the answer set aside"
+        case RoundItem():
+            if item.errors:
+                return "\n".join(item.errors), "the errors"
+            return _shown(item), "the answer's time and tokens"
+        case CallItem():
+            return _call_text(item), "the call" if item.edited is None else "the call as written and as edited"
+        case ResultItem():
+            return _result_text(item), "the result" if item.unedited is None else "the result as edited and as it was"
+        case MissingItem():
+            wanted = "\n".join(f"{verdict.argument} = {verdict.expected}" for verdict in item.verdicts)
+            return f"{item.tool}\n{wanted}".strip(), "the expected call"
+        case OutcomeItem():
+            return _outcome_text(item), "the outcome"
+
+
+def _shown(item: Item) -> str:
+    return "\n".join(plain(line).strip() for line in lines_of(item, _UNBROKEN)).strip()
+
+
+def _call_text(item: CallItem) -> str:
+    if item.raw is not None or item.arguments is None:
+        written = item.raw if item.raw is not None else "".join(item.fragments)
+    else:
+        written = _json(item.arguments)
+    edited = f"\nedited: {item.tool} {_json(item.edited)}" if item.edited is not None else ""
+    return f"{item.tool} {written}{edited}"
+
+
+def _result_text(item: ResultItem) -> str:
+    content = item.result.content if item.result is not None else ""
+    return content if item.unedited is None else f"{content}\nit was: {item.unedited.content}"
+
+
+def _json(arguments: Mapping[str, JsonValue]) -> str:
+    try:
+        return json.dumps(dict(arguments))
+    except RecursionError:
+        return TOO_DEEP
+
+
+def _outcome_text(item: OutcomeItem) -> str:
+    result = item.result
+    if result is None:
+        return ""
+    issues = [issue_text(issue) for issue in (result.grade.issues if result.grade is not None else ())]
+    head = f"{result.case_name} [{result.model}]: {result.status}"
+    return "\n".join([head, *([result.error] if result.error else []), *issues])

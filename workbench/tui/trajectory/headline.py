@@ -1,0 +1,80 @@
+"""One run in one line: which it is, how it ended or how far it is, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from workbench.grading.figures import RunFigures
+from workbench.grading.grade import GRADED
+from workbench.reports.values import cost_text
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line
+from workbench.tui.lines.words import duration, model_label, score, short_count
+from workbench.tui.run_book.record import RunRecord
+
+
+def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
+    """The model, which repeat it is where that is not the only one, whether it is a fork, and when it began where
+    nothing else tells it from `others`."""
+    alike = [other for other in others if other is not run and other.model == run.model]
+    numbered = run.repeat or any(other.repeat != run.repeat for other in alike)
+    name = f"{model_label(run.model)}{f' #{run.repeat + 1}' if numbered else ''}"
+    if run.is_fork:
+        name += f"  {GLYPHS.fork} fork"
+    if run.started_at and any((other.repeat, other.is_fork) == (run.repeat, run.is_fork) for other in alike):
+        name += f"  {began(run)}"
+    return name
+
+
+def began(run: RunRecord) -> str:
+    """When a run began, by the clock here; empty where it has not."""
+    return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}" if run.started_at else ""
+
+
+def verdict(run: RunRecord) -> Line:
+    """How a run ended, with its score, or how far it is; a sign goes first."""
+    figures = run.figures
+    if figures is None:
+        sign, said, role = _going(run)
+        return (Span(f"{sign} {said}", role),)
+    sign, role = STATUS_SIGNS[figures.status]
+    value = score(figures.score)
+    return (Span(f"{sign} {figures.status}", role), *((Span(f" {value}", "strong"),) if value else ()))
+
+
+def facts(run: RunRecord) -> list[str]:
+    """What a run that is over took, the most wanted first: the model's time, tokens in and out, its cost."""
+    figures = run.figures
+    if figures is None or not figures.asked:
+        return []
+    said = [took] if (took := model_time(figures)) else []
+    if figures.input_tokens is not None and figures.output_tokens is not None:
+        said.append(f"{short_count(figures.input_tokens)} in, {short_count(figures.output_tokens)} out")
+    if figures.cost_usd:
+        said.append(cost_text(figures.cost_usd))
+    return said
+
+
+def model_time(figures: RunFigures) -> str:
+    """How long the model took to answer; empty where it never did."""
+    answered = figures.asked and (figures.status in GRADED or figures.latency_ms > 0)
+    return duration(figures.latency_ms) if answered else ""
+
+
+def headline(name: str, run: RunRecord, width: int) -> Line:
+    """A run's name, its verdict and as many facts as there is room for; a name that is too long is cut."""
+    ends: list[Line] = [verdict(run)]
+    for fact in facts(run):
+        ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))
+    end = next((end for end in reversed(ends) if cells(end) + len(name) + 2 <= width), ends[0])
+    shown = cut(name, max(width - cells(end) - 2, width // 4))
+    return cut_line((Span(shown, "strong"), Span("  "), *end), width)
+
+
+def _going(run: RunRecord) -> tuple[str, str, Role]:
+    if run.asks:
+        return GLYPHS.asks, "asks whether a call may be executed", "warned"
+    if run.held:
+        return GLYPHS.held, "held", "warned"
+    return GLYPHS.running, run.standing, "running"

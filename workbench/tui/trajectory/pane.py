@@ -1,0 +1,148 @@
+"""The run pane: the runs of a case to choose from, and the lines of one, in which one can search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.message import Message as TextualMessage
+from textual.widget import Widget
+
+from workbench.tui.kit.bars import PaneTitle
+from workbench.tui.kit.copying import copy_text
+from workbench.tui.kit.text_editor import TextEditor
+from workbench.tui.lines.prose import Message
+from workbench.tui.run_book.record import RunRecord, waiting_message
+from workbench.tui.trajectory.run_tabs import BranchLine, RunChoice
+from workbench.tui.trajectory.searched_view import SearchedRun
+from workbench.tui.trajectory.view import RunList
+
+if TYPE_CHECKING:
+    from workbench.tui.kit.actions import HeldKind
+    from workbench.tui.shell.main_screen import MainScreen
+    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.stepping.held_editor import HeldEditor
+    from workbench.tui.stepping.held_text import HeldText
+
+
+class RunPane(SearchedRun):
+    """Shows a run of those of a case. The editor is there only while something is typed for a run that is held."""
+
+    class Turned(TextualMessage):
+        """Typing has begun, or is over, or the keyboard is elsewhere."""
+
+    class Kept(TextualMessage):
+        """What is typed is to be done to the run."""
+
+    def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
+        super().__init__(widget_id, classes=classes)
+        self.editor: HeldEditor | None = None
+        """Where something is typed for a run that is held."""
+        self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
+        """What was typed and not sent: for what, the text, and whether it is a tool error."""
+
+    def compose(self) -> ComposeResult:
+        yield PaneTitle("run-title")
+        yield RunChoice("choice")
+        yield BranchLine("branch")
+        yield RunList("run")
+
+    def on_mount(self) -> None:
+        self.query_one("#choice").display = False
+        self.query_one("#branch").display = False
+
+    def show(self, runs: Sequence[RunRecord], chosen: int, message: Message, held: Sequence[RunRecord]) -> None:
+        """Show one of the runs of a case, or a message where there is none. `held` are the runs of any case that are
+        held."""
+        if self.editor is not None:
+            if runs and runs[chosen] is self.editor.held.run:
+                self.editor.follow()
+            else:
+                self.end_typing()
+        run = runs[chosen] if runs else None
+        self.query_one("#choice", RunChoice).show(runs, chosen)
+        self.query_one("#branch", BranchLine).show(run)
+        self.run_list.show(run.view if run else None, waiting_message(run, held) if run else message)
+        self.say_found()
+
+    @property
+    def target(self) -> Widget:
+        """What has the keyboard when the pane has it."""
+        return self.editor.editor if self.editor is not None and self.editor.is_mounted else self.run_list
+
+    # Typing for a run that is held
+
+    @property
+    def typing(self) -> HeldKind | None:
+        """What is typed, while the keyboard is there."""
+        return self.editor.typing if self.editor is not None and self.editor.is_mounted else None
+
+    def type_in(self, held: HeldText) -> None:
+        """Let something be typed; what was typed before and not sent stands there. Where that was for a stop that is
+        over, it is only shown, until it is closed."""
+        from workbench.tui.stepping.held_editor import HeldEditor
+
+        self.end_typing()
+        kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))
+        self.editor = HeldEditor(held if kept.why_gone is None else kept, text, is_error)
+        self.mount(self.editor)
+
+    def has_unsent(self, run: RunRecord) -> bool:
+        """Whether something was typed for where a run is held, and not sent."""
+        drafts = [held for held, _, _ in self._drafts.values()]
+        if self.editor is not None and self.editor.is_changed:
+            drafts.append(self.editor.held)
+        return any(held.run is run and held.why_gone is None for held in drafts)
+
+    def end_typing(self, *, dropped: bool = False) -> None:
+        """Take the editor away; what was typed is kept for the next time unless it is `dropped`."""
+        editor, self.editor = self.editor, None
+        if editor is None:
+            return
+        self._drafts.pop(editor.held.key, None)
+        if editor.is_changed and not dropped:
+            self._drafts[editor.held.key] = (editor.held, editor.text, editor.is_error)
+        if editor.is_mounted and editor.editor.has_focus:
+            self.run_list.focus()
+        editor.remove()
+        self.post_message(self.Turned())
+
+    def sent(self, editor: HeldEditor) -> None:
+        """What was typed in an editor has done what it was for."""
+        if self.editor is editor:
+            self.end_typing(dropped=True)
+        else:  # another run is shown by now
+            self._drafts.pop(editor.held.key, None)
+
+    def on_resize(self) -> None:
+        if self.editor is not None and self.editor.is_mounted:
+            self.editor.fit()
+
+    def on_descendant_focus(self) -> None:
+        self._turned()
+
+    def on_descendant_blur(self) -> None:
+        self._turned()
+
+    def _turned(self) -> None:
+        if self.editor is not None:
+            self.post_message(self.Turned())
+
+    def on_held_editor_kept(self) -> None:
+        self.post_message(self.Kept())
+
+    def on_held_editor_ended(self) -> None:
+        editor = self.editor
+        if editor is None or editor.is_sending:
+            return
+        gone, is_changed = editor.held.why_gone, editor.is_changed
+        self.end_typing(dropped=gone is not None)
+        if is_changed:
+            why = f"{gone}, so it was not sent" if gone else "Not sent, and kept: the same key shows it again"
+            cast("MainScreen", self.screen).announce(why[:1].upper() + why[1:])
+
+    @on(TextEditor.Copied)
+    def _copied(self, event: TextEditor.Copied) -> None:
+        copy_text(cast("Workbench", self.app), event.text, event.what, cast("MainScreen", self.screen).announce)

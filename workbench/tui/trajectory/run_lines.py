@@ -1,0 +1,232 @@
+"""A run as one list of lines of a given width, and what is searched for in them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from workbench.tui.lines.laid_out import LaidOut
+from workbench.tui.lines.spans import Line, Role
+from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, ResultItem, StepItem
+from workbench.tui.run_book.shown.view import RunView
+from workbench.tui.trajectory.item_lines import lines_of, rough_height
+from workbench.tui.trajectory.search import Found, found_in, marked, pattern_for, times_in
+
+
+class Place(NamedTuple):
+    """A line of an item, and where the item was: what a line is called while lines above it are added."""
+
+    item: Item
+    line: int
+    number: int
+
+
+class RunLines(LaidOut):
+    """The lines of one run at one width, and what is searched for in them."""
+
+    def __init__(self, view: RunView, width: int) -> None:
+        super().__init__(width)
+        self.view = view
+        self.looked_for = ""
+        """The text that is searched for; empty: none."""
+        self._pattern: re.Pattern[str] | None = None
+        self._times: list[int] = []
+        """How often each item says it."""
+        self._found: dict[int, list[Found]] = {}
+        self._current: tuple[int, int] | None = None
+        """The match that was gone to: its item, and which of the item's matches it is."""
+        self._expanded: set[int] = set()
+        """By identity: items may be put in between."""
+        view.take_changes()
+        view.take_cut()
+        self._begin_anew()
+
+    def line(self, index: int) -> Line:
+        """One line, what is searched for being marked; an empty one beyond the end."""
+        line, item = super().line(index), self.item_at(index)
+        pieces = self._pieces(item, index - self.start_of(item)) if line and item is not None else []
+        return marked(line, pieces) if pieces else line
+
+    @property
+    def held(self) -> int | None:
+        """The line that says where the run is held; `None` where it is not, or asks whether a call may be executed."""
+        if self.view.held is None or self.view.held >= len(self._items):
+            return None
+        match self._items[self.view.held]:
+            case HoldItem() | CallItem():
+                return self.start_of(self.view.held)
+            case ResultItem(held=str()):
+                self._know(self.view.held)
+                marked = takewhile(
+                    lambda line: line[:1] and line[0].role == "badge", reversed(self._lines(self.view.held))
+                )
+                return self.start_of(self.view.held + 1) - len(list(marked))
+            case _:
+                return None
+
+    def step_start(self, step: int) -> int | None:
+        """The line with the heading of a step of a chain, counted from 1; `None` where it has not begun."""
+        for index, item in enumerate(self._items):
+            if isinstance(item, StepItem) and item.step == step:
+                return self.start_of(index) + 1
+        return None
+
+    def heights_from(self, first: int) -> int:
+        """How many items from `first` on have lines to show."""
+        return self._heights.shown_from(first)
+
+    def place_of(self, index: int) -> Place | None:
+        """What stands in a line, however many lines come before it later."""
+        item = self.item_at(index)
+        return Place(self._items[item], index - self._heights.start_of(item), item) if item is not None else None
+
+    def index_of(self, place: Place | None, otherwise: int) -> int:
+        """Where that stands now, an item that became lower having its last line there; `otherwise` when it is gone."""
+        if place is None:
+            return otherwise
+        if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
+            return self._index_in(place.number, place.line)
+        item = next((at for at, other in enumerate(self._items) if other is place.item), None)
+        return self._index_in(item, place.line) if item is not None else min(otherwise, self.count)
+
+    def sync(self) -> bool:
+        """Take over what changed in the run; whether anything did."""
+        rebuilt, changed = self.view.take_changes()
+        cut = self.view.take_cut()
+        if rebuilt:
+            self._begin_anew()
+        else:
+            if cut is not None:
+                self._forget_from(cut)
+            self._take(changed)
+        return rebuilt or cut is not None or bool(changed)
+
+    def resize(self, width: int) -> None:
+        if width != self.width:
+            self._found.clear()
+        super().resize(width)
+
+    def toggle(self, item: int) -> None:
+        """Expand an item, or fold it again."""
+        self._expanded ^= {id(self._items[item])}
+        self._measure(item)
+
+    # Searching
+
+    def search(self, text: str) -> None:
+        """Look for a text from now on; a blank one ends that."""
+        longer = bool(self.looked_for.strip()) and text.startswith(self.looked_for)
+        self.looked_for, self._pattern, self._current = text, pattern_for(text), None
+        self._found.clear()
+        self._count_matches(longer=longer)
+
+    @property
+    def matches(self) -> int:
+        """How often the run says what is searched for."""
+        return sum(self._times)
+
+    @property
+    def match(self) -> int | None:
+        """Which of the matches was gone to last, from 0."""
+        if self._current is None:
+            return None
+        item, number = self._current
+        return sum(self._times[:item]) + number
+
+    def go_to_match(self, step: int, line: int) -> int | None:
+        """Go to the next match (`step` 1) or the one before (-1), around the end; without one so far, to the first one
+        in or below `line`. Expands what it is in. The line it stands in; `None` when there is none."""
+        total = self.matches
+        if not total:
+            return None
+        now = self.match
+        if now is None:
+            item = self.item_at(line) or 0
+            before = sum(self._times[:item])
+            if self._times[item]:
+                before += bisect_left([found.line for found in self._matches_in(item)], line - self.start_of(item))
+            wanted = before if step > 0 else before - 1
+        else:
+            wanted = now + step
+        wanted %= total
+        item = 0
+        while wanted >= self._times[item]:
+            wanted -= self._times[item]
+            item += 1
+        self._current = item, wanted
+        if len(self._matches_in(item)) < self._times[item] and id(self._items[item]) not in self._expanded:
+            self.toggle(item)
+        found = self._matches_in(item)
+        return self.start_of(item) + (found[min(wanted, len(found) - 1)].line if found else 0)
+
+    def _count_matches(self, *, longer: bool = False) -> None:
+        """Count anew; an item that did not say the beginning of a `longer` text does not say all of it."""
+        pattern, before = self._pattern, self._times
+        if pattern is None:
+            self._times = [0] * len(self._items)
+            return
+        self._times = [
+            times_in(item, pattern) if not longer or before[index] else 0 for index, item in enumerate(self._items)
+        ]
+
+    def _matches_in(self, item: int) -> list[Found]:
+        if self._pattern is None or not self._times[item]:
+            return []
+        if item not in self._found:
+            self._found[item] = found_in(self._lines(item), self._pattern)
+        return self._found[item]
+
+    def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
+        """What is to be marked in a line of an item."""
+        found = self._matches_in(item)
+        current = self._current[1] if self._current is not None and self._current[0] == item else -1
+        # A match goes over a few lines at most: those that may reach this one begin shortly before it.
+        first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
+        pieces: list[tuple[int, int, Role]] = []
+        for number in range(first, len(found)):
+            if found[number].line > line:
+                break
+            role: Role = "badge" if number == min(current, len(found) - 1) else "match"
+            pieces += [(start, end, role) for at, start, end in found[number].pieces if at == line]
+        return pieces
+
+    # Laying out
+
+    def _begin_anew(self) -> None:
+        self._items = list(self.view.items)
+        self._begin(rough_height(item, self.width) for item in self._items)
+        self._found.clear()
+        self._current = None
+        self._count_matches()
+
+    def _forget_from(self, first: int) -> None:
+        del self._items[first:], self._known[first:], self._times[first:]
+        self._heights.cut(first)
+        self._expanded &= {id(item) for item in self.view.items}
+        self._layouts = {item: lines for item, lines in self._layouts.items() if item < first}
+        self._found = {item: found for item, found in self._found.items() if item < first}
+        if self._current is not None and self._current[0] >= first:
+            self._current = None
+
+    def _take(self, changed: Iterable[int]) -> None:
+        """Take over items that changed, and new ones."""
+        for item in changed:
+            if item == len(self._items):
+                self._items.append(self.view.items[item])
+                self._heights.append(0)
+                self._known.append(0)
+                self._times.append(0)
+            self._measure(item)
+            if self._pattern is not None:
+                self._times[item] = times_in(self._items[item], self._pattern)
+
+    def lay_out(self, item: int) -> Sequence[Line]:
+        shown = self._items[item]
+        return lines_of(shown, self.width, id(shown) in self._expanded)
+
+    def _forget(self, item: int) -> None:
+        super()._forget(item)
+        self._found.pop(item, None)

@@ -1,0 +1,129 @@
+"""The runs of a case as tabs: by model, by repeat where there are several, and what was forked from each behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.message import Message
+
+from workbench.reports.visible import one_line
+from workbench.tui.kit.painting import Bar
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.spans import Line, Role, Span, cells, cut_line
+from workbench.tui.lines.words import model_label, score
+from workbench.tui.run_book.forks import branch_number, branch_said
+from workbench.tui.run_book.record import RunRecord
+from workbench.tui.terminal.theming import Ground
+
+_MORE_CELLS = 5
+"""Room for the number of runs that do not fit on one side."""
+
+
+class RunChoice(Bar):
+    """The runs of a case, one chosen; is not there while there is only one. Posts `Chosen` when one is clicked."""
+
+    GROUND: ClassVar[Ground] = "background"
+
+    class Chosen(Message):
+        """A run was clicked."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self._tabs: list[Line] = []
+        self._lead: Line = ()
+        self._chosen = 0
+
+    def show(self, runs: Sequence[RunRecord], chosen: int) -> None:
+        """Offer runs."""
+        self.display = len(runs) > 1
+        if not self.display:
+            return
+        self._tabs = [_run_label(run, runs, index == chosen) for index, run in enumerate(runs)]
+        self._lead = (Span(f" {model_label(runs[0].model)} " if _of_one_model(runs) else " ", "muted"),)
+        self._chosen = chosen
+        self.say(lambda width: tabs_line(self._lead, self._tabs, self._chosen, width)[0])
+
+    def on_click(self, event: events.Click) -> None:
+        ends = tabs_line(self._lead, self._tabs, self._chosen, self.size.width)[1]
+        index = next((index for end, index in ends if event.x < end), None)
+        if index is not None:
+            self.post_message(self.Chosen(index))
+
+
+def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
+    """As many tabs as fit, the chosen one and those around it, with how many more there are on either side; and where
+    each of them ends, by its number. What stands for those on a side goes to the next one there. `lead` goes first."""
+    widths = [cells(tab) for tab in tabs]
+    if cells(lead) + sum(widths) > width:
+        lead = (Span(" "),)
+    first, last = 0, len(tabs) - 1
+    if sum(widths) > width - cells(lead):
+        room = width - cells(lead) - 2 * _MORE_CELLS
+        first = last = chosen
+        while True:
+            used = sum(widths[first : last + 1])
+            if last + 1 < len(tabs) and used + widths[last + 1] <= room:
+                last += 1
+            elif first and used + widths[first - 1] <= room:
+                first -= 1
+            else:
+                break
+    parts: list[tuple[Line, int]] = [(tabs[index], index) for index in range(first, last + 1)]
+    if first:
+        parts.insert(0, ((Span(f"< {first}".ljust(_MORE_CELLS), "muted"),), first - 1))
+    if last + 1 < len(tabs):
+        parts.append(((Span(f"{len(tabs) - last - 1} >".rjust(_MORE_CELLS), "muted"),), last + 1))
+    line, ends = lead, list[tuple[int, int]]()
+    for part, index in parts:
+        line = (*line, *part)
+        ends.append((cells(line), index))
+    return cut_line(line, width), ends
+
+
+class BranchLine(Bar):
+    """What is said of a fork, below the tabs; is not there while another run is chosen."""
+
+    GROUND: ClassVar[Ground] = "background"
+
+    def show(self, run: RunRecord | None) -> None:
+        """Say it of a run, if it is a fork."""
+        self.display = run is not None and run.is_fork
+        if run is not None and run.is_fork:
+            said = one_line(branch_said(run))
+            self.say(lambda width: cut_line((Span(f" {GLYPHS.fork} {said}", "muted"),), width))
+
+
+def _of_one_model(runs: Sequence[RunRecord]) -> bool:
+    return len({run.model for run in runs if not run.is_fork}) == 1
+
+
+def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
+    name = f"{GLYPHS.fork} fork {branch_number(run, runs)}" if run.is_fork else _name(run, runs)
+    sign, role = STATUS_SIGNS[run.result.status] if run.result is not None else _going(run)
+    value = score(run.result.score) if run.result is not None else ""
+    shown: Role = "badge" if chosen else "muted"
+    return Span(f" {name} ", shown), Span(f" {sign} {value}".rstrip() + "  ", role)
+
+
+def _name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
+    repeat = f"#{run.repeat + 1}" if any(other.repeat for other in runs) else ""
+    one_model = _of_one_model(runs)
+    mixed = len({other.recorded for other in runs if not other.is_fork}) > 1
+    made = ("recorded" if run.recorded else "new" if one_model else "") if mixed else ""
+    alike = [other for other in runs if other.kind == run.kind]  # the first was stopped and left the verdict
+    before = "before" if run is not alike[0] else ""
+    name = " ".join(part for part in ("" if one_model else model_label(run.model), repeat, made, before) if part)
+    return name or "run"
+
+
+def _going(run: RunRecord) -> tuple[str, Role]:
+    """The sign of a run that is not over."""
+    if run.asks:
+        return GLYPHS.asks, "warned"
+    return (GLYPHS.held, "warned") if run.held else (GLYPHS.running, "running")

@@ -1,0 +1,140 @@
+"""One run on a screen of its own, to be read: of any case, whether it is under way, over, or kept from another day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from workbench.authoring.case_now import CaseKey
+from workbench.authoring.workspace import is_recording
+from workbench.reports.visible import one_line
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.prose import title_line
+from workbench.tui.lines.spans import EMPTY, Line, Span
+from workbench.tui.lines.words import why_not_graded
+from workbench.tui.run_book.record import RunRecord, waiting_message
+from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+from workbench.tui.trajectory.copied import copied_text
+from workbench.tui.trajectory.headline import headline, run_name
+from workbench.tui.trajectory.searched_view import SearchedRun
+from workbench.tui.trajectory.view import RunList
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+class ReadRunList(RunList, inherit_bindings=False):
+    """The lines of a run that is only read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for("move")
+
+
+class ReadRun(SearchedRun):
+    """The run, and the search in it."""
+
+    def compose(self) -> ComposeResult:
+        yield ReadRunList("trajectory-run")
+
+
+class TrajectoryScreen(BesideScreen[None]):
+    """Shows `record`; one that goes on is followed. `title` says where it comes from: a batch, a day."""
+
+    NAME: ClassVar[ScreenName] = "trajectory"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#trajectory-run"
+
+    def __init__(self, app: Workbench, record: RunRecord, title: str) -> None:
+        super().__init__(app)
+        self.record = record
+        self._from = title
+        self._missed = False
+        """Whether something happened in the run that is not shown yet."""
+
+    def compose(self) -> ComposeResult:
+        yield Bar("trajectory-title")
+        yield Bar("trajectory-facts")
+        yield ReadRun("trajectory-body")
+        yield KeyBar("trajectory-keys")
+
+    def on_mount(self) -> None:
+        self._show()
+
+    @property
+    def run(self) -> ReadRun:
+        """The run, and the search in it."""
+        return self.query_one(ReadRun)
+
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        if (self.record.path, self.record.case_id) in cases or self.record.stage == "waiting":
+            if self.is_covered:
+                self._missed = True
+            else:
+                self._show()
+
+    def on_screen_resume(self) -> None:
+        if self._missed:
+            self._missed = False
+            self._show()
+
+    def _show(self) -> None:
+        """Show what happened in the run so far."""
+        self.run.run_list.show(self.record.view, waiting_message(self.record, self._workbench.main.book.held_runs))
+        self.run.say_found()
+        self._show_bars()
+
+    @on(RunList.News)
+    def _show_bars(self) -> None:
+        record, unseen = self.record, self.run.run_list.unseen
+        left: Line = (Span(" Run ", "badge"), Span(f" {one_line(record.case_name)}"))
+        news: Line = (Span(f"{unseen} new {GLYPHS.down} End ", "running"),) if unseen else EMPTY
+        ends = ((Span(f"{one_line(self._from)} ", "muted"), *news), news)
+        self.query_one("#trajectory-title", Bar).say(lambda width: title_line(left, ends, width))
+        name = run_name(record)
+        self.query_one("#trajectory-facts", Bar).say(lambda width: (Span(" "), *headline(name, record, width - 1)))
+        super()._show_bars()
+
+    @on(RunList.Wanted)
+    def _wanted(self) -> None:
+        self.announce("Here a run is only read: on the main screen H goes to the one that is held")
+
+    # What can be done
+
+    @property
+    def situation(self) -> Situation:
+        record, result = self.record, self.record.result
+        graded = result is not None and bool(result.grades)
+        recording = record.recorded and is_recording(record.path)
+        return Situation(
+            screen=self.NAME,
+            shown="a recording" if recording else "a run" if result is None else "a finished run",
+            graded=graded,
+            why_not_graded="this run is not over yet" if result is None else "" if graded else why_not_graded(result),
+            has_text=self.run.run_list.item is not None,
+        )
+
+    def open_grades(self) -> None:
+        """Show the run as every grader reads it."""
+        from workbench.tui.grades.screen import GradesScreen
+        from workbench.tui.grades.state import GradesState
+
+        result = self.record.shown_result
+        if result is not None:
+            self.app.push_screen(GradesScreen(self._workbench, GradesState(self.record.shown_case, result)))
+
+    def text_to_copy(self) -> tuple[str, str]:
+        """What the cursor is on, unshortened, and what to call it."""
+        item = self.run.run_list.item
+        return copied_text(item) if item is not None else ("", "")
+
+    def back(self) -> None:
+        """End the search, or leave the screen."""
+        if self.run.searching:
+            self.run.end_search()
+        else:
+            self.dismiss()

@@ -1,0 +1,172 @@
+"""Searching a run: what is looked for, how often an item says it, and where in its lines.
+
+Found is what a person would call the same: in capitals or not, broken over rows or not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from workbench.reports.by_hand import fork_text
+from workbench.reports.issues import issue_note, issue_text
+from workbench.reports.visible import visible
+from workbench.trajectory.messages import JsonValue
+from workbench.tui.lines.json_lines import compact_json, texts_of
+from workbench.tui.lines.spans import Line, Role, Span
+from workbench.tui.run_book.shown.items import (
+    CallItem,
+    ForkItem,
+    HoldItem,
+    Item,
+    MessageItem,
+    MissingItem,
+    NoticeItem,
+    OutcomeItem,
+    ResultItem,
+    RoundItem,
+    SetAsideItem,
+    StepItem,
+    TextItem,
+    ToolsItem,
+)
+from workbench.tui.trajectory.call_lines import LARGEST
+
+_BROKEN_ROW = r"(?:\n *)?"
+"""A value may go on in the next row wherever the pane ends."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where one match stands in the lines of an item: the pieces, each a line and its characters from `start` to `end`,
+    as a long match goes over several lines."""
+
+    pieces: tuple[tuple[int, int, int], ...]
+
+    @property
+    def line(self) -> int:
+        """The line in which it begins."""
+        return self.pieces[0][0]
+
+
+def pattern_for(text: str) -> re.Pattern[str] | None:
+    """What matches a searched text; `None` for a blank one."""
+    words = [_BROKEN_ROW.join(map(re.escape, word)) for word in visible(text).split()]
+    return re.compile(r"\s+".join(words), re.IGNORECASE) if words else None
+
+
+def times_in(item: Item, pattern: re.Pattern[str]) -> int:
+    """How often an item, expanded, says what is looked for."""
+    return sum(1 for _ in pattern.finditer(visible(_said(item))))
+
+
+def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:
+    """The matches in the lines of an item, in order."""
+    texts = list(texts_of(lines))
+    starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+    return [_placed(match, starts) for match in pattern.finditer("\n".join(texts))]
+
+
+def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
+    line = bisect_right(starts, match.start()) - 1
+    column = match.start() - starts[line]
+    pieces: list[tuple[int, int, int]] = []
+    for text in match[0].split("\n"):
+        blank = len(text) - len(text.lstrip(" ")) if pieces else 0
+        pieces.append((line, column + blank, column + len(text)))
+        line, column = line + 1, 0
+    return Found(tuple(pieces))
+
+
+def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
+    """A line with some of its characters, from a start to an end and in order, given another meaning."""
+    spans: list[Span] = []
+    position = 0
+    for text, role in line:
+        at = 0
+        for start, end, found in pieces:
+            first, last = max(start - position, at), min(end - position, len(text))
+            if first < last:
+                spans += [Span(text[at:first], role), Span(text[first:last], found)]
+                at = last
+        spans.append(Span(text[at:], role))
+        position += len(text)
+    return tuple(span for span in spans if span.text)
+
+
+def _said(item: Item) -> str:
+    match item:
+        case MessageItem():
+            calls = [f"{call.tool} {_json(dict(call.arguments))}" for call in item.calls]
+            return "\n".join([item.text.text, *calls])
+        case TextItem():
+            return item.text.text
+        case ToolsItem():
+            return "\n".join(f"{tool.name}\n{tool.description}" for tool in item.tools)
+        case NoticeItem():
+            return item.text
+        case StepItem():
+            return "\n".join([item.name, item.grade.why if item.grade is not None else ""])
+        case HoldItem():
+            return item.why or ""
+        case ForkItem():
+            return fork_text(item.fork, item.origin)
+        case SetAsideItem():
+            return "\n".join(_said(shown) for shown in item.items)
+        case RoundItem():
+            return "\n".join(item.errors)
+        case CallItem():
+            return "\n".join(_said_by_call(item))
+        case ResultItem():
+            return _said_by_result(item)
+        case MissingItem():
+            wanted = [f"{verdict.argument} {verdict.expected}" for verdict in item.verdicts]
+            return "\n".join([f"{item.tool} expected, never called", *wanted])
+        case OutcomeItem():
+            return _said_at_the_end(item)
+
+
+def _said_by_call(item: CallItem) -> list[str]:
+    if item.arguments is None:
+        return [item.tool, "".join(item.fragments)]
+    said = [item.tool, item.problem or "", item.raw or ""] if item.problem is not None else [item.tool]
+    judged = {verdict.argument: verdict for verdict in item.verdicts}
+    for name, value in item.arguments.items() if item.problem is None else ():
+        verdict = judged.pop(name, None)
+        wanted = f" expected {verdict.expected}" if verdict is not None and verdict.holds is False else ""
+        said.append(f"{name} {_json(value)}{wanted}")
+    said += [f"{verdict.argument} expected {verdict.expected}" for verdict in judged.values() if not verdict.given]
+    edited = item.edited.items() if item.edited is not None else ()
+    said += [f"{name} {_json(value)}" for name, value in edited if item.arguments.get(name) is not value]
+    return said + [issue_note(issue) for issue in item.issues if issue.argument is None]
+
+
+def _said_by_result(item: ResultItem) -> str:
+    if item.result is None:
+        return "\n".join(filter(None, (item.asks, item.held)))
+    texts = [item.result.content, *([item.unedited.content] if item.unedited is not None else [])]
+    return "\n".join([*(_content(text[:LARGEST]) for text in texts), item.held or ""])
+
+
+def _content(content: str) -> str:
+    if content[:1] in ("{", "["):
+        try:
+            return _json(json.loads(content))  # with blanks and escapes as they are shown
+        except (ValueError, RecursionError):
+            pass  # no JSON: shown as it came
+    return content
+
+
+def _said_at_the_end(item: OutcomeItem) -> str:
+    if item.result is None:
+        return ""
+    issues = [issue_text(issue) for issue in item.issues]
+    return "\n".join([item.result.status, item.result.error or "", *issues])
+
+
+def _json(value: JsonValue) -> str:
+    return compact_json(value, LARGEST)

@@ -1,0 +1,83 @@
+"""Auditing the cases that are in sight, off the loop, once the cursor has rested for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from workbench.tui.tree.audit_marks import ToAudit
+from workbench.tui.tree.view import SuiteTree
+
+if TYPE_CHECKING:
+    from workbench.analysis.audit.finding import AuditFinding
+    from workbench.tools.listings import Listings
+    from workbench.tui.shell.main_screen import MainScreen
+
+
+REST_S = 1.0
+"""How long nothing moves before anything is looked at: keys come first."""
+
+AT_ONCE = 20
+"""Cases after which the loop has its turn, some ten milliseconds."""
+
+
+class Auditor:
+    """Looks at the cases whose rows are shown, each once; what was found stands in `MainScreen.suites.audits`."""
+
+    def __init__(self, main: MainScreen, listings: Listings) -> None:
+        self._main = main
+        self._listings = listings
+        self._resting: Timer | None = None
+        self._working = False
+
+    def look_soon(self) -> None:
+        """The tree shows other rows, or other cases."""
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self._main.set_timer(REST_S, self._look)
+
+    def forget(self) -> None:
+        """The tools of servers are known otherwise than before."""
+        self._main.suites.audits.forget()
+        self.look_soon()
+
+    def _look(self) -> None:
+        self._resting = None
+        if not self._working and self._in_sight():
+            self._main.run_worker(self._audit(), group="audit")
+
+    def _in_sight(self) -> list[ToAudit]:
+        tree = self._main.query_one("#suites", SuiteTree)
+        rows = tree.state.rows[tree.top : tree.top + max(tree.size.height, 1)]
+        return tree.state.audits.wanting(rows)
+
+    async def _audit(self) -> None:
+        """Until everything in sight was looked at: edits and scrolling meanwhile are followed."""
+        self._working = True
+        try:
+            while asked := self._in_sight()[:AT_ONCE]:
+                found = await asyncio.to_thread(audited, asked, self._listings)
+                for each, findings in zip(asked, found, strict=True):
+                    self._main.suites.audits.take(each, findings)
+                self._main.query_one("#suites", SuiteTree).repaint()
+        finally:
+            self._working = False
+
+
+def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFinding, ...]]:
+    """What there is to say of each case. Takes about a millisecond a case."""
+    from workbench.analysis.audit.audit import audit_case
+    from workbench.analysis.audit.tool_table import ToolTable
+
+    tables: dict[Path, ToolTable] = {}
+    found = []
+    for each in asked:
+        path = each.key[0]
+        if path not in tables:
+            tables[path] = ToolTable.of(each.suite, listings.of(each.suite, path))
+        found.append(tuple(audit_case(each.suite, each.index, tables[path])))
+    return found

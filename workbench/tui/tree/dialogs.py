@@ -1,0 +1,106 @@
+"""Asks for names: of cases with their kind, of suites and their files; and for the suite to which a case goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from workbench.authoring.form.templates import CaseKind
+from workbench.reports.visible import one_line
+from workbench.tui.kit.asking import AskScreen
+from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
+from workbench.tui.kit.naming import _ROWS_AROUND, Refusal, _Naming
+from workbench.tui.lines.spans import EMPTY, Span, wrap
+
+KINDS: tuple[tuple[CaseKind, Option], ...] = (
+    ("positive", Option("positive", "calls are expected")),
+    ("negative", Option("negative", "calling nothing is right")),
+    ("chain", Option("chain", "one call after the other, each step judged on its own", "step by step")),
+)
+
+
+class NewCase(NamedTuple):
+    """What a new case is to be."""
+
+    name: str
+    kind: CaseKind
+
+
+class NewCaseScreen(_Naming[NewCase]):
+    """Answers with the name of a new case, and its kind."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "kind(-1)", show=False),
+        Binding("down", "kind(1)", show=False),
+    ]
+
+    def __init__(self, suite: str, refusal: Refusal) -> None:
+        keys = keys_line(("Enter", "make it"), ("↑↓", "kind"), ("Esc", "leave"))
+        super().__init__("New case", "", f"What the case in {suite} is called:", refusal, keys)
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        yield ChooseLines([option for _, option in KINDS], widget_id="kinds")
+
+    def action_kind(self, step: int) -> None:
+        """Choose another kind while the name is typed."""
+        kinds = self.query_one("#kinds", ChooseLines)
+        kinds.move_cursor((kinds.cursor + step) % len(KINDS))
+
+    def answer(self, text: str) -> None:
+        self.dismiss(NewCase(text, KINDS[self.query_one("#kinds", ChooseLines).cursor][0]))
+
+    @on(ChooseLines.Chosen)
+    def _chosen(self) -> None:
+        self.submit()
+
+
+class WhichSuiteScreen(Dialog[int]):
+    """Answers with the index of one of some suites."""
+
+    TITLE_LINE = "Move the case to"
+
+    def __init__(self, suites: Sequence[Option]) -> None:
+        super().__init__(keys_line(("Enter", "move"), ("Esc", "leave")))
+        self._suites = suites
+
+    def body(self) -> ComposeResult:
+        yield ChooseLines(self._suites, widget_id="suites")
+
+    def on_mount(self) -> None:
+        self.set_focus(self.query_one("#suites"))
+
+    def _make_room(self, height: int) -> None:
+        self.query_one("#suites").styles.max_height = max(height - _ROWS_AROUND, 2)
+
+    @on(ChooseLines.Chosen)
+    def _chosen(self, event: ChooseLines.Chosen) -> None:
+        self.dismiss(event.index)
+
+
+class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
+    """Before a suite's file is taken away."""
+
+    TITLE_LINE = "Delete the suite"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "answer('delete')", show=False),
+        Binding("n", "answer('no')", show=False),
+    ]
+
+    def __init__(self, said: Sequence[str]) -> None:
+        super().__init__(
+            lambda width: [
+                EMPTY,
+                *((Span("  "), Span(row)) for text in said for row in wrap(one_line(text), max(width - 4, 10))),
+                EMPTY,
+            ],
+            [
+                ("delete", Option("delete", "move the file to the program's own folder", "move the file", key="d")),
+                ("no", Option("no", "leave it", key="n")),
+            ],
+            leaving="leave it",
+        )

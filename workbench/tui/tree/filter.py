@@ -1,0 +1,148 @@
+"""Which cases a filter wants: every word of it in a case's name, id or tags, or in its suite's, typing errors allowed.
+
+A word that stands somewhere in the tree means just that; only one that stands nowhere finds what is spelt nearly so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from workbench.authoring.case_now import CaseKey
+from workbench.authoring.document import HEAD, CaseOutline
+from workbench.authoring.open_suite import OpenSuite
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.run_book.summaries import CaseSummary
+from workbench.tui.tree.rows import Row, SuiteRows
+
+STATUS = "status:"
+"""Begins a word that asks for how a case is, and not for what it is called."""
+
+SHORTEST_GUESSED = 3
+"""Letters of a word below which nothing near it is looked for."""
+
+LIKENESS = 74.0
+"""Of 100, for a word to count as near: one wrong letter among four, two among eight."""
+
+SPREAD = 10.0
+"""Words that are this much less alike than the best one are left out."""
+
+MOST_NEAR = 50
+"""No more words than this are taken for what was meant."""
+
+_WORD = re.compile(r"\w+")
+
+_Texts = list[tuple[int, str]]
+"""Cases of one suite that are still in question: their indices and texts."""
+
+
+class Search:
+    """What can be found in a tree: the texts of its cases, kept in a form in which looking is quick."""
+
+    def __init__(self) -> None:
+        self._texts: dict[SuiteRows, tuple[str, list[Row], list[str]]] = {}
+        self._words: list[str] | None = None
+
+    def forget(self) -> None:
+        """Suites came or went."""
+        self._texts = {}
+        self._words = None
+
+    def found(self, suites: Sequence[SuiteRows], text: str) -> dict[Path, list[Row]]:
+        """The rows of the cases that have the words of a filter, by suite."""
+        left: list[_Texts] = [list(enumerate(self._of(suite))) for suite in suites]
+        for word in (word for word in text.casefold().split() if not word.startswith(STATUS)):
+            exact = [[(at, said) for at, said in texts if word in said] for texts in left]
+            left = exact if any(exact) or self._stands_somewhere(suites, word) else self._nearly(suites, left, word)
+        return {
+            suite.suite.path: [suite.cases[at] for at, _ in texts] for suite, texts in zip(suites, left, strict=True)
+        }
+
+    def _of(self, rows: SuiteRows) -> list[str]:
+        """The texts of a suite's cases, folded as they are compared; only those of rows that changed are made anew."""
+        named = _named(rows.suite)
+        known = self._texts.get(rows)
+        if known is not None and known[0] == named and known[1] is rows.cases:
+            return known[2]
+        old: list[Row] = known[1] if known is not None and known[0] == named else []
+        texts = [
+            known[2][at] if known is not None and at < len(old) and old[at] is row else _text(row, named)
+            for at, row in enumerate(rows.cases)
+        ]
+        self._texts[rows] = (named, rows.cases, texts)
+        self._words = None
+        return texts
+
+    def _stands_somewhere(self, suites: Sequence[SuiteRows], word: str) -> bool:
+        return any(word in text for suite in suites for text in self._of(suite))
+
+    def _nearly(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
+        near = self._near(suites, word)
+        return [[(at, said) for at, said in texts if any(found in said for found in near)] for texts in left]
+
+    def _near(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
+        """The words of the tree that are most like one that stands nowhere in it."""
+        if len(word) < SHORTEST_GUESSED:
+            return []
+        from rapidfuzz import fuzz, process  # only for who mistypes
+
+        if self._words is None:
+            said = "\n".join("\n".join(self._of(suite)) for suite in suites)
+            self._words = list(dict.fromkeys(_WORD.findall(said)))
+        shortest = len(word) - max(len(word) // 4, 1)
+        candidates = [known for known in self._words if len(known) >= shortest]
+        scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MOST_NEAR)
+        return [known for known, score, _ in scored if score >= scored[0][1] - SPREAD]
+
+
+def with_status(suites: Sequence[SuiteRows], text: str, book: RunBook) -> frozenset[CaseKey] | None:
+    """The cases that are as the `status:` words of a filter ask for; `None` when it has none.
+
+    What follows may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree`
+    (the graders do).
+    """
+    asked = [word.removeprefix(STATUS) for word in text.casefold().split() if word.startswith(STATUS)]
+    if not asked:
+        return None
+    tests = [[test for name, test in _TESTS.items() if name.startswith(word)] for word in asked]
+    found: set[CaseKey] = set()
+    for rows in suites:
+        for row in rows.cases:
+            assert row.case is not None
+            summary = book.summary((rows.suite.path, row.case.key))
+            if all(any(test(rows.suite, row.case, summary) for test in any_of) for any_of in tests):
+                found.add((rows.suite.path, row.case.key))
+    return frozenset(found)
+
+
+def _named(suite: OpenSuite) -> str:
+    read = suite.file.suite
+    if read is not None:
+        return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
+    header = suite.document.table(HEAD) if suite.cases else {}
+    tags = header.get("tags")
+    said = " ".join(map(str, tags)) if isinstance(tags, list) else ""
+    return f"{suite.path.stem} {header.get('name', '')} {said}".casefold()
+
+
+def _text(row: Row, named: str) -> str:
+    case = row.case
+    return f"{named} {case.name} {case.id} {' '.join(case.tags)}".casefold() if case is not None else named
+
+
+_Test = Callable[[OpenSuite, CaseOutline, CaseSummary], bool]
+
+_TESTS: dict[str, _Test] = {
+    "passed": lambda suite, case, summary: summary.status == "passed",
+    "warned": lambda suite, case, summary: summary.status == "warned",
+    "failed": lambda suite, case, summary: summary.status == "failed",
+    "error": lambda suite, case, summary: summary.status == "error",
+    "stopped": lambda suite, case, summary: summary.status == "stopped",
+    "skipped": lambda suite, case, summary: case.skip is not None or summary.status == "skipped",
+    "running": lambda suite, case, summary: summary.stage in ("waiting", "running"),
+    "never": lambda suite, case, summary: summary.status is None and case.skip is None,
+    "unsaved": lambda suite, case, summary: suite.is_changed(case.index),
+    "broken": lambda suite, case, summary: case.index in suite.broken_cases,
+    "disagree": lambda suite, case, summary: summary.disagree,
+}

@@ -1,0 +1,151 @@
+"""How a row of the suite tree reads: sign, name, and at the right what came out of it."""
+
+from __future__ import annotations
+
+from workbench.grading.grade import Status
+from workbench.reports.visible import one_line
+from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
+from workbench.tui.lines.prose import Message
+from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
+from workbench.tui.lines.words import many, score
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.run_book.summaries import CaseSummary, StepSummary
+from workbench.tui.tree.state import Row, TreeState
+
+INDENT = 2
+
+_BLANK = Span(" ")
+_UNSAVED: Line = (_BLANK, Span(GLYPHS.unsaved, "running"))
+
+
+def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
+    """One row, exactly as wide as it needs to be and at most `width` cells."""
+    indent = Span(" " * (1 + INDENT * row.depth))
+    name = one_line(row.label)
+    match row.key.kind:
+        case "case":
+            summary = book.summary((row.key.path, row.key.part))
+            sign, result = _case(row, summary)
+            fold = f" {_fold(tree, row)}" if tree.is_foldable(row) else ""
+            marks = _marks(tree, row, summary)
+            return _marked((indent, sign, Span(fold, "muted"), Span(f" {name}")), marks, result, width)
+        case "step":
+            number, _, tool = name.partition(" ")
+            sign, result = _step(row, book)
+            return spread((indent, sign, Span(f" {number} ", "muted"), Span(tool, _tool_role(row))), result, width)
+        case "problem":
+            error = row.problem is not None and row.problem.severity == "error"
+            role: Role = "error" if error else "warned"
+            return spread((indent, Span(f"{GLYPHS.error if error else GLYPHS.warned} {name}", role)), EMPTY, width)
+        case "hint":
+            return spread((indent, Span(name, "muted")), EMPTY, width)
+        case _:
+            broken = row.file is not None and row.file.suite is None
+            head: Line = (indent, Span(f"{_fold(tree, row)} ", "muted"), Span(name, "error" if broken else "strong"))
+            marks = _UNSAVED if row.open is not None and row.open.dirty else EMPTY
+            if broken and row.file is not None:
+                result = (Span(many(len(row.file.problems), "problem"), "error"),)
+                return _marked(head, marks, result, width)
+            if row.file is not None and row.file.warnings:
+                marks = (*marks, Span(f" {GLYPHS.warned}", "warned"))
+            return _marked(head, marks, _tally(tree, row, book), width)
+
+
+def fold_cell(row: Row) -> int:
+    """The cell in which the sign stands that folds a row."""
+    return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
+
+
+def _fold(tree: TreeState, row: Row) -> str:
+    return GLYPHS.folded if tree.is_folded(row) else GLYPHS.open
+
+
+def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
+    """What else there is to say of a case: that it is not saved, that it asks for too little or for what cannot be,
+    that graders disagree about it."""
+    changed = row.open is not None and row.case is not None and row.open.is_changed(row.case.index)
+    marks = [
+        *([Span(GLYPHS.unsaved, "running")] if changed else []),
+        *([Span(GLYPHS.audit, "warned")] if tree.audits.is_marked(row) else []),
+        *([Span(GLYPHS.disagree, "warned")] if summary.disagree and summary.stage == "done" else []),
+    ]
+    return (_BLANK, *marks) if marks else EMPTY
+
+
+def _marked(left: Line, marks: Line, right: Line, width: int) -> Line:
+    """Marks behind a name that give way after it."""
+    room = width - cells(marks) - (cells(right) + 1 if right else 0)
+    return spread((*cut_line(left, room), *marks), right, width)
+
+
+def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
+    below = tree.cases_below(row)
+    tallies = [book.tally(suite.path, keys) for suite, keys in below]
+    if graded := sum(ended for _, ended in tallies):
+        return (Span(f"{sum(good for good, _ in tallies)}/{graded}", "muted"),)
+    return (Span(str(sum(len(keys) for _, keys in below)), "muted"),) if tree.is_folded(row) else EMPTY
+
+
+def _tool_role(row: Row) -> Role:
+    return "tool" if row.case is not None and row.step is not None and row.case.steps[row.step - 1] else "muted"
+
+
+def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
+    """A step's own sign and score; neither where nothing is known of it."""
+    assert row.case is not None
+    assert row.step is not None
+    summary = book.step((row.key.path, row.case.key), row.step)
+    if summary is None:
+        return _BLANK, EMPTY
+    if summary.stage == "running":
+        return _running(summary)
+    if summary.stage != "over":
+        sign, word = (GLYPHS.running, "waiting") if summary.stage == "waiting" else (GLYPHS.never, "done")
+        return Span(sign, "muted"), (Span(word, "muted"),)
+    if summary.status is None:
+        return Span(GLYPHS.skipped, "muted"), (Span("not reached", "muted"),)
+    sign, role = STATUS_SIGNS[summary.status]
+    return Span(sign, role), _result(summary.status, summary.score, role)
+
+
+def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
+    if summary.stage == "running":
+        return _running(summary)
+    if summary.stage == "waiting":
+        return Span(GLYPHS.running, "muted"), (Span("waiting", "muted"),)
+    if row.open is not None and row.case is not None and row.case.index in row.open.broken_cases:
+        return Span(GLYPHS.error, "error"), (Span("problem", "error"),)
+    if summary.status is None:
+        skipped = row.case is not None and row.case.skip is not None
+        return Span(GLYPHS.skipped if skipped else GLYPHS.never, "muted"), EMPTY
+    sign, role = STATUS_SIGNS[summary.status]
+    return Span(sign, role), _result(summary.status, summary.score, role)
+
+
+def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
+    """What runs, or waits for a person."""
+    if summary.asks:
+        return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
+    if summary.held:
+        return Span(GLYPHS.held, "warned"), (Span("held", "warned"),)
+    return Span(GLYPHS.running, "running"), (Span("running", "running"),)
+
+
+def _result(status: Status, value: float | None, role: Role) -> Line:
+    if status in ("error", "stopped", "skipped") or value is None:
+        return (Span(status, role),)
+    return (Span(score(value), role),)
+
+
+def tree_message(filtered: str) -> Message:
+    """What the tree says when it has no rows; `filtered` is the filter in force."""
+    if filtered:
+        return (("Nothing fits the filter.", "strong"), ("", "text"), ("Esc shows everything again.", "muted"))
+    return (
+        ("No suites here.", "strong"),
+        ("", "text"),
+        ("N  makes one, n its first case", "text"),
+        ("", "text"),
+        ("A suite is a TOML file whose first line is format = 1.", "muted"),
+        ("Started without a path, the workbench shows its samples in such a folder.", "muted"),
+    )

@@ -1,0 +1,139 @@
+"""The rows of the suite tree: what each stands for, and the rows of one suite, made again only where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from workbench.authoring.document import HEAD, CaseOutline
+from workbench.authoring.open_suite import OpenSuite
+from workbench.suite.loading import SuiteFile
+from workbench.suite.problems import Problem
+from workbench.trajectory.recording import SUFFIX
+from workbench.tui.lines.words import at_line
+
+RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
+
+
+class RowKey(NamedTuple):
+    """What a row stands for, the same after a reload."""
+
+    kind: RowKind
+    path: Path
+    part: str = ""
+
+
+class Row(NamedTuple):
+    """One row. `depth` counts from 0; `open` is the suite it belongs to. A step's row has the case of its chain."""
+
+    key: RowKey
+    depth: int
+    label: str
+    open: OpenSuite | None = None
+    case: CaseOutline | None = None
+    problem: Problem | None = None
+
+    @property
+    def step(self) -> int | None:
+        """The number of the step that the row stands for, from 1."""
+        return int(self.key.part.rpartition("#")[2]) if self.key.kind == "step" else None
+
+    @property
+    def file(self) -> SuiteFile | None:
+        """The row's suite as it is edited now."""
+        return self.open.file if self.open is not None else None
+
+
+class SuiteRows:
+    """All rows that a suite could have, whatever is folded or filtered."""
+
+    def __init__(self, suite: OpenSuite, depth: int) -> None:
+        self.suite = suite
+        self.depth = depth
+        self.problems: list[Row] = []
+        self.cases: list[Row] = []
+        self.rows_made = 0
+        """How many rows were made since the start: what changes cost."""
+        self._shown: object = None
+        self._steps: dict[str, list[Row]] = {}
+        self.follow()
+
+    def follow(self) -> bool:
+        """Take over what was edited; whether any row is another one now."""
+        suite = self.suite
+        shown = (suite.cases, _shown_problems(suite), has_cases(suite))
+        if shown == self._shown:
+            return False
+        self._shown = shown
+        label = _short_name(suite.path) if has_cases(suite) else suite.path.name
+        self.head = Row(RowKey("suite", suite.path), self.depth, label, suite)
+        self.problems = _problem_rows(suite, shown[1], self.depth + 1)
+        known = self.cases
+        self.cases = [
+            known[at] if at < len(known) and known[at].case is case else self._case(case)
+            for at, case in enumerate(shown[0])
+        ]
+        self._steps = {}
+        return True
+
+    def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
+        """Some of the cases' rows with those of the steps of chains below them, of the chains with these keys."""
+        if not unfolded:
+            return cases
+        rows: list[Row] = []
+        for row in cases:
+            rows.append(row)
+            if row.case is not None and row.case.steps and row.case.key in unfolded:
+                rows += self._steps_of(row, row.case)
+        return rows
+
+    @property
+    def chains(self) -> tuple[str, ...]:
+        """The keys of the cases that are chains."""
+        return tuple(row.case.key for row in self.cases if row.case is not None and row.case.steps)
+
+    def _case(self, case: CaseOutline) -> Row:
+        self.rows_made += 1
+        return Row(RowKey("case", self.suite.path, case.key), self.depth + 1, case.name, self.suite, case)
+
+    def _steps_of(self, row: Row, case: CaseOutline) -> list[Row]:
+        if case.key not in self._steps:
+            self.rows_made += len(case.steps)
+            self._steps[case.key] = [
+                Row(
+                    RowKey("step", self.suite.path, f"{case.key}#{number}"),
+                    row.depth + 1,
+                    f"{number} {tool or 'no call'}",
+                    self.suite,
+                    case,
+                )
+                for number, tool in enumerate(case.steps, 1)
+            ]
+        return self._steps[case.key]
+
+
+def has_cases(suite: OpenSuite) -> bool:
+    """Whether a suite shows its cases; else its problems: a file that is not TOML, or says nothing that is a suite."""
+    return bool(suite.cases) or suite.file.suite is not None
+
+
+def _short_name(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
+
+
+def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
+    """Of a suite that cannot run, what is wrong outside of its cases: those show what is wrong in them."""
+    if suite.file.suite is not None:
+        return ()
+    return suite.problems_of(HEAD) if suite.cases else suite.file.problems
+
+
+def _problem_rows(suite: OpenSuite, problems: Collection[Problem], depth: int) -> list[Row]:
+    rows: list[Row] = []
+    for number, problem in enumerate(problems):
+        said = at_line(problem, "line")
+        rows.append(Row(RowKey("problem", suite.path, str(number)), depth, said, suite, None, problem))
+        if problem.hint:
+            rows.append(Row(RowKey("hint", suite.path, str(number)), depth + 1, problem.hint, suite, None, problem))
+    return rows

@@ -1,0 +1,380 @@
+"""The suite tree as a list of rows: folders, suites, cases, steps of chains, the problems of suites that do not parse.
+
+What a change costs follows what it changes: rows of other suites, and of other cases, stay the same objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from workbench.authoring.case_now import CaseKey
+from workbench.authoring.open_suite import OpenSuite
+from workbench.suite.disk import shown_name
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.tree.audit_marks import AuditBook
+from workbench.tui.tree.filter import Search, with_status
+from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases
+
+__all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
+
+OPEN_AT_START_CASES = 300
+"""With more cases than this, suites start folded."""
+
+STEPS_OPEN_AT_START_CASES = 40
+"""With more cases than this, chains start folded."""
+
+
+@dataclass
+class _Folder:
+    path: Path
+    folders: dict[Path, _Folder] = field(default_factory=dict)
+    suites: list[SuiteRows] = field(default_factory=list)
+    depth: int = 0
+
+    @cached_property
+    def head(self) -> Row:
+        return Row(RowKey("folder", self.path), self.depth, shown_name(self.path))
+
+    def all_suites(self) -> Iterator[SuiteRows]:
+        for folder in self.folders.values():
+            yield from folder.all_suites()
+        yield from self.suites
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The cases of a suite that are shown: their rows with those of steps, and their keys."""
+
+    rows: list[Row]
+    keys: tuple[str, ...]
+
+
+_NONE_SHOWN = _Shown([], ())
+
+
+class TreeState:
+    """Rows, the cursor among them, what is folded, and the filter."""
+
+    def __init__(self, roots: Sequence[Path], suites: Sequence[OpenSuite]) -> None:
+        self.rows: list[Row] = []
+        self.cursor = 0
+        self.filter = ""
+        self.audits = AuditBook()
+        """What is known of cases that ask too little or what cannot be."""
+        self._roots = tuple(roots)
+        self._folded: set[RowKey] = set()
+        self._tops: list[_Folder | SuiteRows] = []
+        self._of_suites: dict[Path, SuiteRows] = {}
+        self._unfolded: dict[Path, set[str]] = {}
+        """The keys of the chains of which the steps are shown, by suite."""
+        self._shown: dict[Path, _Shown] = {}
+        self._starts: dict[RowKey, int] = {}
+        """Where the rows of folders and suites stand."""
+        self._search = Search()
+        self._of_status: frozenset[CaseKey] | None = None
+        self._held: RowKey | None = None
+        """The case or suite that was typed in last: the filter shows it, whatever it says by now."""
+        self.suites: tuple[OpenSuite, ...] = ()
+        self._place(suites)
+        if self.case_count > OPEN_AT_START_CASES:
+            self._folded = {RowKey("suite", suite.path) for suite in suites if has_cases(suite)}
+        if self.case_count <= STEPS_OPEN_AT_START_CASES:
+            self._unfolded = {rows.suite.path: set(rows.chains) for rows in self._of_suites.values()}
+        self._rebuild()
+        self.cursor = self._first_case()
+
+    @property
+    def case_count(self) -> int:
+        return sum(len(suite.cases) for suite in self.suites)
+
+    @property
+    def selected(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    @property
+    def whole(self) -> Row | None:
+        """The suite or folder that the cursor is on or in."""
+        at = self.cursor
+        while self.rows and self.rows[at].case is not None:
+            at = self.parent(at)
+        return self.rows[at] if self.rows else None
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row, the nearest one there is."""
+        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+
+    def neighbour(self, step: int) -> int | None:
+        """The index in its suite of the case that is shown next above (-1) or below (1) the selected one."""
+        row = self.selected
+        if row is None or row.case is None or row.open is None:
+            return None
+        at = self.cursor + step
+        while 0 <= at < len(self.rows) and self.rows[at].open is row.open:
+            case = self.rows[at].case
+            if case is None:
+                return None
+            if case.index != row.case.index:
+                return case.index
+            at += step
+        return None
+
+    # Folding
+
+    def is_foldable(self, row: Row) -> bool:
+        return row.key.kind in ("folder", "suite") or (
+            row.key.kind == "case" and row.case is not None and bool(row.case.steps)
+        )
+
+    def is_folded(self, row: Row) -> bool:
+        """Whether what is below a row is hidden; a filter opens every suite in which it finds something."""
+        if row.key.kind == "case":
+            return row.key.part not in self._unfolded.get(row.key.path, ())
+        return row.key in self._folded and not self.filter
+
+    def fold(self, row: Row, folded: bool) -> None:
+        """Hide or show what is below a row."""
+        if not self.is_foldable(row):
+            return
+        if row.key.kind == "case":
+            keys = self._unfolded.setdefault(row.key.path, set())
+            (keys.discard if folded else keys.add)(row.key.part)
+            self._forget_shown(row.key.path)
+            self._rebuild()
+        elif not self.filter:
+            (self._folded.add if folded else self._folded.discard)(row.key)
+            self._rebuild()
+
+    @property
+    def folded(self) -> frozenset[RowKey]:
+        """The folders and suites that are folded, shown or not."""
+        return frozenset(self._folded)
+
+    def fold_only(self, keys: Iterable[RowKey]) -> None:
+        """Fold these folders and suites, and no others."""
+        self._folded = set(keys)
+        self._rebuild()
+
+    def parent(self, index: int) -> int:
+        """The row above that holds this one; the row itself when nothing does."""
+        key, depth = self.rows[index].key, self.rows[index].depth
+        if key.kind in ("case", "problem"):
+            return self._starts[RowKey("suite", key.path)]
+        return next((above for above in range(index, -1, -1) if self.rows[above].depth < depth), index)
+
+    # Finding
+
+    def set_filter(self, text: str, book: RunBook | None = None) -> None:
+        """Show only cases that have every word of `text` in their name, id, tags or suite, or nearly so; and, with a
+        `book`, that are as `status:failed` and the like say, at this moment."""
+        if text == self.filter:
+            return
+        self.filter = text
+        self._of_status = with_status(list(self._of_suites.values()), text, book) if book is not None else None
+        self._held = None
+        self._shown = {}
+        self._rebuild()
+        row = self.selected
+        if text and (row is None or row.case is None):
+            self.cursor = self._first_case()
+
+    def follow_status(self, book: RunBook) -> bool:
+        """Find anew what a filter for statuses wants; whether it wants anything else. The selected case stays shown."""
+        if self._of_status is None:
+            return False
+        row = self.selected
+        wanted = with_status(list(self._of_suites.values()), self.filter, book) or frozenset()
+        if row is not None and row.case is not None:
+            wanted |= {(row.key.path, row.case.key)}
+        if wanted == self._of_status:
+            return False
+        self._of_status = wanted
+        self._shown = {}
+        self._rebuild()
+        return True
+
+    def select(self, path: Path, case: str | None = None) -> bool:
+        """Put the cursor on a case, by its key, or on a suite, opening what hides it; whether there is such a row."""
+        wanted = RowKey("suite", path) if case is None else RowKey("case", path, case)
+        at = self._index_of(wanted)
+        if at is None:
+            self.set_filter("")
+            self._folded = {key for key in self._folded if not path.is_relative_to(key.path) or key == wanted}
+            self._rebuild()
+            at = self._index_of(wanted)
+        if at is not None:
+            self.cursor = at
+        return at is not None
+
+    def cases_below(self, row: Row) -> list[tuple[OpenSuite, tuple[str, ...]]]:
+        """The keys of the shown cases at or below a row, by suite."""
+        if row.case is not None and row.open is not None:
+            return [(row.open, (row.case.key,))]
+        if row.key.kind == "folder":
+            folder = next((found for found in self._all_folders() if found.path == row.key.path), None)
+            suites = [rows.suite for rows in folder.all_suites()] if folder is not None else []
+        else:
+            suites = [row.open] if row.open is not None else []
+        found = ((suite, self._cases(suite.path).keys) for suite in suites)
+        return [(suite, keys) for suite, keys in found if keys]
+
+    # Following what changes
+
+    def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
+        """Take over suites that came, went or were read again, below other `roots` if those are given; the cursor stays
+        on what it was on, or near it."""
+        if roots is not None:
+            self._roots = tuple(roots)
+        self._place(suites)
+        self._rebuild()
+
+    def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
+        """Take over what was edited in a suite; whether the tree shows anything else now, beside signs and dots. The
+        case with this index (`HEAD`: the suite itself) is edited where it stands: it stays shown, and selected."""
+        rows = self._of_suites.get(suite.path)
+        if rows is None:
+            return False
+        if index is not None:
+            self._hold(suite, index)
+        selected = self.selected
+        stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
+        if not rows.follow():
+            return False
+        self._forget_shown(suite.path)
+        self._rebuild(self._held if stays else None)
+        return True
+
+    def _hold(self, suite: OpenSuite, index: int) -> None:
+        if not 0 <= index < len(suite.cases):
+            self._held = RowKey("suite", suite.path)
+            return
+        self._held = RowKey("case", suite.path, suite.cases[index].key)
+        if self._of_status is not None:
+            self._of_status |= {(suite.path, suite.cases[index].key)}
+
+    def _place(self, suites: Sequence[OpenSuite]) -> None:
+        self.suites = tuple(suites)
+        self._tops = []
+        self._shown = {}
+        self._search.forget()
+        known, self._of_suites = self._of_suites, {}
+        left = {suite.path: suite for suite in suites}
+
+        def rows_of(path: Path, depth: int) -> SuiteRows:
+            suite, rows = left.pop(path), known.get(path)
+            if rows is None or rows.suite is not suite or rows.depth != depth:
+                rows = SuiteRows(suite, depth)
+            rows.follow()
+            self._of_suites[path] = rows
+            return rows
+
+        for root in self._roots:
+            if root in left:
+                self._tops.append(rows_of(root, 0))
+                continue
+            top = _Folder(root)
+            for path in [path for path in left if path.is_relative_to(root)]:
+                folder = top
+                above = tuple(reversed(path.relative_to(root).parents[:-1]))
+                for depth, part in enumerate(above, 1):
+                    folder = folder.folders.setdefault(root / part, _Folder(root / part, depth=depth))
+                folder.suites.append(rows_of(path, len(above) + 1))
+            if top.suites or top.folders:
+                self._tops.append(top)
+
+    # Rows
+
+    def _rebuild(self, case: RowKey | None = None) -> None:
+        """Make the rows anew. `case` is what the selected case is known by now, where that may be something else."""
+        row = self.selected
+        if self.filter and not self._shown:
+            self._filter()
+        self.rows = []
+        self._starts = {}
+        for top in self._tops:
+            self._add(top)
+        self.move_to(self.cursor)
+        if row is None:
+            return
+        at = self._index_of(case if case is not None and row.key.kind == "case" else row.key)
+        if at is None and row.key.kind == "step" and row.case is not None:
+            at = self._index_of(case or RowKey("case", row.key.path, row.case.key))
+        if at is not None:
+            self.cursor = at
+
+    def _add(self, node: _Folder | SuiteRows) -> None:
+        at = len(self.rows)
+        head = node.head
+        self.rows.append(head)
+        self._starts[head.key] = at
+        if self.is_folded(head):
+            return
+        if isinstance(node, _Folder):
+            children: tuple[_Folder | SuiteRows, ...] = (*node.folders.values(), *node.suites)
+            for child in children:
+                self._add(child)
+        else:
+            if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
+                self.rows += node.problems
+            self.rows += self._cases(node.suite.path).rows
+        if self.filter and len(self.rows) == at + 1 and head.key != self._held:
+            self.rows.pop()
+            del self._starts[head.key]
+
+    def _forget_shown(self, path: Path) -> None:
+        if self.filter:  # what one word finds depends on all suites
+            self._shown = {}
+        else:
+            self._shown.pop(path, None)
+
+    def _cases(self, path: Path) -> _Shown:
+        shown = self._shown.get(path)
+        if shown is None and not self.filter and path in self._of_suites:
+            shown = self._shown[path] = self._shown_of(path, self._of_suites[path].cases)
+        return shown or _NONE_SHOWN
+
+    def _filter(self) -> None:
+        found = self._search.found(list(self._of_suites.values()), self.filter)
+        wanted = self._of_status
+        for path, rows in found.items():
+            if wanted is not None:
+                rows = [row for row in rows if (path, row.key.part) in wanted]
+            if self._held is not None and self._held.path == path:
+                keys = {row.key for row in rows} | {self._held}
+                rows = [row for row in self._of_suites[path].cases if row.key in keys]
+            self._shown[path] = self._shown_of(path, rows)
+
+    def _shown_of(self, path: Path, rows: list[Row]) -> _Shown:
+        with_steps = self._of_suites[path].with_steps(rows, self._unfolded.get(path, ()))
+        return _Shown(with_steps, tuple(row.key.part for row in rows))
+
+    def _index_of(self, key: RowKey) -> int | None:
+        """Where a row stands; only the rows of its suite are looked at."""
+        if key.kind in ("folder", "suite"):
+            return self._starts.get(key)
+        start = self._starts.get(RowKey("suite", key.path))
+        if start is None:
+            return None
+        kind, part, suite = key.kind, key.part, self.rows[start].open
+        for at in range(start + 1, len(self.rows)):
+            row = self.rows[at]
+            if row.open is not suite:
+                return None
+            if row.key.part == part and row.key.kind == kind:
+                return at
+        return None
+
+    def _first_case(self) -> int:
+        """The row of the first case, else of the first suite."""
+        suite = next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
+        return next((index for index, row in enumerate(self.rows) if row.case is not None), suite)
+
+    def _all_folders(self) -> Iterator[_Folder]:
+        waiting = [top for top in self._tops if isinstance(top, _Folder)]
+        while waiting:
+            folder = waiting.pop()
+            yield folder
+            waiting.extend(folder.folders.values())

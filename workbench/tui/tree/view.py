@@ -1,0 +1,139 @@
+"""The suite tree on screen: rows of `TreeState`, signs and scores of `RunBook`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events, on
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Input
+
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.line_view import LineView
+from workbench.tui.lines.prose import message_lines
+from workbench.tui.lines.spans import EMPTY, Line, Role
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.shell.registry import bindings_for
+from workbench.tui.tree.lines import fold_cell, tree_line, tree_message
+from workbench.tui.tree.state import TreeState
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.main_screen import MainScreen
+
+
+class SuiteTree(LineView):
+    """Folders, suites and cases. Posts `Moved` when the cursor stands on another row."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for("suites")
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+    class Opened(Message):
+        """The row under the cursor was clicked again."""
+
+    def __init__(self, state: TreeState, book: RunBook, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self.state = state
+        self.book = book
+        self.message: tuple[tuple[str, Role], ...] = ()
+        """What stands here while there are no rows."""
+
+    @property
+    def has_cursor(self) -> bool:
+        return bool(self.state.rows)
+
+    def line_count(self) -> int:
+        return len(self.state.rows) or len(message_lines(self.message, self.text_width))
+
+    def line_at(self, index: int) -> Line:
+        if not self.state.rows:
+            rows = message_lines(self.message, self.text_width)
+            return rows[index] if index < len(rows) else EMPTY
+        return tree_line(self.state, self.state.rows[index], self.book, self.text_width)
+
+    def moved(self) -> None:
+        if self.state.rows and self.state.cursor != self.cursor:
+            self.state.move_to(self.cursor)
+            self.post_message(self.Moved())
+
+    def chosen(self, index: int) -> None:
+        self.post_message(self.Opened())
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the sign that folds does so, wherever the cursor is."""
+        index = self.top + event.y
+        row = self.state.rows[index] if index < len(self.state.rows) else None
+        if row is not None and self.state.is_foldable(row) and event.x == fold_cell(row):
+            event.prevent_default()
+            self.state.move_to(index)
+            self.state.fold(row, not self.state.is_folded(row))
+            self.follow_state()
+
+    def follow_state(self) -> None:
+        """Show the tree as it is now: after folding, filtering or reading again."""
+        self.move_cursor(self.state.cursor)
+        self.post_message(self.Moved())
+
+
+LONGEST_FILTER = 200
+"""Characters; nobody types more, and a pasted file is no filter."""
+
+
+class FilterBox(SafeInput):
+    """One line, always there, so that it has the keyboard as soon as it is opened."""
+
+    DEFAULT_CSS = """
+    FilterBox { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
+    FilterBox.open { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self) -> None:
+        super().__init__("", "name, id, tag or suite", widget_id="filter", max_length=LONGEST_FILTER)
+
+    @property
+    def main(self) -> MainScreen:
+        return cast("MainScreen", self.screen)
+
+    @property
+    def typing(self) -> bool:
+        """Whether the filter is being typed."""
+        return self.screen.focused is self
+
+    def begin(self) -> None:
+        """Type to filter the tree, with what is filtered for now."""
+        self.main.go_to("suites")
+        text = self.main.suites.filter
+        with self.prevent(Input.Changed):
+            self.value = text
+        self.cursor_position = len(text)
+        self.add_class("open")
+        self.screen.set_focus(self)
+        self.main.refresh_bars()
+
+    def end(self, *, keep: bool) -> None:
+        """Back to the tree, with what the filter left, or with everything."""
+        self.remove_class("open")
+        if not keep:
+            self.main.suites.set_filter("")
+        self._tree.follow_state()
+        self.main.go_to("suites")
+        self.main.post_message(self.main.Free())
+
+    @property
+    def _tree(self) -> SuiteTree:
+        return self.screen.query_one("#suites", SuiteTree)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        main = self.main
+        main.suites.set_filter(event.value, main.book)
+        self._tree.message = tree_message(main.suites.filter)
+        self._tree.follow_state()
+        main.show_titles()
+
+    @on(Input.Submitted)
+    def _taken(self) -> None:
+        self.end(keep=True)

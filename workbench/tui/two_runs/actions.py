@@ -1,0 +1,25 @@
+"""The screen of two runs side by side."""
+
+from __future__ import annotations
+
+from workbench.tui.kit.actions import Action, Situation
+
+
+def _differ(now: Situation) -> str | None:
+    return None if now.differ else "both runs say and do the same"
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("pair.next", "Next difference", ("n",), "pair", "next", _differ),
+    Action("pair.previous", "Previous difference", ("p",), "pair", "previous", _differ),
+    Action("pair.expand", "Show all of it, or fold it", ("enter",), "pair", "expand", listed=False),
+    Action("pair.unfold", "Unfold", ("right",), "pair", listed=False),
+    Action("pair.fold", "Fold", ("left",), "pair", listed=False),
+    Action("pair.copy", "Copy the comparison as text", ("y",), "pair", "copy"),
+    Action("pair.first", "Open the first run", ("1",), "pair", "first run"),
+    Action("pair.second", "Open the second run", ("2",), "pair", "second run"),
+    Action("pair.layout", "One beside or above the other", ("tab",), "pair"),
+    Action("pair.back", "Leave the screen", ("escape",), "pair", "back", listed=False),
+    Action("pair.help", "Keys and help", ("question_mark",), "pair", "keys", listed=False),
+    Action("pair.quit", "Quit", ("q",), "pair", listed=False),
+)

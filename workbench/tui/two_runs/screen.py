@@ -1,0 +1,135 @@
+"""Two runs side by side, from their first difference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from workbench.authoring.case_now import CaseKey
+from workbench.reports.visible import one_line
+from workbench.tui.kit.background import worked_out
+from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.lines.prose import title_line
+from workbench.tui.lines.spans import Line, Role, Span, wrap_line
+from workbench.tui.lines.words import many
+from workbench.tui.run_book.record import RunRecord
+from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+from workbench.tui.trajectory.headline import began
+from workbench.tui.trajectory.screen import TrajectoryScreen
+from workbench.tui.two_runs.lines import copied_pair, header_lines
+from workbench.tui.two_runs.state import PairState, Taken, under_way
+from workbench.tui.two_runs.view import PairHead, PairList
+
+if TYPE_CHECKING:
+    from workbench.tui.shell.workbench import Workbench
+
+
+_SAID_ROWS = 2
+"""Rows for the first difference in words, which is in the lines, too."""
+
+
+async def beside_each_other(left: RunRecord, right: RunRecord) -> PairState:
+    """Two runs as they are now, compared off the loop."""
+    now = Taken.of(left, right)
+    return await worked_out(lambda: PairState(left, right, taken=now))
+
+
+class PairScreen(BesideScreen[None]):
+    """Shows two runs as they are when it is opened, and again when one of them is over."""
+
+    NAME: ClassVar[ScreenName] = "pair"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    AUTO_FOCUS = "#pair-list"
+
+    def __init__(self, app: Workbench, state: PairState) -> None:
+        super().__init__(app)
+        self.state = state
+        self._going = state.going
+
+    def compose(self) -> ComposeResult:
+        yield Bar("pair-title")
+        yield PairHead("pair-head")
+        yield PairList(self.state, "pair-list")
+        yield KeyBar("pair-keys")
+
+    def on_mount(self) -> None:
+        self._show_bars()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._show_bars()
+
+    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+        if self.is_covered:
+            return
+        self._follow()
+        if any((run.path, run.case_id) in cases for run in self.state.runs):
+            self._show_bars()
+
+    def on_screen_resume(self) -> None:
+        self._follow()
+
+    def _follow(self) -> None:
+        """Compare again if a run is over by now that was not when both were compared."""
+        if under_way(*self.state.runs) != self._going:
+            self._going = under_way(*self.state.runs)
+            self.run_worker(self._compare_again(), group="pair", exclusive=True)
+
+    async def _compare_again(self) -> None:
+        self.state = await beside_each_other(*self.state.runs)
+        self._going = self.state.going
+        self._list.show(self.state)
+        self._show_bars()
+
+    @property
+    def _list(self) -> PairList:
+        return self.query_one("#pair-list", PairList)
+
+    def _show_bars(self) -> None:
+        state, width = self.state, self.app.size.width
+        names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
+        left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))
+        count = len(state.differences)
+        role: Role = "warned" if count else "passed"
+        said = many(count, "difference") if count else "no difference"
+        right: Line = (Span(f"{said} ", role),)
+        self.query_one("#pair-title", Bar).say(lambda width: title_line(left, (right,), width))
+        sentence = wrap_line((Span(f" {one_line(state.sentence)}", role if count else "muted"),), width, 1)
+        self.query_one(PairHead).show([*sentence[:_SAID_ROWS], *header_lines(state, width, stacked=self._list.stacked)])
+        super()._show_bars()
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(screen=self.NAME, has_text=True, differ=bool(self.state.differences))
+
+    # What can be done
+
+    def to_difference(self, step: int) -> None:
+        """Go to the next difference, or with -1 to the one before."""
+        number = self._list.to_difference(step)
+        if number is not None:
+            self.announce(f"{number + 1} of {many(len(self.state.differences), 'difference')}")
+
+    def fold(self, folded: bool | None) -> None:
+        """Fold what the cursor is on, unfold it, or (`None`) turn that round."""
+        self._list.fold(folded)
+
+    def turn(self) -> None:
+        """Put one run above the other, or beside it."""
+        self._list.above = not self._list.stacked
+        self._list.place()
+        self._show_bars()
+
+    def open_run(self, which: int) -> None:
+        """Show one of the runs alone."""
+        run = self.state.runs[which]
+        self.app.push_screen(TrajectoryScreen(self._workbench, run, began(run)))
+
+    @property
+    def text(self) -> str:
+        """The comparison as text."""
+        return copied_pair(self.state)

@@ -1,0 +1,175 @@
+"""Two runs side by side: what is beside what, what of it is folded, and where they differ."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.analysis.alignment import Kind, aligned
+from workbench.analysis.divergence import Difference, What, first_difference
+from workbench.trajectory.trajectory import Trajectory
+from workbench.tui.lines.words import many
+from workbench.tui.run_book.record import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Rows that are alike, from `first` up to `end`: whole rounds, or what was there before the first one."""
+
+    first: int
+    end: int
+    rounds: tuple[int, int] | None
+    """The first and the last of them on the left; `None` for the beginning."""
+
+    @property
+    def said(self) -> str:
+        """How much is alike, in words."""
+        if self.rounds is None:
+            return "the same beginning"
+        first, last = self.rounds
+        return f"{many(last - first + 1, 'round')} alike" if last > first else f"round {first} alike"
+
+
+_KINDS: dict[What, Kind] = {
+    "message": "said",
+    "tool": "call",
+    "argument": "call",
+    "text": "text",
+    "result": "result",
+    "end": "end",
+}
+"""The kind of row that a difference is in."""
+
+Entry = Fold | int
+"""What is shown: a fold, or a row by its number."""
+
+
+def under_way(left: RunRecord, right: RunRecord) -> int:
+    """How many of two runs are not over."""
+    return sum(run.stage != "done" for run in (left, right))
+
+
+class Taken(NamedTuple):
+    """What is compared of two runs, as it was at one time."""
+
+    trajectories: tuple[Trajectory, Trajectory]
+    going: int
+    """How many of them were not over then."""
+
+    @classmethod
+    def of(cls, left: RunRecord, right: RunRecord) -> Taken:
+        """Two runs as they are now."""
+        return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
+
+
+class PairState:
+    """Two runs as they are now. Rounds that are alike are folded at first."""
+
+    def __init__(self, left: RunRecord, right: RunRecord, *, taken: Taken | None = None) -> None:
+        """With `taken` nothing else is asked of the runs, so that it can be made on any thread: of long runs that takes
+        a while."""
+        self.runs = (left, right)
+        self.batches: tuple[str, ...] = ()
+        """How the batch of each is called, where they are kept ones."""
+        trajectories, self.going = taken or Taken.of(left, right)
+        self.rows = aligned(*trajectories)
+        found = first_difference(*trajectories)
+        self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
+        """The rows that differ, but for those that say so of a whole round, and results of calls that are alone."""
+        self.sentence = f"In 2, {found.sentence}" if found is not None else self._said_otherwise()
+        """The first difference in words: what the second run does otherwise."""
+        self.first = self._row_of(found)
+        """The row that is about; `None` where nothing differs."""
+        self.entries: list[Entry] = self._folded()
+        self.unfolded: set[Fold] = set()
+        self.expanded: set[int] = set()
+        """Rows that are shown whole."""
+
+    def _is_difference(self, index: int) -> bool:
+        row = self.rows[index]
+        if row.how == "same" or row.part.kind == "round":
+            return False
+        return row.part.kind != "result" or row.how == "differs" or self.rows[index - 1].how != row.how
+
+    def _row_of(self, found: Difference | None) -> int | None:
+        for index in self.differences if found is not None else ():
+            row = self.rows[index]
+            rounds = [part.round for part in (row.left, row.right) if part is not None]
+            if found is not None and found.round in rounds and row.part.kind == _KINDS[found.what]:
+                return index
+        return self.differences[0] if self.differences else None
+
+    def _said_otherwise(self) -> str:
+        if not self.differences:
+            return "both say and do the same"
+        kind = self.rows[self.differences[0]].part.kind
+        return f"both do the same after another {'system prompt' if kind == 'system' else 'message'}"
+
+    def _folded(self) -> list[Entry]:
+        """Rows, those of rounds that are alike put together."""
+        starts = [index for index, row in enumerate(self.rows) if row.part.kind in ("round", "end")]
+        entries: list[Entry] = []
+        for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):
+            rows, last = self.rows[first:end], entries[-1] if entries else None
+            if any(row.how != "same" for row in rows) or not rows or rows[0].part.kind == "end":
+                entries += range(first, end)
+            elif rows[0].part.kind != "round":
+                entries.append(Fold(first, end, None))
+            elif isinstance(last, Fold) and last.rounds is not None:
+                entries[-1] = Fold(last.first, end, (last.rounds[0], rows[0].part.round))
+            else:
+                entries.append(Fold(first, end, (rows[0].part.round, rows[0].part.round)))
+        return entries
+
+    # Folding
+
+    def fold_at(self, entry: int) -> int | None:
+        """The entry of the fold that an entry is or belongs to, unfolded as it may be."""
+        shown = self.entries[entry]
+        if isinstance(shown, Fold):
+            return entry
+        for at in range(entry - 1, -1, -1):
+            before = self.entries[at]
+            if isinstance(before, Fold):
+                return at if before.end > shown else None
+        return None
+
+    def turn(self, entry: int, folded: bool | None) -> tuple[int, int] | None:
+        """Fold (`True`), unfold or turn round (`None`) the fold at an entry. Where entries went or came: behind which
+        one, and how many came (less than none: went). `None` where nothing changed."""
+        fold = self.entries[entry]
+        assert isinstance(fold, Fold)
+        is_folded = fold not in self.unfolded
+        if folded is is_folded:
+            return None
+        if is_folded:
+            self.unfolded.add(fold)
+            self.entries[entry + 1 : entry + 1] = range(fold.first, fold.end)
+        else:
+            self.unfolded.remove(fold)
+            del self.entries[entry + 1 : entry + 1 + fold.end - fold.first]
+        return entry + 1, (fold.end - fold.first) * (1 if is_folded else -1)
+
+    # Differences
+
+    def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
+        """The entry of the next difference (1), or of the one before (-1), around the end, and which one it is, from 0;
+        `None` where there is none."""
+        if not self.differences:
+            return None
+        row = self._first_row(self.entries[entry])
+        if step > 0:
+            number = bisect_right(self.differences, row) % len(self.differences)
+        else:
+            number = bisect_left(self.differences, row) - 1
+        number %= len(self.differences)
+        return self.entry_of(self.differences[number]), number
+
+    def entry_of(self, row: int) -> int:
+        """Where a row that differs is shown."""
+        return bisect_left(self.entries, row, key=self._first_row)
+
+    @staticmethod
+    def _first_row(entry: Entry) -> int:
+        return entry.first if isinstance(entry, Fold) else entry
