@@ -79,7 +79,8 @@ DOORS: tuple[Door, ...] = (
     Door(
         "app",
         "Everything drawn. Runs and results are redacted before they become lines (`RunRecord.shown_result`, the events"
-        " of its view), and each drawn line passes `tui.terminal.secrets_filter`. An app that hangs says where its log is.",
+        " of its view), and each drawn line passes `tui.terminal.secrets_filter`. An app that hangs says where"
+        " its log is.",
         (
             *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.give_back"),
             "tui/shell/leaving.py:Leaving._leave_past_loop",
