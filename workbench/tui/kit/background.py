@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from textual.screen import Screen
 
 from workbench.tui.kit.closing import Answer
-from workbench.tui.kit.side_screen import Take
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.kit.stage import Stage, Take
 
 Result = TypeVar("Result")
 
@@ -24,8 +21,7 @@ async def worked_out(work: Callable[[], Result]) -> Result:
     return await in_thread(work, name="worked out")
 
 
-def push_from(app: Workbench, asked: Screen[Any], screen: Screen[Answer], take: Take[Answer] | None = None) -> None:
+def push_from(stage: Stage, asked: Screen[Any], screen: Screen[Answer], take: Take[Answer] | None = None) -> None:
     """Show a screen that took a while to make, if the one on which it was asked for is still shown: else somebody has
     gone elsewhere meanwhile, or a dialog asks something, and keys are meant for that. `take` is told its answer."""
-    if app.screen is asked:
-        app.push_screen(screen, take)
+    stage.show(screen, take, over=asked)

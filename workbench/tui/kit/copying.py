@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 from workbench.tui.terminal import clipboard
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
-
-
-class Announce(Protocol):
-    """Says something at the bottom of a screen."""
-
-    def __call__(self, text: str, role: Role = "text", sign: str = "") -> None: ...
 
 
 def copy_text(app: Workbench, text: str, what: str, announce: Announce) -> None:

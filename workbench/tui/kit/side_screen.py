@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 from textual import events, on
 from textual.screen import Screen
@@ -246,9 +246,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer]):
             super().back()
 
 
-_Answer = TypeVar("_Answer")
 Shown = TypeVar("Shown", bound="BesideScreen[Any]")
-Take: TypeAlias = Callable[[_Answer | None], None]
 
 
 def on_beside(

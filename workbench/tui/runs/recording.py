@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.authoring.workspace import recordings_folder
 from workbench.batches.recordings import save_recording
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.copying import Announce
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
 

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual._context import active_message_pump
@@ -18,6 +18,7 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
+from textual.worker import Worker
 
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.known_tools import KnownTools
@@ -29,10 +30,12 @@ from workbench.reports.visible import one_line
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breaking
 from workbench.tui.breakpoints.state import Breakpoints
+from workbench.tui.kit.closing import Answer
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import NOTHING, Memory
 from workbench.tui.kit.painting import PaintedApp
+from workbench.tui.kit.stage import Announce, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.lines.words import many
@@ -70,7 +73,6 @@ if TYPE_CHECKING:
     from workbench.engine.stepping import Until
     from workbench.tui.comparing.at_start import Compared
     from workbench.tui.history.batch_work import HistoryDeeds
-    from workbench.tui.kit.copying import Announce
     from workbench.tui.kit.side_screen import BesideScreen
     from workbench.tui.runs.fork_draft import ForkDraft
 
@@ -309,13 +311,55 @@ class Workbench(PaintedApp):
         else:
             self.main.show_status()
 
-    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something at the bottom of the screen that is shown, on the main one where that has no place for it."""
+    # What services and screens may ask: kit.stage.Stage
+
+    def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
+        """Show a notice at the bottom of the screen that is shown, or of the main one where that has no place for it.
+        With `gently` it is shown on the main screen, and not in the place of a warning."""
         shown = self._beside()
-        if shown and shown[-1] is self.screen:
+        if shown and shown[-1] is self.screen and not gently:
             shown[-1].announce(text, role, sign)
         else:
-            self.main.announce(text, role, sign)
+            self.main.announce(text, role, sign, gently=gently)
+
+    async def ask(self, question: Screen[Answer]) -> Answer | None:
+        """Show a screen over all others and wait for its answer."""
+        return await self.push_screen_wait(question)
+
+    def show(
+        self, screen: Screen[Answer], take: Take[Answer] | None = None, *, over: Screen[Any] | None = None
+    ) -> None:
+        """Show a screen over all others, if `over` is shown or not given."""
+        if over is None or self.screen is over:
+            self.push_screen(screen, take)
+
+    def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
+        """Begin work beside the messages of the app."""
+        # A function is taken for one that runs in a thread by the types of Textual.
+        return self.run_worker(cast(Coroutine[Any, Any, object], work), group=group, exclusive=exclusive)
+
+    def shows(self, screen: Screen[Any]) -> bool:
+        """Returns whether this very screen is shown, with nothing over it."""
+        return self.screen is screen
+
+    @property
+    def shows_main(self) -> bool:
+        """Whether the main screen is shown, with nothing over it."""
+        return self.screen is self.main
+
+    def copy(self, text: str, what: str, announce: Announce) -> None:
+        """Copy a text, without its secrets, and announce where it went."""
+        from workbench.tui.kit.copying import copy_text
+
+        copy_text(self, text, what, announce)
+
+    def quit(self) -> None:
+        """Close the screens over the main one and quit, which may ask something."""
+        while self.screen is not self.main:
+            self.pop_screen()
+        self.main.call_after_refresh(self.ask_to_quit)
+
+    # Screens over the main one
 
     def _beside(self) -> list[BesideScreen[Any]]:
         """The screens over the main one, but for dialogs."""
