@@ -105,7 +105,8 @@ def settings_of_batch(
     models: dict[str, JsonValue] = {}
     for run in runs:
         if run.model not in models:
-            models[run.model] = model_settings(partial(specs.of, run))
+            own = run.own_model is not None
+            models[run.model] = {"provider": "python"} if own else model_settings(partial(specs.of, run))
     return {
         "concurrency": concurrency,
         "execute": execution.wanted,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import MappingProxyType
 
 from workbench.engine.fork import Fork
+from workbench.providers.model import Model
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, settings_of
@@ -16,7 +18,8 @@ from workbench.suite.settings import CaseSettings, settings_of
 class PlannedRun:
     """One run to be made. `repeat` counts from 0; `run_id` is unique within the program's life. `model_of_suite` says
     that the suite names the model, not the person who runs it. `by` is the grader that person has chosen instead of the
-    suite's; `case` says so already. `fork` is the run that it begins like."""
+    suite's; `case` says so already. `fork` is the run that it begins like. `own_model` opens a model that the caller
+    brings along; `model` is then only its name."""
 
     run_id: str
     file: SuiteFile
@@ -26,6 +29,7 @@ class PlannedRun:
     model_of_suite: bool = False
     by: GraderName | None = None
     fork: Fork | None = None
+    own_model: OpenOwnModel | None = None
 
     @property
     def suite(self) -> Suite:
@@ -54,6 +58,9 @@ class Selection:
         wanted_tag = not self.tags or not self.tags.isdisjoint(tags)
         return wanted_id and wanted_tag
 
+
+OpenOwnModel = Callable[[PlannedRun], Model]
+"""Opens a model that the caller brings along, for one run."""
 
 EVERYTHING = Selection()
 
@@ -98,16 +105,27 @@ def plan_runs(
     tags: Iterable[str] = (),
     repeats: int | None = None,
     by: GraderName | None = None,
+    own_models: Mapping[str, OpenOwnModel] = MappingProxyType({}),
     next_run_id: Callable[[], str] = next_run_id,
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 
     `models` replaces what the suites and cases name, `repeats` how often they say a case is run, `by` the grader that
-    decides. Files with errors are passed over: whoever plans has shown them.
+    decides. `own_models` are those among `models` that the caller brings along. Files with errors are passed over:
+    whoever plans has shown them.
     """
     selection = Selection(frozenset(case_ids), frozenset(tags))
     return tuple(
-        PlannedRun(next_run_id(), file, case, model, repeat, model_of_suite=not models, by=by)
+        PlannedRun(
+            next_run_id(),
+            file,
+            case,
+            model,
+            repeat,
+            model_of_suite=not models,
+            by=by,
+            own_model=own_models.get(model) if models else None,
+        )
         for file in files
         if file.suite is not None
         for written in file.suite.cases

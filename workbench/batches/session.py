@@ -279,6 +279,8 @@ class Session:
         built_in: BuiltInModels,
         concurrency: int,
     ) -> Model:
+        if planned.own_model is not None:
+            return planned.own_model(planned)
         specs = approval.specs
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None

@@ -49,7 +49,9 @@ def with_asked(needs: Needs, asked: Collection[ModelNeed]) -> Needs:
 def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
     """The models among a suite's needs that runs of it would ask, those that judge too."""
     runs = tuple(runs)
-    found = (spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite) for run in runs)
+    found = (
+        spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite) for run in runs if run.own_model is None
+    )
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:
         cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case

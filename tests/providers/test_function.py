@@ -1,0 +1,133 @@
+"""A model made of an async function: what it is asked, what its replies become, and on which loop it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import date
+from typing import Any
+
+import pytest
+
+from workbench.providers.function import AgentAnswer, AgentFunction, AgentReply, AgentRequest, FunctionModel
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.trajectory.events import CallFinished, CallStarted, ModelEvent, ReasoningDelta, TextDelta
+from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
+
+CONVERSATION = (
+    Message("user", "What time is it?"),
+    Message("assistant", tool_calls=(ToolCall("call-1", "now"), ToolCall("mine", "now"))),
+    Message("tool", "12:00", call_id="call-1"),
+    Message("tool", "out of order", call_id="mine", is_error=True),
+)
+REQUEST = ModelRequest(2, "Be brief.", CONVERSATION, (ToolDefinition("now"),), calls_before=2)
+
+
+async def events_of(function: AgentFunction) -> list[ModelEvent | AnswerFinished]:
+    model = FunctionModel("mine", function, case="time", run="run-7", loop=asyncio.get_running_loop())
+    async with model.turn():
+        return [event async for event in model.stream(REQUEST)]
+
+
+async def replied(reply: Any) -> list[ModelEvent | AnswerFinished]:
+    async def agent(_request: AgentRequest) -> AgentReply:
+        answer: AgentReply = reply
+        return answer
+
+    return await events_of(agent)
+
+
+async def test_an_agent_is_asked_with_the_conversation_and_the_tools() -> None:
+    asked: list[AgentRequest] = []
+
+    async def agent(request: AgentRequest) -> str:
+        asked.append(request)
+        return "Noon."
+
+    assert await events_of(agent) == [TextDelta(2, "Noon."), AnswerFinished("answered")]
+    assert asked == [AgentRequest("Be brief.", CONVERSATION, (ToolDefinition("now"),), 2, "time", "run-7")]
+    assert asked[0].prompt == "What time is it?"
+    assert [result.content for result in asked[0].results] == ["12:00", "out of order"]
+    assert AgentRequest(None, (), (), 1, "c", "r").prompt == ""
+
+
+async def test_calls_become_events_with_ids_of_their_own() -> None:
+    place: Any = ("Oslo", 1)
+    given = [ToolCall("", "now", {"place": place}), ToolCall("mine", "now"), ToolCall("new", "now", raw="{")]
+    *said, end = await replied(AgentAnswer("Wait.", given, reasoning="Two clocks.", usage=Usage(3, 4)))
+    assert said[:2] == [ReasoningDelta(2, "Two clocks."), TextDelta(2, "Wait.")]
+    assert [event for event in said if isinstance(event, CallStarted)] == [
+        CallStarted(2, "call-3", "now"),
+        CallStarted(2, "call-4", "now"),  # `mine` is the id of an earlier call
+        CallStarted(2, "new", "now"),
+    ]
+    finished = [event for event in said if isinstance(event, CallFinished)]
+    assert finished[0] == CallFinished("call-3", {"place": ["Oslo", 1]})
+    assert finished[2].raw == "{"
+    assert end == AnswerFinished("tool calls", Usage(3, 4))
+    assert await replied(ToolCall("", "now")) == await replied([ToolCall("", "now")])
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (None, "must answer with a text, a call, a list of calls or an AgentAnswer, not None"),
+        (["now"], "calls are made with workbench.call"),
+        (ToolCall("", "now", {"day": date(2026, 1, 1)}), "the argument 'day' of now holds a value of type date"),  # type: ignore[dict-item]
+        (ToolCall("", "now", {"days": {1: 2}}), "an object with a value of type int as a name"),  # type: ignore[dict-item]
+    ],
+)
+async def test_a_reply_that_is_none_is_an_error_that_says_so(reply: object, why: str) -> None:
+    with pytest.raises(ModelError, match=f"^the agent mine raised TypeError: .*{why}"):
+        await replied(reply)
+
+
+async def test_what_an_agent_raises_ends_its_run_and_its_own_model_errors_are_passed_on() -> None:
+    async def broken(request: AgentRequest) -> str:
+        raise KeyError(request.case)
+
+    async def busy(request: AgentRequest) -> str:
+        raise ModelError("busy", passing=True)
+
+    def plain(request: AgentRequest) -> str:
+        return "no coroutine"
+
+    with pytest.raises(ModelError, match=r"^the agent mine raised KeyError: 'time'$"):
+        await events_of(broken)
+    with pytest.raises(ModelError, match=r"^busy$") as raised:
+        await events_of(busy)
+    assert raised.value.passing
+    with pytest.raises(ModelError, match="an agent must be an async function"):
+        await events_of(plain)  # type: ignore[arg-type]
+
+
+async def test_an_agent_runs_on_its_own_loop_and_is_cancelled_there() -> None:
+    threads: list[threading.Thread] = []
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: AgentRequest) -> str:
+        threads.append(threading.current_thread())
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    home = asyncio.get_running_loop()
+
+    async def ask_elsewhere() -> None:
+        model = FunctionModel("mine", slow, case="time", run="run-7", loop=home)
+
+        async def first() -> ModelEvent | AnswerFinished:
+            return await anext(model.stream(REQUEST))
+
+        asking = asyncio.create_task(first())
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(began.wait(), home))
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled()
+
+    await asyncio.to_thread(asyncio.run, ask_elsewhere())
+    await ended.wait()
+    assert threads == [threading.current_thread()]

@@ -1,0 +1,211 @@
+"""A model made of an async Python function, so that an agent of one's own can be the subject of a suite."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, replace
+
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
+    CallStarted,
+    ModelEvent,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+)
+from workbench.trajectory.messages import JsonValue, Message, ToolCall, ToolDefinition, Usage
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """What an agent is asked: to continue a conversation, with some tools on offer.
+
+    `messages` is the conversation so far, its last message the newest. A message has a `role` and a `content`; an
+    assistant's may have `tool_calls` (each with `id`, `tool` and `arguments`), and a tool's has the `call_id` that it
+    answers and says by `is_error` whether the call failed. A tool has a `name`, a `description` and `parameters`, which
+    is a JSON Schema. `round` counts the requests of a run from 1. `run` is the same for all requests of one run and
+    different for any other: an agent that keeps conversations itself can know them by it. `case` is the id of the case.
+    """
+
+    system: str | None
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    round: int
+    case: str
+    run: str
+
+    @property
+    def prompt(self) -> str:
+        """The text of the newest message of the user; empty where there is none."""
+        return next((message.content for message in reversed(self.messages) if message.role == "user"), "")
+
+    @property
+    def results(self) -> tuple[Message, ...]:
+        """The results of the calls that were made last; empty where the newest message is no result."""
+        newest = list(self.messages)
+        while newest and newest[-1].role == "tool":
+            newest.pop()
+        return self.messages[len(newest) :]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAnswer:
+    """What an agent answers: text, calls, or both. With calls, the agent is asked again with their results.
+
+    A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens.
+    """
+
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+    reasoning: str = ""
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+    """Why the answer ends, where that is neither the text's end nor the calls: `truncated` or `refused`."""
+
+
+AgentReply = str | ToolCall | Sequence[ToolCall] | AgentAnswer
+"""A text, a call, several calls, or all that an answer can hold."""
+
+AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
+"""An agent: an async function from a request to a reply."""
+
+
+class FunctionModel:
+    """Asks an async function, on the event loop on which it is at home.
+
+    One of these serves one run. `loop` is where the function runs: what it uses, such as connections, may belong to
+    that loop. Whatever the function raises ends the run with an error; a ModelError of its own is passed on as it is,
+    and so is tried again where it says that this may help.
+    """
+
+    seed = None
+    notices = ()
+
+    def __init__(
+        self, name: str, function: AgentFunction, *, case: str, run: str, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.name = name
+        self._function = function
+        self._case = case
+        self._run = run
+        self._loop = loop
+
+    async def start(self) -> None:
+        """Do nothing: a function is ready."""
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Let every request begin at once."""
+        return nullcontext()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Ask the function, and tell its answer as a model would."""
+        asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
+        try:
+            answer = answer_of(await self._reply(asked))
+        except ModelError:
+            raise
+        except Exception as error:
+            _logger.exception("the agent %s on case %s", self.name, self._case)
+            raise ModelError(f"the agent {self.name} raised {type(error).__name__}: {error}") from error
+        for event in _events(answer, request):
+            yield event
+        yield AnswerFinished(answer.stop_reason or ("tool calls" if answer.calls else "answered"), answer.usage)
+
+    async def _reply(self, request: AgentRequest) -> AgentReply:
+        """Run the function on its loop. Cancelling this cancels the function."""
+
+        async def reply() -> AgentReply:
+            awaitable = self._function(request)
+            if not inspect.isawaitable(awaitable):
+                raise TypeError("an agent must be an async function: write it with `async def`")
+            return await awaitable
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(reply(), self._loop))
+
+
+def answer_of(reply: object) -> AgentAnswer:
+    """The answer that a function's reply stands for. Raises TypeError for what is none."""
+    match reply:
+        case AgentAnswer():
+            answer = reply
+        case str():
+            answer = AgentAnswer(reply)
+        case ToolCall():
+            answer = AgentAnswer(calls=(reply,))
+        case list() | tuple():
+            answer = AgentAnswer(calls=tuple(reply))
+        case _:
+            raise TypeError(
+                f"an agent must answer with a text, a call, a list of calls or an AgentAnswer, not {_kind(reply)}"
+            )
+    for call in answer.calls:
+        if not isinstance(call, ToolCall):
+            raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
+    return replace(answer, calls=tuple(replace(call, arguments=json_arguments(call)) for call in answer.calls))
+
+
+def json_arguments(call: ToolCall) -> dict[str, JsonValue]:
+    """A copy of a call's arguments, with lists in place of tuples. Raises TypeError where one is nothing that JSON
+    has."""
+    return {name: _json(value, f"the argument {name!r} of {call.tool}") for name, value in call.arguments.items()}
+
+
+def _json(value: object, where: str) -> JsonValue:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list() | tuple():
+            return [_json(item, where) for item in value]
+        case Mapping():
+            return {_name(name, where): _json(item, where) for name, item in value.items()}
+        case _:
+            raise TypeError(f"{where} holds {_kind(value)}, which JSON does not have: give what the tool would be sent")
+
+
+def _name(name: object, where: str) -> str:
+    if isinstance(name, str):
+        return name
+    raise TypeError(f"{where} holds an object with {_kind(name)} as a name: names in JSON are texts")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
+    """Each call with an id that is unique in its run: its own, or one of ours where it has none or one that is taken.
+    `first` is the number of the first of them among the calls of the run."""
+    used = set(taken)
+    for number, call in enumerate(calls, start=first):
+        call_id, extra = call.id or f"call-{number}", 1
+        while call_id in used:
+            call_id = f"call-{number}" if extra == 1 else f"call-{number}-{extra}"
+            extra += 1
+        used.add(call_id)
+        yield call_id, call
+
+
+def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
+    if answer.reasoning:
+        yield ReasoningDelta(request.round, answer.reasoning)
+    if answer.text:
+        yield TextDelta(request.round, answer.text)
+    taken = {call.id for message in request.messages for call in message.tool_calls}
+    for call_id, call in with_ids(answer.calls, taken, request.calls_before + 1):
+        yield from call_events(call_id, call, request.round)
+
+
+def call_events(call_id: str, call: ToolCall, number: int) -> Iterator[CallStarted | CallArgumentsDelta | CallFinished]:
+    """A whole call of a round, as a model would tell it."""
+    yield CallStarted(number, call_id, call.tool)
+    yield CallArgumentsDelta(call_id, call.raw if call.raw is not None else json.dumps(dict(call.arguments)))
+    yield CallFinished(call_id, call.arguments, call.raw, call.problem)
