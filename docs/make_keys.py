@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from workbench.tui.kit.actions import PANE_TITLES, Action, Where
 from workbench.tui.kit.keymap import DEFAULT_KEYS
-from workbench.tui.shell.registry import ACTIONS, PANE_TITLES, Action, Where
+from workbench.tui.shell.registry import ACTIONS, SCREEN_TITLES
 
 PAGE = Path(__file__).parent / "keys.md"
 
@@ -14,11 +15,7 @@ _SECTIONS: tuple[tuple[str, Where], ...] = (
     *((f"In {title}", pane) for pane, title in PANE_TITLES.items()),
     ("In the form of a case", "form"),
     ("In the TOML of a case", "toml"),
-    ("On the screen of tools", "tools"),
-    ("On the screen of grades", "grades"),
-    ("On the screen of failures", "failures"),
-    ("On the screen of the audit", "audit"),
-    ("On the screen of breakpoints", "breakpoints"),
+    *((f"In {title}", screen) for screen, title in SCREEN_TITLES.items()),
     ("Moving", "move"),
 )
 
@@ -66,7 +63,8 @@ def keys_page() -> str:
     """The page."""
     parts = [_HEAD]
     for title, where in _SECTIONS:
-        actions = [action for action in ACTIONS if action.where == where]
+        places = (where, "anywhere") if where == "everywhere" else (where,)
+        actions = [action for action in ACTIONS if action.where in places]
         if actions:
             parts.append(f"\n## {title}\n\n| key | action | id |\n|---|---|---|\n" + "".join(map(_row, actions)))
     return "".join([*parts, _DIALOGS, _FILE])

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
 from workbench.tui.kit.key_names import key_name, key_of
-from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, PLACES, Keymap, load_keymap
-from workbench.tui.shell.registry import ACTIONS, BY_ID, PANES
+from workbench.tui.kit.keymap import DEFAULT_KEYS, NO_KEY, Keymap, load_keymap
+from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES, SCREEN_TITLES
 
 
 def read(folder: Path, text: str) -> tuple[Keymap, tuple[str, ...]]:
     file = folder / "keys.toml"
     file.write_text(text, encoding="utf-8")
-    keymap, problems = load_keymap(file, ACTIONS)
+    keymap, problems = load_keymap(file, ACTIONS, PLACES)
     return keymap, tuple(problem.removeprefix(f"{file}, ") for problem in problems)
 
 
 def test_without_a_file_the_keys_are_those_of_the_registry(tmp_path: Path) -> None:
-    assert load_keymap(tmp_path / "keys.toml", ACTIONS) == (DEFAULT_KEYS, ())
+    assert load_keymap(tmp_path / "keys.toml", ACTIONS, PLACES) == (DEFAULT_KEYS, ())
     assert DEFAULT_KEYS.for_textual() == {}
     assert DEFAULT_KEYS.keys(BY_ID["run.case"]) == BY_ID["run.case"].keys
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_used_is_said_with_its_line_and_left_out(tmp_path: Path, 
 def test_a_file_that_is_no_toml_changes_nothing(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "keys.toml"
     file.write_bytes(content)
-    keymap, (problem,) = load_keymap(file, ACTIONS)
+    keymap, (problem,) = load_keymap(file, ACTIONS, PLACES)
     assert keymap == DEFAULT_KEYS
     assert str(file) in problem
 
@@ -97,8 +97,21 @@ def test_whatever_is_written_gives_no_key_a_second_meaning(
                 assert owner == action.id or not {owner, action.id} & keymap.changed.keys()
 
 
-def test_every_pane_is_a_place() -> None:
-    assert {*PANES, "everywhere", "move"} <= frozenset().union(*PLACES)
+def test_every_action_applies_in_some_place() -> None:
+    assert {action.where for action in ACTIONS} <= frozenset().union(*PLACES)
+
+
+@pytest.mark.parametrize("screen", SCREEN_TITLES)
+def test_on_no_screen_can_one_key_be_given_to_two_actions(screen: str, tmp_path: Path) -> None:
+    own = [action for action in ACTIONS if action.where == screen]
+    one, other = own[0].id, own[1].id
+    keymap, (problem,) = read(tmp_path, f'[keys]\n"{one}" = "f9"\n"{other}" = "f9"\n')
+    assert problem.startswith(f"line 3: {other}: F9 is the key of {one!r} as well: give one of them another key")
+    assert set(keymap.changed) == {one}
+    for taken in ("move.up", "palette"):  # lists move, and the palette opens, on every screen
+        key = BY_ID[taken].keys[0].replace("_", "")
+        _, (problem,) = read(tmp_path, f'[keys]\n"{one}" = "{key}"\n')
+        assert f"is the key of {taken!r} as well" in problem
 
 
 @pytest.mark.parametrize("char", list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ7é"))

@@ -11,7 +11,6 @@ from tests.tui.comparing.test_compare import compared, comparing
 from tests.tui.histories import utc
 from tests.tui.history.test_history import history_of
 from workbench.tui.kit.side_screen import BesideScreen
-from workbench.tui.shell.registry import ScreenName
 
 __all__ = ["utc"]
 
@@ -55,7 +54,7 @@ async def test_the_screens_over_the_comparison_name_their_own(tmp_path: Path) ->
         ("B", "breakpoints", WAYS),
     ],
 )
-async def test_every_screen_says_it_itself(keys: str, screen: ScreenName, said: str, tmp_path: Path) -> None:
+async def test_every_screen_says_it_itself(keys: str, screen: str, said: str, tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, history=history) as app:
         await app.press(*keys.split())
@@ -66,7 +65,7 @@ async def test_every_screen_says_it_itself(keys: str, screen: ScreenName, said: 
 
 
 @pytest.mark.parametrize(("key", "screen"), [("g", "grades"), ("f", "failures")])
-async def test_the_screens_about_runs_say_it_too(key: str, screen: ScreenName, tmp_path: Path) -> None:
+async def test_the_screens_about_runs_say_it_too(key: str, screen: str, tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await compared(app)
         await app.press("escape", *["down"] * 2, key)

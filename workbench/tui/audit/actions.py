@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _audit(now: Situation) -> str | None:
@@ -21,3 +21,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("audit.help", "Keys and help", ("question_mark",), "audit", "keys", listed=False),
     Action("audit.quit", "Quit", ("q",), "audit", listed=False),
 )
+
+FEATURE = Feature("audit", ACTIONS, screens={"audit": "the audit"})

@@ -16,7 +16,9 @@ from workbench.analysis.audit.audit import audit_suite, unsaid
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings
+from workbench.tui.audit.actions import FEATURE
 from workbench.tui.audit.lines import AuditedSuite, AuditRow, Target, audit_rows, audit_text, finding_count
+from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
@@ -24,7 +26,6 @@ from workbench.tui.kit.side_screen import BesideScreen
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span
 from workbench.tui.lines.words import many
-from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -68,8 +69,9 @@ class AuditList(LineView):
 class AuditScreen(BesideScreen[Target | None]):
     """Audits some suites off the loop, one after the other; it ends with where to go. Nothing is started or asked."""
 
-    NAME: ClassVar[ScreenName] = "audit"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "audit"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#audit-list"
 
     def __init__(self, app: Workbench, files: Sequence[SuiteFile], place: str, begin_at: Target | None) -> None:

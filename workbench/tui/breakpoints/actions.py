@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _some(now: Situation) -> str | None:
@@ -34,3 +34,5 @@ TYPING: tuple[Action, ...] = (
     Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
 )
 """What the bar of keys names while a breakpoint is typed."""
+
+FEATURE = Feature("breakpoints", ACTIONS, screens={"breakpoints": "the breakpoints"})

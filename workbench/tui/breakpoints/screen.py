@@ -14,8 +14,10 @@ from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
+from workbench.tui.breakpoints.actions import FEATURE, TYPING
 from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
 from workbench.tui.breakpoints.state import Breakpoints
+from workbench.tui.kit.actions import Action, Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.dialogs import ReadLines
@@ -27,7 +29,6 @@ from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import message_lines, title_line
 from workbench.tui.lines.spans import Line, Span
 from workbench.tui.lines.words import many
-from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
 
 if TYPE_CHECKING:
     from workbench.tui.breakpoints.project import Breaking
@@ -107,8 +108,9 @@ class BreakpointsScreen(BesideScreen[None]):
     BreakpointsScreen #breakpoints-said { height: auto; max-height: 3; }
     BreakpointsScreen Input { height: 1; border: none; padding: 0 1; background: $panel; }
     """
-    NAME: ClassVar[ScreenName] = "breakpoints"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "breakpoints"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#breakpoints-list"
 
     def __init__(self, app: Workbench) -> None:
@@ -159,6 +161,9 @@ class BreakpointsScreen(BesideScreen[None]):
     @property
     def _typing(self) -> bool:
         return self.focused is self._field
+
+    def _offered(self) -> list[tuple[Action, bool]]:
+        return [(action, True) for action in TYPING] if self._typing else super()._offered()
 
     def _said(self, width: int) -> list[Line]:
         if self._typing:

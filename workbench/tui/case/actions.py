@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Situation, Why
+from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, Situation, Why
 from workbench.tui.stepping import actions as stepping
 
 
@@ -104,3 +104,5 @@ TOML_ACTIONS: tuple[Action, ...] = (
     Action("toml.find_next", "Next match of the search", ("ctrl+g",), "toml", "", _shown, listed=False),
     Action("toml.outside", "Open the TOML that is selected in your editor", ("f4",), "everywhere", "", _outside),
 )
+
+FEATURE = Feature("case", (*EDITING_ACTIONS, *ACTIONS, *TOML_ACTIONS))

@@ -6,14 +6,12 @@ from bisect import bisect_right
 from types import MappingProxyType
 from typing import ClassVar
 
-from textual.binding import BindingType
 from textual.message import Message as TextualMessage
 
 from workbench.tui.case.excerpt import Excerpt, excerpt_lines
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.prose import Found, Message, message_lines
 from workbench.tui.lines.spans import EMPTY, Line
-from workbench.tui.shell.registry import bindings_for
 from workbench.tui.terminal.theming import Ground
 
 _NOTHING: Found = MappingProxyType({})
@@ -22,7 +20,6 @@ _NOTHING: Found = MappingProxyType({})
 class CaseView(LineView):
     """Lines of a suite file, with a cursor that says where typing begins."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("case")
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class Chosen(TextualMessage):

@@ -24,11 +24,11 @@ from workbench.tui.case.form.source import case_of_problem, form_source, why_no_
 from workbench.tui.case.form.view import FormView
 from workbench.tui.case.toml.pane import TomlPane
 from workbench.tui.case.toml.part import TomlPart, part_of
+from workbench.tui.kit.actions import View
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.shell.registry import View
 from workbench.tui.tree.state import Row, TreeState
 
 if TYPE_CHECKING:

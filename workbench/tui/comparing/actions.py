@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, ScreenName, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _compare(now: Situation) -> str | None:
     return None if now.cases else "there is no case to compare models on"
 
 
-def _own(name: str, title: str, keys: tuple[str, ...], label: str = "", screen: ScreenName = "compare") -> Action:
+def _own(name: str, title: str, keys: tuple[str, ...], label: str = "", screen: str = "compare") -> Action:
     action_id = f"{screen}.{name}"
     return Action(action_id, title, keys, screen, label, lambda now: now.kept_refuses.get(action_id), listed=False)
 
@@ -33,6 +33,7 @@ ACTIONS: tuple[Action, ...] = (
     _own("totals", "Show or hide the totals", ("t",), "totals"),
     _own("base", "Make the column the base that others are compared with, or end that", ("b",), "base"),
     _own("repeats", "Run all that is shown several times", ("N",), "repeats"),
+    _own("timeline", "The case over time, in the history", ("T",)),
     _own("copy", "Copy all of it as Markdown", ("y",), "copy"),
     _own("reload", "Read the batch of the history again", ("f5", "ctrl+r")),
     _own("stop", "Stop the cell", ("x",), "stop"),
@@ -49,3 +50,5 @@ ACTIONS: tuple[Action, ...] = (
     _own("help", "Keys and help", ("question_mark",), "keys", "paired"),
     _own("quit", "Quit", ("q",), screen="paired"),
 )
+
+FEATURE = Feature("comparing", ACTIONS, screens={"compare": "the comparison", "paired": "the paired tests"})

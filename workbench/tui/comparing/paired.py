@@ -15,6 +15,8 @@ from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import p_text
 from workbench.reports.compared_words import rules_text
 from workbench.reports.visible import one_line
+from workbench.tui.comparing.actions import FEATURE
+from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import KeptDetail, KeptRows
@@ -23,7 +25,6 @@ from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.tui.lines.words import many, score
-from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -109,8 +110,9 @@ class PairedScreen(BesideScreen[None]):
     """What the tests said when it was opened. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
-    NAME: ClassVar[ScreenName] = "paired"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "paired"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#paired-list"
 
     def __init__(self, app: Workbench, state: PairedState, open_pair: Callable[[Pair], object]) -> None:

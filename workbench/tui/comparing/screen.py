@@ -13,11 +13,13 @@ from textual.binding import BindingType
 from textual.timer import Timer
 
 from workbench.reports.visible import one_line
+from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.comparing.lines import Columns, cell_said
 from workbench.tui.comparing.sources import GOING
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import CompareHead, CompareTable, CompareTotals
 from workbench.tui.comparing.totals import ComparedTotals
+from workbench.tui.kit.actions import Action, Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
@@ -27,7 +29,6 @@ from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
 from workbench.tui.runs.status_line import progress_ends
-from workbench.tui.shell.registry import Action, ScreenName, Situation, bindings_for
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
@@ -52,8 +53,9 @@ class CompareScreen(FilterScreen[None]):
     """Shows `state`; `place` says what is compared: a suite, a folder, a batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
-    NAME: ClassVar[ScreenName] = "compare"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "compare"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#compare-table"
 
     def __init__(self, app: Workbench, state: CompareState, place: str, totals: ComparedTotals | None = None) -> None:

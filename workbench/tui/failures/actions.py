@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _failures(now: Situation) -> str | None:
@@ -21,3 +21,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("failures.help", "Keys and help", ("question_mark",), "failures", "keys", listed=False),
     Action("failures.quit", "Quit", ("q",), "failures", listed=False),
 )
+
+FEATURE = Feature("failures", ACTIONS, screens={"failures": "the failures"})

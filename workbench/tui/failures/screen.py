@@ -12,9 +12,11 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from workbench.reports.visible import one_line
+from workbench.tui.failures.actions import FEATURE
 from workbench.tui.failures.confusion import ConfusionTable
 from workbench.tui.failures.lines import detail_lines, list_message, row_line
 from workbench.tui.failures.state import FailureList
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import FilterField
@@ -25,7 +27,6 @@ from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.shell.registry import ScreenName, bindings_for
 from workbench.tui.terminal.theming import Ground
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ class FailuresScreen(ListScreen[RunRecord]):
 
     DEFAULT_CSS = "FailuresScreen #list-column { width: 42%; }"
     TWO_COLUMNS_CELLS = 76
-    NAME: ClassVar[ScreenName] = "failures"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "failures"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#failures-list"
 
     def __init__(self, app: Workbench, state: FailureList, place: str) -> None:

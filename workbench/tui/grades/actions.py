@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _grades(now: Situation) -> str | None:
@@ -55,3 +55,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("grades.help", "Keys and help", ("question_mark",), "grades", "keys", listed=False),
     Action("grades.quit", "Quit", ("q",), "grades", listed=False),
 )
+
+FEATURE = Feature("grades", ACTIONS, screens={"grades": "the grades"})

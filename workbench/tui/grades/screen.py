@@ -11,8 +11,10 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from workbench.grading.grade import disagree
+from workbench.tui.grades.actions import FEATURE
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
+from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.line_view import LineView, Motion
@@ -21,7 +23,6 @@ from workbench.tui.kit.side_screen import ColumnsScreen
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
 from workbench.tui.terminal.theming import Ground
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ class GradesScreen(ColumnsScreen[None]):
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
     TWO_COLUMNS_CELLS = 80
-    NAME: ClassVar[ScreenName] = "grades"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "grades"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#grades-list"
 
     def __init__(self, app: Workbench, state: GradesState) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, ScreenName, Situation, Why
+from workbench.tui.kit.actions import Action, Feature, Situation, Why
 
 
 def _case(now: Situation) -> str | None:
@@ -14,12 +14,12 @@ def _at_row(action_id: str) -> Why:
     return lambda now: now.kept_refuses.get(action_id)
 
 
-def _own(screen: ScreenName, name: str, title: str, keys: tuple[str, ...], label: str = "") -> Action:
+def _own(screen: str, name: str, title: str, keys: tuple[str, ...], label: str = "") -> Action:
     action_id = f"{screen}.{name}"
     return Action(action_id, title, keys, screen, label, _at_row(action_id), listed=False)
 
 
-def _common(screen: ScreenName, back: str) -> tuple[Action, ...]:
+def _common(screen: str, back: str) -> tuple[Action, ...]:
     return (
         _own(screen, "filter", "Filter as you type", ("slash",), "filter"),
         _own(screen, "copy", "Copy it as Markdown", ("y",), "copy"),
@@ -33,7 +33,6 @@ def _common(screen: ScreenName, back: str) -> tuple[Action, ...]:
 ACTIONS: tuple[Action, ...] = (
     Action("history", "History: every batch that was kept", ("h",), label="history"),
     Action("timeline", "The case over time, in the history", (), why_not=_case),
-    _own("compare", "timeline", "The case over time, in the history", ("T",)),
     _own("history", "open", "Show what the batch came to, case by case", ("enter",), "open"),
     _own("history", "mark", "Mark the batch; two of them are compared", ("space",), "mark"),
     _own("history", "name", "Name the batch, as a baseline for one; an empty name takes it away", ("n",), "name"),
@@ -53,4 +52,8 @@ ACTIONS: tuple[Action, ...] = (
     _own("timeline", "open", "Show the run", ("enter",), "open"),
     _own("timeline", "mark", "Mark the run; two of them stand side by side", ("space",), "mark"),
     *_common("timeline", "Leave filter, marks, detail or screen"),
+)
+
+FEATURE = Feature(
+    "history", ACTIONS, screens={"history": "the history", "diff": "what changed", "timeline": "a case over time"}
 )

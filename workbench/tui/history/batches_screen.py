@@ -10,8 +10,10 @@ from textual.binding import BindingType
 
 from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.records import BatchRow
+from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
 from workbench.tui.history.batches import HistoryList
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
@@ -19,7 +21,6 @@ from workbench.tui.lines.spans import Line, Span
 from workbench.tui.lines.words import many
 from workbench.tui.run_book.kept import read_batches, read_going, read_gradings
 from workbench.tui.runs.status_line import progress_ends
-from workbench.tui.shell.registry import ScreenName, bindings_for
 
 if TYPE_CHECKING:
     from workbench.authoring.case_now import CaseKey
@@ -33,8 +34,9 @@ GOING_S = 1.0
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     """All batches, the newest first, read again when one of this program begins or is over."""
 
-    NAME: ClassVar[ScreenName] = "history"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "history"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#history-list"
     MARKED = "space on another batch shows what changed between the two"
     FILTERED_BY = "words of number, name, date, suite or model"

@@ -8,21 +8,23 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from workbench.analysis.batch_diff import CaseChange
+from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.change_lines import detail_lines, head_lines, list_message, row_line
 from workbench.tui.history.changes import DiffList
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import KeptScreen
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
-from workbench.tui.shell.registry import ScreenName, bindings_for
 
 
 class BatchDiffScreen(KeptScreen[DiffList]):
     """The changes by kind, each of which folds, and both sides of the one under the cursor."""
 
-    NAME: ClassVar[ScreenName] = "diff"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "diff"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#diff-list"
     FILTERED_BY = "words of kind, suite, case, model or reason"
 

@@ -9,19 +9,21 @@ from textual.binding import BindingType
 
 from workbench.history.records import RunRow
 from workbench.reports.visible import one_line
+from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
-from workbench.tui.shell.registry import ScreenName, bindings_for
 
 
 class TimelineScreen(MarkingScreen[Timeline, RunRow]):
     """The runs of a case, the newest first."""
 
-    NAME: ClassVar[ScreenName] = "timeline"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "timeline"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#timeline-list"
     MARKED = "space on another run puts both side by side"
     FILTERED_BY = "words of batch, date, model or status"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, get_args
+
+from textual.binding import Binding, BindingType
 
 from workbench.tools.server_status import ServerState
 
@@ -21,41 +24,9 @@ ANSWERS: frozenset[HeldKind] = frozenset({"result", "answer"})
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
-ScreenName = Literal[
-    "tools",
-    "grades",
-    "failures",
-    "audit",
-    "breakpoints",
-    "trajectory",
-    "pair",
-    "history",
-    "diff",
-    "timeline",
-    "compare",
-    "paired",
-]
-"""The screens with keys of their own, beside the main one."""
-
-SCREEN_TITLES: dict[ScreenName, str] = {
-    "tools": "the tools",
-    "grades": "the grades",
-    "failures": "the failures",
-    "audit": "the audit",
-    "breakpoints": "the breakpoints",
-    "trajectory": "the run",
-    "pair": "two runs side by side",
-    "history": "the history",
-    "diff": "what changed",
-    "timeline": "a case over time",
-    "compare": "the comparison",
-    "paired": "the paired tests",
-}
-
-Where = Pane | ScreenName | Literal["everywhere", "move", "form", "toml"]
-"""Where a key is bound: in one pane, in one of the case pane's views, on the whole screen, in anything that has lines,
-or on another screen."""
-
+Where = str
+"""Where a key is bound: in a pane (`suites`, `case`, `run`), in a view of the case (`form`, `toml`), on the whole main
+screen (`everywhere`), on another screen (its name), on all screens (`anywhere`), or in whatever has lines (`move`)."""
 
 View = Literal["form", "toml"]
 """The two views of a case."""
@@ -142,7 +113,7 @@ class Situation:
     """Why actions at the form's row cannot be taken, by their ids."""
     kept_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions at a row of the history's screens, or at a cell of the comparison, cannot be taken, by their ids."""
-    screen: ScreenName | None = None
+    screen: str | None = None
     """Which screen is shown, when it is not the main one."""
     breakpoints: int = 0
     """How many breakpoints there are, on their screen."""
@@ -176,11 +147,48 @@ class Action:
     """Whether the palette offers it."""
 
 
-MOVING_ACTIONS: tuple[Action, ...] = (
-    Action("move.up", "Up", ("up",), "move", listed=False),
-    Action("move.down", "Down", ("down",), "move", listed=False),
-    Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
-    Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
-    Action("move.home", "To the beginning", ("home",), "move", listed=False),
-    Action("move.end", "To the end; a run is then followed as it grows", ("end",), "move", listed=False),
+@dataclass(frozen=True)
+class Feature:
+    """One area of the app: its actions, and its screens by name, each with its title as it stands in a sentence."""
+
+    name: str
+    actions: tuple[Action, ...]
+    screens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def at(self, where: Where) -> tuple[Action, ...]:
+        """Returns the actions that apply in one place."""
+        return tuple(action for action in self.actions if action.where == where)
+
+
+def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
+    """Returns the bindings of some actions. Widgets move by themselves; the screen does everything else."""
+    return [
+        Binding(key, _target(action), action.title, show=False, priority=action.priority, id=action.id)
+        for action in actions
+        for key in action.keys
+    ]
+
+
+def _target(action: Action) -> str:
+    if action.where == "move":
+        return f"move('{action.id.removeprefix('move.')}')"
+    return f"screen.do('{action.id}')"
+
+
+MOVING = Feature(
+    "move",
+    (
+        Action("move.up", "Up", ("up",), "move", listed=False),
+        Action("move.down", "Down", ("down",), "move", listed=False),
+        Action("move.page_up", "A page up", ("pageup",), "move", listed=False),
+        Action("move.page_down", "A page down", ("pagedown",), "move", listed=False),
+        Action("move.home", "To the beginning", ("home",), "move", listed=False),
+        Action("move.end", "To the end; a run is then followed as it grows", ("end",), "move", listed=False),
+    ),
 )
+
+FILTERING: tuple[Action, ...] = (
+    Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
+    Action("filter.end", "Show all again", ("escape",), label="show all"),
+)
+"""What the bar of keys names while a filter is typed; the field handles these keys itself."""

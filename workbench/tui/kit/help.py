@@ -9,12 +9,12 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from workbench.tui.kit.actions import Action, Situation
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.keymap import Keymap
 from workbench.tui.kit.painting import keymap_of
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
-from workbench.tui.shell.registry import ACTIONS, PANE_TITLES, SCREEN_TITLES, Action, Situation, Where
 
 KEY_COLUMN = 13
 LONGEST_KEYS = len("Tab Shift+Tab")
@@ -35,6 +35,10 @@ _SIGNS: tuple[tuple[str, Role, str], ...] = (
 )
 
 
+Sections = Sequence[tuple[str, Sequence[Action]]]
+"""Titles, each with the actions below it."""
+
+
 class HelpScreen(Dialog[None]):
     """The help. Any of its own keys, or Esc, closes it."""
 
@@ -43,29 +47,23 @@ class HelpScreen(Dialog[None]):
         Binding("question_mark,q,enter", "leave", show=False),
     ]
 
-    def __init__(self, now: Situation) -> None:
+    def __init__(self, sections: Sections, now: Situation) -> None:
         super().__init__(keys_line(("↑↓", "scroll"), ("Esc", "close"), ("Ctrl+P", "all commands")))
+        self._sections = sections
         self._now = now
 
     def body(self) -> ComposeResult:
-        yield ReadLines(lambda width: help_lines(self._now, width, keymap_of(self)), "reading")
+        yield ReadLines(lambda width: help_lines(self._sections, self._now, width, keymap_of(self)), "reading")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))
 
 
-def help_lines(now: Situation, width: int, keymap: Keymap) -> list[Line]:
-    """Every action by where it applies, with the reason of those that cannot be taken now."""
-    main = now.screen is None
-    here = SCREEN_TITLES[now.screen] if now.screen is not None else PANE_TITLES[now.pane]
-    places: tuple[Where, ...] = (now.screen,) if now.screen is not None else (now.pane,)
-    if main and now.pane == "case":
-        places = (now.pane, now.view)
-    own = [a for a in ACTIONS if a.where in places and keymap.keys(a)]
-    everywhere = [a for a in ACTIONS if a.where == "everywhere" and keymap.keys(a) and main]
-    moving = [action for action in ACTIONS if action.where == "move"]
+def help_lines(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
+    """Returns every action that has a key, by section, with the reason of those that cannot be taken now."""
     lines: list[Line] = []
-    for title, actions in ((f"Here, in {here}", own), ("Everywhere", everywhere), ("Moving", moving)):
+    for title, listed in sections:
+        actions = [action for action in listed if keymap.keys(action)]
         lines += _section(title, actions, now, width, keymap) if actions else []
     lines += [EMPTY, (Span(" Signs", "heading"),)]
     for sign, role, meaning in _SIGNS:

@@ -11,23 +11,12 @@ from types import MappingProxyType
 
 from workbench.reports.visible import one_line
 from workbench.suite.positions import scan
+from workbench.tui.kit.actions import Action, Where
 from workbench.tui.kit.key_names import key_name, key_of
-from workbench.tui.shell.registry import Action, Where
 
 FILE_NAME = "keys.toml"
 
-PLACES: tuple[frozenset[Where], ...] = (
-    frozenset({"suites", "everywhere", "move"}),
-    frozenset({"case", "form", "everywhere", "move"}),
-    frozenset({"case", "toml", "everywhere", "move"}),
-    frozenset({"run", "everywhere", "move"}),
-    frozenset({"tools", "move"}),
-    frozenset({"grades", "move"}),
-    frozenset({"failures", "move"}),
-    frozenset({"audit", "move"}),
-    frozenset({"breakpoints", "move"}),
-)
-"""What is bound at the same time; in none of these may a key mean two things."""
+Places = Sequence[frozenset[Where]]
 
 NO_KEY = "no_key"
 """What Textual is given for an action without keys; no terminal sends it."""
@@ -55,8 +44,11 @@ class Keymap:
 DEFAULT_KEYS = Keymap()
 
 
-def load_keymap(file: Path, actions: Sequence[Action]) -> tuple[Keymap, tuple[str, ...]]:
-    """Read a `keys.toml`, which need not be there. What cannot be used in it is left out, and a problem says why."""
+def load_keymap(file: Path, actions: Sequence[Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
+    """Read a `keys.toml`, which need not exist. What cannot be used in it is left out, and a problem says why.
+
+    `places` says which actions are bound at the same time: in none of them may a key mean two things.
+    """
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
@@ -68,14 +60,15 @@ def load_keymap(file: Path, actions: Sequence[Action]) -> tuple[Keymap, tuple[st
         return DEFAULT_KEYS, (f"{file}: is not UTF-8: save it as UTF-8 text",)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         return DEFAULT_KEYS, (f"{file}: is no TOML: {error}",)
-    return _Reading(file, text, actions).read(data)
+    return _Reading(file, text, actions, places).read(data)
 
 
 class _Reading:
     """One file: what it wants, and what is wrong with that."""
 
-    def __init__(self, file: Path, text: str, actions: Sequence[Action]) -> None:
+    def __init__(self, file: Path, text: str, actions: Sequence[Action], places: Places) -> None:
         self._file = file
+        self._places = places
         self._positions = scan(text)
         self._actions = {action.id: action for action in actions}
         self._problems: list[tuple[int, str]] = []
@@ -129,7 +122,7 @@ class _Reading:
 
     def _clash(self, wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
         keymap = Keymap(wanted)
-        for place in PLACES:
+        for place in self._places:
             owners: dict[str, str] = {}
             for action in self._actions.values():
                 for key in keymap.keys(action) if action.where in place else ():

@@ -15,10 +15,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.painting import palette_of, strip_of
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span, changed_cells
-from workbench.tui.shell.registry import bindings_for
 from workbench.tui.terminal.theming import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "home", "end"]
@@ -37,7 +37,7 @@ class LineView(Widget, can_focus=True):
     """Lines with a cursor (or, without one, a window that moves). Subclasses say how many there are, and which."""
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("move")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
     ALLOW_SELECT = False
     GROUND: ClassVar[Ground] = "background"
     CURSOR_GROUND: ClassVar[Ground] = "cursor"

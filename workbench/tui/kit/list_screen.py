@@ -11,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from workbench.tui.kit.actions import Situation
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
@@ -18,7 +19,6 @@ from workbench.tui.kit.rows import KeptDetail, KeptHead, KeptRows, Rows
 from workbench.tui.kit.side_screen import Filtered, ListScreen
 from workbench.tui.lines.prose import Message, title_line
 from workbench.tui.lines.spans import Line
-from workbench.tui.shell.registry import Situation
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench

@@ -10,13 +10,13 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import FILTERING, MOVING, Action, Feature, Situation
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.closing import Answer, ClosesOnce
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role, Span
-from workbench.tui.shell.registry import BY_ID, Action, ScreenName, Situation, shown_keys
 
 if TYPE_CHECKING:
     from workbench.authoring.case_now import CaseKey
@@ -35,7 +35,9 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
     """
 
     DEFAULT_CSS = "BesideScreen { layout: vertical; background: $background; }"
-    NAME: ClassVar[ScreenName]
+    FEATURE: ClassVar[Feature]
+    NAME: ClassVar[str]
+    """The name of this one among the feature's screens."""
 
     def __init__(self, app: Workbench) -> None:
         super().__init__()
@@ -68,7 +70,10 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     def _offered(self) -> list[tuple[Action, bool]]:
         """The keys to name, the most wanted first, each with whether it does something now."""
-        return shown_keys(self.situation)
+        now = self.situation
+        if now.typing == "a filter":
+            return [(action, True) for action in FILTERING]
+        return [(action, action.why_not(now) is None) for action in self.FEATURE.at(self.NAME) if action.label]
 
     def on_screen_suspend(self) -> None:
         self._keys.offer(())
@@ -87,7 +92,9 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
     def action_do(self, action_id: str) -> None:
         """Take an action of the registry, or say why it cannot be taken."""
         self._keys.clear_notice()
-        why = BY_ID[action_id].why_not(self.situation)
+        own = {action.id: action for action in self.FEATURE.at(self.NAME)}
+        # What the palette offers of the program itself can always be taken.
+        why = own[action_id].why_not(self.situation) if action_id in own else None
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
@@ -105,7 +112,9 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     def help(self) -> None:
         """Show the keys."""
-        self.app.push_screen(HelpScreen(self.situation))
+        here = f"Here, in {self.FEATURE.screens[self.NAME]}"
+        sections = ((here, self.FEATURE.at(self.NAME)), ("Moving", MOVING.actions))
+        self.app.push_screen(HelpScreen(sections, self.situation))
 
 
 class Filtered(Protocol):
@@ -250,7 +259,7 @@ Shown = TypeVar("Shown", bound="BesideScreen[Any]")
 
 
 def on_beside(
-    app: Workbench, name: ScreenName, methods: dict[str, Callable[[Shown], object]]
+    app: Workbench, name: str, methods: dict[str, Callable[[Shown], object]]
 ) -> dict[str, Callable[[MainScreen], object]]:
     """The methods of a screen by the ids of its actions: `methods` by what follows the screen's name in them, help and
     quit. They do nothing while another screen is shown."""

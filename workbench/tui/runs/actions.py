@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def why_not_run(now: Situation) -> str | None:
@@ -52,3 +52,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.stop_all", "Stop everything that runs", ("X",), label="stop all", why_not=_stop_all),
     Action("models", "Choose models", ("m",), label="models"),
 )
+
+FEATURE = Feature("runs", ACTIONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Situation
+from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, Situation
 
 
 def _save(now: Situation) -> str | None:
@@ -28,3 +28,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("save.all", "Save all suites", ("S",), why_not=_save_all),
     Action("save.as", "Save the suite under another name", (), why_not=_save_as),
 )
+
+FEATURE = Feature("saving", ACTIONS)

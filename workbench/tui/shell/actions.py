@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 ACTIONS: tuple[Action, ...] = (
     Action("theme", "Change the theme", ()),
@@ -10,7 +10,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("log", "Show where the log is", ()),
     Action("suspend", "Suspend; fg in the shell comes back", ()),
     Action("help", "Keys and help", ("question_mark",), label="keys"),
-    Action("palette", "All commands", ("ctrl+p",), listed=False),
+    Action("palette", "All commands", ("ctrl+p",), "anywhere", listed=False),
     Action("quit", "Quit", ("q",), label="quit"),
 )
 
@@ -18,12 +18,6 @@ ACTIONS: tuple[Action, ...] = (
 def _copy(now: Situation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
 
-
-FILTERING: tuple[Action, ...] = (
-    Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
-    Action("filter.end", "Show all again", ("escape",), label="show all"),
-)
-"""What the keys are called while a filter is typed, whose field has them itself."""
 
 VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("copy", "Copy what the cursor is on", ("y",), label="copy", why_not=_copy),
@@ -35,3 +29,6 @@ VIEWING_ACTIONS: tuple[Action, ...] = (
     Action("zoom", "Give the pane the whole screen, or take it back", ("z",), label="zoom"),
     Action("back", "Leave the filter, the zoom or the pane", ("escape",), listed=False),
 )
+
+VIEWING = Feature("viewing", VIEWING_ACTIONS)
+PROGRAM = Feature("program", ACTIONS)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span
 from workbench.tui.lines.words import model_label
 from workbench.tui.runs.status_line import models_label, status_line
-from workbench.tui.shell.registry import PANES, shown_keys
+from workbench.tui.shell.registry import shown_keys
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.selection import case_title

@@ -21,6 +21,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import Desk
 from workbench.authoring.workspace import Workspace
 from workbench.tui.case.pane import CasePane
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
 from workbench.tui.lines.glyphs import GLYPHS
@@ -30,7 +31,7 @@ from workbench.tui.run_book.summaries import deciding_run
 from workbench.tui.shell.bars import MainBars
 from workbench.tui.shell.commands import Commands
 from workbench.tui.shell.messages import run_message
-from workbench.tui.shell.registry import BY_ID, bindings_for
+from workbench.tui.shell.registry import ACTIONS, BY_ID
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.pane import RunPane
 from workbench.tui.trajectory.run_tabs import RunChoice
@@ -48,7 +49,7 @@ REST_S = 0.06
 class MainScreen(SelectionScreen):
     """The suites, the case and the run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("everywhere")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in ACTIONS if a.where == "everywhere")
     AUTO_FOCUS = "#suites"
 
     class Free(Message):

@@ -12,9 +12,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, LoadingIndicator, OptionList
 
+from workbench.tui.kit.actions import Action
 from workbench.tui.kit.closing import ClosesOnce
 from workbench.tui.kit.painting import keymap_of
-from workbench.tui.shell.registry import Action, ScreenName, offered_actions
+from workbench.tui.shell.registry import offered_actions
 
 
 class _Listed(CommandList):
@@ -73,7 +74,7 @@ class ActionCommands(Provider):
                 yield Hit(score, self._title(action), partial(self._do, action.id), action.title, None)
 
     def _offered(self) -> list[Action]:
-        screen: ScreenName | None = getattr(self.screen, "NAME", None)
+        screen: str | None = getattr(self.screen, "NAME", None)
         return offered_actions(screen)
 
     def _title(self, action: Action) -> Content:

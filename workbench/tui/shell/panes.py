@@ -8,10 +8,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from workbench.tui.case.pane import CasePane
-from workbench.tui.kit.actions import Pane
+from workbench.tui.kit.actions import PANES, Pane
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.shell.messages import panes_shown
-from workbench.tui.shell.registry import PANES
 from workbench.tui.trajectory.pane import RunPane
 from workbench.tui.tree.view import FilterBox
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.logs import LOG_NAME
+from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.lines.words import many
-from workbench.tui.shell.registry import PANES
+from workbench.tui.shell.registry import help_sections
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.screenshot import save_picture, svg_of, text_of
 from workbench.tui.trajectory.copied import copied_text
@@ -36,10 +37,14 @@ class ProgramCommands:
             "log": self._show_log,
             "suspend": self._suspend,
             "theme": lambda screen: self._app.looks.choose(self._app),
-            "help": lambda screen: self._app.push_screen(HelpScreen(situation_of(screen))),
+            "help": self._help,
             "palette": lambda screen: self._app.action_command_palette(),
             "quit": lambda screen: self._app.ask_to_quit(),
         }
+
+    def _help(self, screen: MainScreen) -> None:
+        now = situation_of(screen)
+        self._app.push_screen(HelpScreen(help_sections(now), now))
 
     def _save_picture(self) -> None:
         app = self._app

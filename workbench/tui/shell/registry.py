@@ -1,132 +1,102 @@
-"""Everything a key, the palette or the help can do: one registry, with where each action applies and why it cannot."""
+"""Every action that a key, the palette or the help can take, from the features of the app."""
 
 from __future__ import annotations
 
-from textual.binding import Binding, BindingType
+from collections.abc import Mapping
 
-from workbench.tui.audit import actions as audit
-from workbench.tui.breakpoints import actions as breaking
-from workbench.tui.case import actions as editing
-from workbench.tui.case import actions as form
-from workbench.tui.case import actions as toml
-from workbench.tui.comparing import actions as comparing
-from workbench.tui.failures import actions as failures
-from workbench.tui.grades import actions as grades
-from workbench.tui.history import actions as history
-from workbench.tui.kit import actions as moving
+from workbench.tui.audit.actions import FEATURE as AUDIT
+from workbench.tui.breakpoints.actions import FEATURE as BREAKPOINTS
+from workbench.tui.case import actions as case
+from workbench.tui.comparing.actions import FEATURE as COMPARING
+from workbench.tui.failures.actions import FEATURE as FAILURES
+from workbench.tui.grades.actions import FEATURE as GRADES
+from workbench.tui.history.actions import FEATURE as HISTORY
 from workbench.tui.kit.actions import (
     ANSWERS,
+    FILTERING,
     HELD_KINDS,
+    MOVING,
     PANE_TITLES,
-    PANES,
-    SCREEN_TITLES,
     Action,
-    ScreenName,
-    Shown,
+    Feature,
     Situation,
-    ToolsNow,
-    Typing,
-    View,
     Where,
-    always,
 )
-from workbench.tui.runs import actions as running
-from workbench.tui.saving import actions as saving
-from workbench.tui.shell import actions as program
-from workbench.tui.shell import actions as viewing
+from workbench.tui.runs.actions import FEATURE as RUNS
+from workbench.tui.saving.actions import FEATURE as SAVING
+from workbench.tui.shell.actions import PROGRAM, VIEWING
 from workbench.tui.stepping import actions as stepping
-from workbench.tui.tools import actions as tools
-from workbench.tui.trajectory import actions as run_pane
-from workbench.tui.trajectory import actions as trajectory
-from workbench.tui.tree import actions as tree
-from workbench.tui.two_runs import actions as pair
+from workbench.tui.tools.actions import FEATURE as TOOLS
+from workbench.tui.trajectory.actions import FEATURE as TRAJECTORY
+from workbench.tui.tree.actions import FEATURE as TREE
+from workbench.tui.two_runs.actions import FEATURE as TWO_RUNS
 
-__all__ = [
-    "ACTIONS",
-    "BY_ID",
-    "PANES",
-    "PANE_TITLES",
-    "SCREEN_TITLES",
-    "Action",
-    "ScreenName",
-    "Shown",
-    "Situation",
-    "ToolsNow",
-    "Typing",
-    "View",
-    "Where",
-    "always",
-    "offered_actions",
-]
-
-ACTIONS: tuple[Action, ...] = (
-    *running.ACTIONS,
-    *stepping.GOING,
-    *breaking.ACTIONS,
-    *tree.ACTIONS,
-    *editing.EDITING_ACTIONS,
-    *form.ACTIONS,
-    *toml.TOML_ACTIONS,
-    *saving.ACTIONS,
-    *run_pane.ACTIONS,
-    *stepping.WHILE_HELD,
-    *viewing.VIEWING_ACTIONS,
-    *tools.ACTIONS,
-    *grades.ACTIONS,
-    *failures.ACTIONS,
-    *audit.ACTIONS,
-    *comparing.ACTIONS,
-    *history.ACTIONS,
-    *trajectory.TRAJECTORY_ACTIONS,
-    *pair.ACTIONS,
-    *program.ACTIONS,
-    *moving.MOVING_ACTIONS,
+FEATURES: tuple[Feature, ...] = (
+    RUNS,
+    stepping.FEATURE,
+    BREAKPOINTS,
+    TREE,
+    case.FEATURE,
+    SAVING,
+    TRAJECTORY,
+    VIEWING,
+    TOOLS,
+    GRADES,
+    FAILURES,
+    AUDIT,
+    COMPARING,
+    HISTORY,
+    TWO_RUNS,
+    PROGRAM,
+    MOVING,
 )
-"""Every action, in the order in which help lists them."""
+"""Every area of the app, in the order in which help lists its actions."""
 
-BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
+ACTIONS: tuple[Action, ...] = tuple(action for feature in FEATURES for action in feature.actions)
+
+BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
+
+SCREEN_TITLES: Mapping[str, str] = {name: title for feature in FEATURES for name, title in feature.screens.items()}
+"""Every screen but the main one, with its title in a sentence."""
+
+_ON_MAIN: tuple[tuple[Where, ...], ...] = (("suites",), ("case", "form"), ("case", "toml"), ("run",))
+
+PLACES: tuple[frozenset[Where], ...] = (
+    *(frozenset({*pane, "everywhere", "move", "anywhere"}) for pane in _ON_MAIN),
+    *(frozenset({screen, "move", "anywhere"}) for screen in SCREEN_TITLES),
+)
+"""What is bound at the same time: in none of these may a key mean two things."""
 
 
-def bindings_for(where: Where) -> list[BindingType]:
-    """The bindings of one place. Movement is handled by the widget itself, everything else by the screen."""
-    return [
-        Binding(key, _target(action), action.title, show=False, priority=action.priority, id=action.id)
-        for action in ACTIONS
-        if action.where == where and action.id != "palette"
-        for key in action.keys
-    ]
-
-
-def offered_actions(screen: ScreenName | None) -> list[Action]:
-    """What the palette offers on a screen; `None` is the main one."""
+def offered_actions(screen: str | None) -> list[Action]:
+    """Returns what the palette offers on a screen; `None` is the main one."""
     if screen is None:
         return [action for action in ACTIONS if action.listed]
     own = [action for action in ACTIONS if action.where == screen]
-    return [*own, *(action for action in program.ACTIONS if action.listed and action.id not in ("help", "quit"))]
+    return [*own, *(action for action in PROGRAM.actions if action.listed and action.id not in ("help", "quit"))]
 
 
-def _target(action: Action) -> str:
-    if action.where == "move":
-        return f"move('{action.id.removeprefix('move.')}')"
-    return f"screen.do('{action.id}')"
+def help_sections(now: Situation) -> list[tuple[str, list[Action]]]:
+    """Returns the sections of the main screen's help: the pane one comes from, the whole screen, moving."""
+    here = (now.pane, now.view) if now.pane == "case" else (now.pane,)
+    return [
+        (f"Here, in {PANE_TITLES[now.pane]}", [action for action in ACTIONS if action.where in here]),
+        ("Everywhere", [action for action in ACTIONS if action.where in ("everywhere", "anywhere")]),
+        ("Moving", list(MOVING.actions)),
+    ]
 
 
 def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
-    """The actions that the bar of keys names, the most wanted first, each with whether it can be taken now."""
+    """Returns what the main screen's bar of keys names, the most wanted first, each with whether it can be taken."""
     if now.typing == "a filter":
-        return [(action, True) for action in viewing.FILTERING]
-    if now.typing == "a breakpoint":
-        return [(action, True) for action in breaking.TYPING]
-    if now.screen is not None:
-        own = [action for action in ACTIONS if action.label and action.where == now.screen]
-        return [(action, action.why_not(now) is None) for action in own]
+        return [(action, True) for action in FILTERING]
     if now.typing in HELD_KINDS:
         own = [action for action in stepping.TYPING if action.id != "step.error" or now.typing in ANSWERS]
         return [(action, True) for action in own]
     if now.typing == "toml":
-        return [(action, True) for action in toml.TYPING_TOML]
+        return [(action, True) for action in case.TYPING_TOML]
     if now.typing is not None:
-        return [(action, True) for action in form.TYPING if now.typing == "a line" or action.id != "typing.done"]
+        return [(action, True) for action in case.TYPING if now.typing == "a line" or action.id != "typing.done"]
     places = (now.pane, now.view) if now.pane == "case" else (now.pane,)
     own = [action for action in ACTIONS if action.label and action.where in places]
     taken = {name for action in own for name in (*action.keys, action.label)}
@@ -167,15 +137,15 @@ def _is_of_now(action: Action, now: Situation) -> bool:
         return now.pane != "suites"
     if action.id == "edit":
         return now.held is None or now.pane != "run" or action.why_not(now) is None
-    if action.id == "step" or action not in stepping.ACTIONS:
+    if action.id == "step" or action not in stepping.FEATURE.actions:
         return True
     return now.held is not None and action.why_not(now) is None
 
 
 def _rank(action: Action, now: Situation) -> int:
     """What concerns a run that is not looked at is named behind the ways to other screens, the program itself last."""
-    if action in program.ACTIONS:
+    if action in PROGRAM.actions:
         return 2
     if action.id == "break.here" or action.id == "save":  # saving is named first when there is something to save
         return 1
-    return int(now.pane != "run" and (action in run_pane.ACTIONS or action in viewing.VIEWING_ACTIONS))
+    return int(now.pane != "run" and (action in TRAJECTORY.actions or action in VIEWING.actions))

@@ -55,7 +55,7 @@ from workbench.tui.shell.containment import Containment, drawn_by
 from workbench.tui.shell.leaving import Leaving
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.palette import ActionCommands, Palette
-from workbench.tui.shell.registry import ACTIONS, BY_ID
+from workbench.tui.shell.registry import ACTIONS, BY_ID, PLACES
 from workbench.tui.shell.returning import come_back, left_at, models_again
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.stepping.held_notices import HeldRuns
@@ -119,7 +119,7 @@ class Workbench(PaintedApp):
         self._filters += [SecretsFilter(program.secrets), Guard()]
         if surroundings.ascii:
             self._filters.append(AsciiFilter(all_of_it=not surroundings.utf8))
-        self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS)
+        self.keymap, self._problems_at_start = load_keymap(program.folders.config / KEYS_FILE, ACTIONS, PLACES)
         self.set_keymap(self.keymap.for_textual())
         self._paths = tuple(paths)
         self._starting = ExitStack()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import ANSWERS, Action, Situation, Why
+from workbench.tui.kit.actions import ANSWERS, Action, Feature, Situation, Why
 from workbench.tui.runs.actions import why_not_run
 
 _NOT_HELD = "the run is not held; s steps through the case"
@@ -96,3 +96,5 @@ TYPING: tuple[Action, ...] = (
     Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
 )
 """What the bar of keys names while something is typed for a run that is held."""
+
+FEATURE = Feature("stepping", ACTIONS)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
 
-from workbench.tui.kit.actions import ANSWERS, HeldKind
+from workbench.tui.kit.actions import ANSWERS, HeldKind, bindings_for
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.problem_list import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.highlight import Colours, JsonColours, PlainColours
 from workbench.tui.lines.marks import marks
 from workbench.tui.lines.spans import EMPTY, Line, Span, spread
-from workbench.tui.shell.registry import bindings_for
+from workbench.tui.stepping.actions import WHILE_HELD
 from workbench.tui.stepping.held_text import HeldText, in_words
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ class HeldEditor(Vertical):
     HeldEditor > Bar { background: $panel; }
     HeldEditor > ProblemList { display: none; max-height: 3; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        binding for binding in bindings_for("run") if isinstance(binding, Binding) and binding.id == "step.error"
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(action for action in WHILE_HELD if action.id == "step.error")
 
     class Kept(Message):
         """What is typed is to be sent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 _WRITTEN_OUT = "these tools are written out in the suite: there is no server"
 _NEEDED = "runs are under way and may need this server: stop them first"
@@ -64,3 +64,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("tools.help", "Keys and help", ("question_mark",), "tools", "keys", listed=False),
     Action("tools.quit", "Quit", ("q",), "tools", listed=False),
 )
+
+FEATURE = Feature("tools", ACTIONS, screens={"tools": "the tools"})

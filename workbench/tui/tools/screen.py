@@ -23,6 +23,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings
 from workbench.tools.server_status import ServerStatus
+from workbench.tui.kit.actions import Situation, ToolsNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import FilterField
@@ -33,8 +34,8 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import message_lines, title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
-from workbench.tui.shell.registry import ScreenName, Situation, ToolsNow, bindings_for
 from workbench.tui.terminal.theming import Ground
+from workbench.tui.tools.actions import FEATURE
 from workbench.tui.tools.call_form import CallForm
 from workbench.tui.tools.call_screen import CallScreen
 from workbench.tui.tools.lines import detail_lines, finding_sign, list_message, row_line
@@ -96,8 +97,9 @@ class ToolsScreen(ListScreen[None]):
 
     DEFAULT_CSS = "ToolsScreen #list-column { width: 40%; }"
     TWO_COLUMNS_CELLS = 100
-    NAME: ClassVar[ScreenName] = "tools"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "tools"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#tools-list"
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _other_run(now: Situation) -> str | None:
@@ -93,3 +93,5 @@ TRAJECTORY_ACTIONS: tuple[Action, ...] = (
     Action("trajectory.help", "Keys and help", ("question_mark",), "trajectory", "keys", listed=False),
     Action("trajectory.quit", "Quit", ("q",), "trajectory", listed=False),
 )
+
+FEATURE = Feature("trajectory", (*ACTIONS, *TRAJECTORY_ACTIONS), screens={"trajectory": "the run"})

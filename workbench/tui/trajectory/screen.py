@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.workspace import is_recording
 from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import MOVING, Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import BesideScreen
@@ -19,7 +20,7 @@ from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import RunRecord, waiting_message
-from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
+from workbench.tui.trajectory.actions import FEATURE
 from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.headline import headline, run_name
 from workbench.tui.trajectory.searched_view import SearchedRun
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a run that is only read."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("move")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING.actions)
 
 
 class ReadRun(SearchedRun):
@@ -45,8 +46,9 @@ class ReadRun(SearchedRun):
 class TrajectoryScreen(BesideScreen[None]):
     """Shows `record`; one that goes on is followed. `title` says where it comes from: a batch, a day."""
 
-    NAME: ClassVar[ScreenName] = "trajectory"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "trajectory"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#trajectory-run"
 
     def __init__(self, app: Workbench, record: RunRecord, title: str) -> None:

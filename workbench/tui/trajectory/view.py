@@ -8,6 +8,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.marks import with_breakpoint
@@ -17,8 +18,9 @@ from workbench.tui.lines.spans import EMPTY, Line
 from workbench.tui.run_book.shown.items import CallItem, Item
 from workbench.tui.run_book.shown.places import RunPlace
 from workbench.tui.run_book.shown.view import RunView
-from workbench.tui.shell.registry import bindings_for
+from workbench.tui.stepping.actions import WHILE_HELD
 from workbench.tui.terminal.theming import Ground
+from workbench.tui.trajectory.actions import FEATURE
 from workbench.tui.trajectory.mark_lines import held_action
 from workbench.tui.trajectory.run_lines import Place, RunLines
 
@@ -29,7 +31,7 @@ _AROUND_HELD = 5
 class RunList(LineView):
     """The lines of a run. Posts `News` when there is something else to say about what is out of sight, or found."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("run")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for((*FEATURE.at("run"), *WHILE_HELD))
     RESTING_GROUND: ClassVar[Ground] = "background"
 
     class News(Message):

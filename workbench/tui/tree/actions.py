@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation, Why
+from workbench.tui.kit.actions import Action, Feature, Situation, Why
 
 
 def _new(now: Situation) -> str | None:
@@ -50,3 +50,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("tree.move", "Move the case to another suite", ("M",), "suites", why_not=_moved_over),
     Action("tree.delete", "Delete the case or suite", ("delete",), "suites", why_not=_as_a_whole),
 )
+
+FEATURE = Feature("tree", ACTIONS)

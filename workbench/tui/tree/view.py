@@ -9,12 +9,13 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input
 
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.lines.prose import message_lines
 from workbench.tui.lines.spans import EMPTY, Line, Role
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.shell.registry import bindings_for
+from workbench.tui.tree.actions import FEATURE
 from workbench.tui.tree.lines import fold_cell, tree_line, tree_message
 from workbench.tui.tree.state import TreeState
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class SuiteTree(LineView):
     """Folders, suites and cases. Posts `Moved` when the cursor stands on another row."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("suites")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("suites"))
 
     class Moved(Message):
         """The cursor stands on another row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Situation
+from workbench.tui.kit.actions import Action, Feature, Situation
 
 
 def _differ(now: Situation) -> str | None:
@@ -23,3 +23,5 @@ ACTIONS: tuple[Action, ...] = (
     Action("pair.help", "Keys and help", ("question_mark",), "pair", "keys", listed=False),
     Action("pair.quit", "Quit", ("q",), "pair", listed=False),
 )
+
+FEATURE = Feature("two_runs", ACTIONS, screens={"pair": "two runs side by side"})

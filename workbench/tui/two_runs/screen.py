@@ -10,6 +10,7 @@ from textual.binding import BindingType
 
 from workbench.authoring.case_now import CaseKey
 from workbench.reports.visible import one_line
+from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
@@ -18,9 +19,9 @@ from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Role, Span, wrap_line
 from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.shell.registry import ScreenName, Situation, bindings_for
 from workbench.tui.trajectory.headline import began
 from workbench.tui.trajectory.screen import TrajectoryScreen
+from workbench.tui.two_runs.actions import FEATURE
 from workbench.tui.two_runs.lines import copied_pair, header_lines
 from workbench.tui.two_runs.state import PairState, Taken, under_way
 from workbench.tui.two_runs.view import PairHead, PairList
@@ -42,8 +43,9 @@ async def beside_each_other(left: RunRecord, right: RunRecord) -> PairState:
 class PairScreen(BesideScreen[None]):
     """Shows two runs as they are when it is opened, and again when one of them is over."""
 
-    NAME: ClassVar[ScreenName] = "pair"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(NAME)
+    FEATURE = FEATURE
+    NAME = "pair"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#pair-list"
 
     def __init__(self, app: Workbench, state: PairState) -> None:

@@ -12,17 +12,18 @@ from workbench.authoring.form.edits import Edit, edited, toggled
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
 from workbench.authoring.form.tables import tool_of_call
+from workbench.tui.case.actions import FEATURE
 from workbench.tui.case.form.fields_view import FormFields
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.line_view import Motion
 from workbench.tui.lines.marks import with_breakpoint
 from workbench.tui.lines.spans import Line
-from workbench.tui.shell.registry import bindings_for
 
 
 class FormView(FormFields):
     """A form. What its methods cannot do they say why in words."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("form")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("form"))
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)

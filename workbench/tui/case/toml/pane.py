@@ -15,17 +15,18 @@ from textual.widget import Widget
 
 from workbench.authoring.document import Document
 from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.case.actions import FEATURE
 from workbench.tui.case.excerpt import CasePicture
 from workbench.tui.case.excerpt_view import CaseView
 from workbench.tui.case.toml.completing import TomlCompleting
 from workbench.tui.case.toml.part import TomlPart, found_in
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.problem_list import ProblemList
 from workbench.tui.kit.search_bar import SearchBar
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.marks import line_within, marks
-from workbench.tui.shell.registry import bindings_for
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
 """Takes what was typed: the part, the document with it, what was done in words, and the undo group it belongs to."""
@@ -39,7 +40,7 @@ class TomlPane(Vertical):
     TomlPane > CompletionList { layer: completions; }
     TomlPane > TomlEditor, TomlPane > ProblemList { display: none; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for("toml")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at("toml"))
 
     class Turned(TextualMessage):
         """Typing has begun, or is over."""
