@@ -15,7 +15,7 @@ def test_a_sound_suite_answers_zero(program: Program) -> None:
     program.write("suites/other.toml", 'title = "not a suite"')
     done = program.run("validate", "suites")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "1 sound suite with 1 case, none broken, no warnings\n"
+    assert done.stdout == "1 valid suite (1 case)\n"
 
 
 def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(program: Program) -> None:
@@ -29,7 +29,7 @@ def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(prog
     assert any(said.startswith("a.toml:8: error: tools[0].descripton:") and "description" in said for said in problems)
     assert any(said.startswith(f"a.toml:{line}: error: cases[0].usr:") for said in problems)
     assert any(said.startswith("b.toml:2: error:") for said in problems)
-    assert "2 broken" in done.stdout
+    assert "2 with errors" in done.stdout
 
 
 def test_the_settings_beside_the_suites_are_checked_too(program: Program) -> None:
@@ -81,7 +81,7 @@ def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: 
         "Audited: covered are 1 of 1 tools, 1 of 1 parameters, 0 of 2 enum values",
         '  no case covers these enum values: look.where = "here"; look.where = "there"',
     ]
-    assert total == "1 sound suite with 2 cases, none broken, no warnings, 2 audit findings"
+    assert total == "1 valid suite (2 cases), 2 audit findings"
 
 
 def test_an_audit_looks_at_the_tools_that_servers_listed_last_and_starts_none(program: Program) -> None:

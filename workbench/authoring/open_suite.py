@@ -150,12 +150,13 @@ class OpenSuite:
 
     @property
     def untaken_said(self) -> str | None:
-        """What was typed in a form and is part of no document, in words."""
+        """The invalid text in fields of the form and what to do about it, as the end of a message."""
         first = next(iter(self.untaken.values()), None)
         if first is None:
             return None
-        more = f" and {len(self.untaken) - 1} more" if len(self.untaken) > 1 else ""
-        return f"what is typed in {first.cell}{more} of {self.path.name} is not taken over: {first.why}"
+        others = len(self.untaken) - 1
+        more = f" and {others} other field{'s' if others > 1 else ''}" if others else ""
+        return f"the invalid text in `{first.cell}`{more}. {first.why[:1].upper()}{first.why[1:]}"
 
     def rename_untaken(self, case: str | None, key: str | None) -> None:
         """A case is known by another key now."""

@@ -54,14 +54,18 @@ def execute(options: argparse.Namespace) -> int:
     broken = sum(1 for file in files if file.suite is None)
     warnings = sum(len(file.warnings) for file in files) + len(unjudged)
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)
-    sound = f"{counted(len(files) - broken, 'sound suite')} with {counted(cases, 'case')}"
+    valid = len(files) - broken
+    found = f" ({counted(cases, 'case')})" if cases else ""
+    parts = [f"{valid:,} valid {'suite' if valid == 1 else 'suites'}{found}"]
+    parts += [f"{broken:,} with errors"] if broken else []
+    parts += [counted(warnings, "warning")] if warnings else []
     audited = list(_audited(files)) if options.audit else []
-    found = f", {counted(sum(number for number, _ in audited), 'audit finding')}" if options.audit else ""
-    if options.audit and broken:
-        found += f" ({counted(broken, 'broken suite')} not audited)"
+    if options.audit:
+        skipped = f" ({counted(broken, 'suite')} with errors not audited)" if broken else ""
+        parts.append(counted(sum(number for number, _ in audited), "audit finding") + skipped)
     for _, lines in audited:
         write("".join(f"{line}\n" for line in lines))
-    write(f"{sound}, {broken or 'none'} broken, {counted(warnings, 'warning')}{found}\n")
+    write(f"{', '.join(parts)}\n")
     return USAGE if broken or settings else OK
 
 

@@ -38,7 +38,7 @@ def grade_accuracy(
     check cannot be evaluated, and GradingError for weights that no number can hold.
     """
     if not case.expects_calls_or_none:
-        return Grade("accuracy", None, "not applicable", "the case expects no particular calls")
+        return Grade("accuracy", None, "not applicable", case.why_no_expected_calls)
     expected = case.expected_calls()
     calls = trajectory.calls
     numbers = {"expected": float(len(expected)), "made": float(len(calls))}

@@ -30,7 +30,7 @@ def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outsi
     Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
     if not case.expects_calls_or_none:
-        return Grade("critics", None, "not applicable", "the case expects no particular calls")
+        return Grade("critics", None, "not applicable", case.why_no_expected_calls)
     expected = case.expected_calls()
     calls = trajectory.calls
     options = grading.critics

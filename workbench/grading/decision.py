@@ -38,7 +38,7 @@ def grade_decision(
     0 for each call too many. Raises CheckError when a check cannot be evaluated.
     """
     if not case.expects_calls_or_none:
-        return Grade("decision", None, "not applicable", "the case expects no particular calls")
+        return Grade("decision", None, "not applicable", case.why_no_expected_calls)
     items = list(_steps(case, trajectory, outside) if case.steps else _calls(case, trajectory, outside))
     total = math.fsum([item.credit for item in items])
     score = total / len(items)

@@ -45,7 +45,7 @@ def grade_trajectory(
     Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
     """
     if not (case.expects_calls_or_none or case.disallowed or case.extra_calls is not None):
-        return Grade("trajectory", None, "not applicable", "the case says nothing about calls")
+        return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
     if not trajectory.rounds:
         raise GradingError("trajectory: the model has answered nothing, so there are no calls to grade, nor none")
     return _Reading(case, trajectory, outside).grade()

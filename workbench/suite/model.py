@@ -398,6 +398,12 @@ class Case(Frozen):
         """Whether the case says anything about which calls must happen."""
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
+    @property
+    def why_no_expected_calls(self) -> str:
+        """The reason of graders that need expected calls, for a case without any."""
+        says_more = self.disallowed or self.response_contains or self.response is not None or self.extra_calls
+        return "this case has no expected calls" if says_more else "this case expects nothing yet"
+
 
 def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
     return (

@@ -112,7 +112,7 @@ async def test_escape_leaves_input_that_says_nothing_and_says_so() -> None:
         await go(typist, "repeats")
         await typist.press("enter", "x", "escape")
         assert not typist.app.form.typing
-        assert "not taken over" in typist.app.refused[0]
+        assert "the text is invalid and was not applied" in typist.app.refused[0]
 
 
 async def test_a_value_that_the_schema_refuses_is_marked_as_it_is_typed() -> None:

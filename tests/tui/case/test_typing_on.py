@@ -168,7 +168,7 @@ async def test_a_text_that_a_cell_refuses_is_there_again_with_its_reason(tmp_pat
             main.select(suite.path, suite.cases[0].key)
             await app.settle()
         assert main.case_pane.typing is None
-        assert "not taken over" in app.screen
+        assert "invalid" in app.screen
         main.select(suite.path)
         await begin(app, *place)
         assert form.field.text.endswith('"required": ["half')  # type: ignore[union-attr]
@@ -191,13 +191,13 @@ async def test_quitting_asks_about_a_text_that_a_cell_refuses(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("is_dirty", [False, True])
-async def test_saving_says_what_was_not_taken_over(tmp_path: Path, is_dirty: bool) -> None:
+async def test_saving_says_which_invalid_text_is_not_saved(tmp_path: Path, is_dirty: bool) -> None:
     suites = suites_in(tmp_path, home=SCHEMA)
     async with opened(suites, size=(160, 48)) as app:
         suite = edit(app) if is_dirty else app.app.main.desk.suites[0]
         form = await begin_schema(app)
         await app.pilot.press("ctrl+s")
-        await app.until(lambda: not suite.dirty and "not taken over" in app.screen)
-        assert ("Saved, but" if is_dirty else "Nothing to save") in app.screen
+        await app.until(lambda: not suite.dirty and "the invalid text in `parameters`. " in app.screen)
+        assert ("Saved without" if is_dirty else "Nothing to save") in app.screen
         assert ("Film night" in (suites / "home.toml").read_text()) == is_dirty
         assert form.typing

@@ -136,15 +136,15 @@ async def test_all_that_has_not_run_is_run_first_and_then_all_again(tmp_path: Pa
         await app.settle()
         rest = await app.run("R")
         assert len(rest) == 5
-        assert "Running the 5 cells that had not run to the end" in app.screen
+        assert "Running the 5 cells without a finished run" in app.screen
         for run in rest:
             finish(app, run)
         app.session.end_batch()
         await app.settle()
         await app.press("R")
-        assert "6 cells ran to the end: R once more runs all of that again" in app.screen
+        assert "All 6 runs are finished. Press R again to rerun them all" in app.screen
         await app.press("right", "R")
-        assert "R once more" in app.screen
+        assert "Press R again" in app.screen
         assert len(await app.run("R")) == 6
 
 

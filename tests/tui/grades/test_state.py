@@ -154,8 +154,8 @@ def test_graders_that_disagree_are_named_with_why() -> None:
 def test_a_grader_that_does_not_apply_or_cannot_grade_has_a_reason_and_no_formula() -> None:
     state = state_of({"response_contains": ["done"]})
     shown = said(state, "decision")
-    assert "- does not apply" in shown
-    assert "the case expects no particular calls" in shown
+    assert "- not applicable" in shown
+    assert "this case has no expected calls" in shown
     assert "score =" not in shown
     failed = replace(state.result, grades=(Grade("critics", None, "error", "no judge"),))
     assert "▲ error" in said(GradesState(state.case, failed), "critics")

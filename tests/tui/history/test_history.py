@@ -162,7 +162,7 @@ async def test_of_a_whole_batch_the_key_says_that_nothing_is_missing(tmp_path: P
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await shown(app, "down", "c")
-        assert "Nothing is missing" in app.screen
+        assert "This batch is complete; nothing to resume" in app.screen
 
 
 async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_changes_far_apart_stand_apart_with_their_places() -> None:
 
 
 def test_how_much_differs_is_said_in_words() -> None:
-    assert str(difference("a\nb", "a\nc\nd")) == "1 line changed, 1 line more"
+    assert str(difference("a\nb", "a\nc\nd")) == "1 line changed, 1 added"
     assert str(difference("a", "a")) == "no difference"
 
 

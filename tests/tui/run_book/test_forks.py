@@ -140,9 +140,9 @@ def test_the_first_difference_is_told_once_a_fork_is_over() -> None:
     made = Book()
     run = made.end(made.run())
     fork = made.fork(run, model="other")
-    assert branch_said(fork) == "other · before round 2"
+    assert branch_said(fork) == "other · from round 2"
     made.end(fork, answer="Gone.")
-    assert branch_said(fork) == 'other · round 2: says "Gone." instead of "Done." · before round 2'
+    assert branch_said(fork) == 'other · round 2: says "Gone." instead of "Done." · from round 2'
     assert branch_said(made.end(made.fork(run))).startswith("offline (baseline) · no difference")
     assert branch_said(run) == ""
 
@@ -186,11 +186,11 @@ def draft_at(place: RunPlace | None, run: RunRecord | None = None, **changes: ob
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        (RunPlace(1), "before round 1"),
-        (RunPlace(2), "before round 2"),
-        (RunPlace(1, "c1-0", 0, 0), "before the call of t in round 1"),
-        (RunPlace(1, "c1-0", 0, 1, True), "after the result of t (call 1 of round 1)"),
-        (RunPlace(1, "c1-1", 1, 2, True), "after the result of t (call 2 of round 1)"),
+        (RunPlace(1), "round 1"),
+        (RunPlace(2), "round 2"),
+        (RunPlace(1, "c1-0", 0, 0), "the call to t (round 1)"),
+        (RunPlace(1, "c1-0", 0, 1, True), "the result of t (call 1 of round 1)"),
+        (RunPlace(1, "c1-1", 1, 2, True), "the result of t (call 2 of round 1)"),
     ],
 )
 def test_the_place_is_said_in_words(place: RunPlace, said: str) -> None:

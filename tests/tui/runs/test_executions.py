@@ -47,7 +47,7 @@ async def test_everything_that_would_be_called_is_shown_and_a_yes_goes_to_the_se
             "server  office",
             "tool    send_email",
             "Sends an e-mail.",
-            "may destroy things; x [1]",
+            "destructive · x [1]",
             '"to": "ann@example.com"',
             '"body": "Hello\\n\\u001b[31m[b]Ann[/b]<U+202E>"',
             "for this tool, until this run ends",

@@ -48,7 +48,7 @@ async def test_a_run_is_forked_after_a_result_on_another_model_with_other_texts(
         origin = await made(app)
         await go_to(app, ResultItem)
         await app.press("k")
-        assert "after the result of set_lights" in app.screen
+        assert "from the result of set_lights" in app.screen
         await app.press("right", "down", "down", "enter", "f7", "n", "o", "enter", "w", "escape")
         await app.press("down", "enter", "f7")
         app.app.post_message(Paste("broken"))
@@ -62,7 +62,7 @@ async def test_a_run_is_forked_after_a_result_on_another_model_with_other_texts(
         assert (fork.model, fork.fork.at, fork.fork.system) == ("local", ForkPoint(1, 1), "no\nw")
         assert fork.fork.result == EditResult("broken", is_error=True)
         assert fork.fork.origin.run_id == origin.run_id != fork.run_id
-        assert "Forked after the result of set_lights" in app.screen
+        assert "Forked from the result of set_lights" in app.screen
         assert "↳ fork 1" in app.screen
 
 
@@ -115,7 +115,7 @@ async def test_why_a_run_cannot_be_forked_is_said(tmp_path: Path) -> None:
         app.session.say(run, Paused("step by step", None, "request", 1), first=1)
         await app.settle()
         await app.press("k")
-        assert "before round 1" in app.screen
+        assert "from round 1" in app.screen
         await app.press("escape")
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         app.session.end_batch()

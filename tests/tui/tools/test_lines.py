@@ -106,7 +106,7 @@ def test_everything_about_a_tool_is_said() -> None:
     state = shelves(remembered=True)
     state.set_findings(PATH, lint_tools(state.tools_of(PATH)))
     said = detail(state, "add")
-    assert "only reads · about 40 tokens" in said
+    assert "read-only · about 40 tokens" in said
     assert "! a: it has no description" in said
     assert "a  integer · required · minimum 1" in said
     assert "b  of no type" in said

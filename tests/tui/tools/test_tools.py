@@ -151,7 +151,7 @@ async def test_without_starting_anything_the_remembered_tools_are_shown_one_colu
         assert_golden(app.screen, "tools-80x24")
         await app.press("enter")
         assert "3 days ago" in app.screen
-        assert "only adds" in app.screen
+        assert "non-destructive" in app.screen
         assert "! room: it has no description" in app.screen
         assert "shop  not started" not in app.screen
         await app.press("escape")

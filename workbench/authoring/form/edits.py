@@ -250,4 +250,4 @@ def _with_args(table: Table, cell: Cell, text: str) -> Table:
             return with_value(table, cell.place[:-1], kept)
         case "none":
             return with_value(table, cell.place, {})
-    raise CellError("write any, where arguments do not matter, or none, where none are expected")
+    raise CellError("use `any` or `none`, or press n to add an argument")

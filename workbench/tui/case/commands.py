@@ -57,13 +57,14 @@ class EditingCommands:
         if screen.run_pane.typing is not None and screen.run_pane.editor is not None:
             screen.run_pane.editor.undo(again=True)
         else:
-            self._go(screen, redo, "Done again")
+            self._go(screen, redo, "Redone")
 
     def _go(self, screen: MainScreen, go: Callable[[OpenSuite, Desk], list[Went] | str], what: str) -> None:
         """Undo or redo. What a field refuses is no change yet, and nothing is changed behind it: it is closed."""
         if (refused := screen.case_pane.give_up_refused()) is not None:
-            kept = f"what was typed is not taken over: {refused}; Enter in its cell shows it again"
-            screen.announce(f"The field is closed, nothing else is {what.lower()}: {kept}", "warned", GLYPHS.warned)
+            kept = f"Its text is invalid: {refused}. Enter in its cell shows it again"
+            said = f"The field was closed, and nothing else was {what.lower()}. {kept}"
+            screen.announce(said, "warned", GLYPHS.warned)
         elif (suite := screen.selected_suite) is not None:
             shown = screen.case_pane.shown
             self._went(screen, go(suite, screen.desk), what)

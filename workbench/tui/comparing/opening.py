@@ -114,7 +114,9 @@ class CompareCommands:
             return
         if not missing and not shown.asked_again:
             shown.asked_again = True
-            said = f"{many(len(over), 'cell')} ran to the end: R once more runs all of that again"
+            runs = sum(state.at(key).planned for key in over)
+            finished = f"All {runs:,} runs are finished" if runs > 1 else "The run is finished"
+            said = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'}"
             shown.announce(said, "warned", GLYPHS.warned)
             return
         shown.asked_again = False
@@ -124,7 +126,7 @@ class CompareCommands:
         for repeats, keys in by_repeats.items():
             self._run(shown, keys, repeats)
         if missing and len(missing) < len(planned):
-            shown.announce(f"Running the {many(len(missing), 'cell')} that had not run to the end")
+            shown.announce(f"Running the {many(len(missing), 'cell')} without a finished run")
 
     def _repeat_all(self, shown: CompareScreen) -> None:
         cells = shown.state.planned()

@@ -76,9 +76,8 @@ class PairedState:
     def _numbers(self) -> str:
         found = self.found
         alike = len(found.pairs) - len(found.discordant)
-        others = f" ({found.other_scores:,} with another score)" if found.other_scores else ""
-        apart = f"{many(len(found.discordant), 'case')} good with one of the two alone"
-        parts = [f"{apart}, {alike:,} alike in pass and fail{others}"]
+        others = f" ({found.other_scores:,} of these with different scores)" if found.other_scores else ""
+        parts = [f"The models disagree on {many(len(found.discordant), 'case')} and agree on {alike:,}{others}"]
         parts += [f"by the {self._rules} of the repeats"] if self._rules else []
         parts += [f"McNemar {p_text(found.p_status)}"] if found.p_status is not None else []
         parts += [f"permutation test on scores {p_text(found.p_score)}"] if found.p_score is not None else []

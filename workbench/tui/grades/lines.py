@@ -58,7 +58,7 @@ def _sign(grade: Grade) -> tuple[str, Role]:
 
 
 def _word(grade: Grade) -> str:
-    return "does not apply" if grade.verdict == "not applicable" else status_of(grade)
+    return "not applicable" if grade.verdict == "not applicable" else status_of(grade)
 
 
 class GradePage(NamedTuple):

@@ -148,7 +148,7 @@ class HistoryList:
             refused["history.go_on"] = "a fork is not made again: k forks the run anew"
             refused["history.mark"] = "a fork of one run speaks for no case: it is compared with no batch"
         elif not batch.missing:
-            refused["history.go_on"] = "nothing is missing: every run of it came to its end"
+            refused["history.go_on"] = "this batch is complete; nothing to resume"
         if not batch.graded:
             refused["history.regrade"] = "no run of it was graded"
         if not self.gradings(batch):

@@ -43,8 +43,10 @@ class Difference:
     def __str__(self) -> str:
         """How much differs, in words."""
         changed = sum(min(gone, came) for gone, came in self._groups())
-        said = ((changed, "changed"), (self.added - changed, "more"), (self.removed - changed, "less"))
-        return ", ".join(f"{many(count, 'line')} {what}" for count, what in said if count) or "no difference"
+        counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
+        parts = [(count, what) for count, what in counts if count]
+        said = [f"{many(count, 'line') if at == 0 else f'{count:,}'} {what}" for at, (count, what) in enumerate(parts)]
+        return ", ".join(said) or "no difference"
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """How many lines went and came in each place."""

@@ -10,6 +10,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.decimals import decimals
 from workbench.suite.problems import Problem
 from workbench.trajectory.messages import JsonValue
+from workbench.tui.lines.glyphs import GLYPHS
 
 
 def model_label(model: str) -> str:
@@ -62,12 +63,12 @@ def at_line(problem: Problem, word: str) -> str:
 
 
 _HINTS: Mapping[str, tuple[str, str]] = {
-    "readOnlyHint": ("only reads", "may change things"),
-    "destructiveHint": ("may destroy things", "only adds"),
-    "idempotentHint": ("repeating it changes nothing more", "each call counts"),
-    "openWorldHint": ("reaches beyond its server", "stays within its server"),
+    "readOnlyHint": ("read-only", "not read-only"),
+    "destructiveHint": ("destructive", "non-destructive"),
+    "idempotentHint": ("idempotent", "not idempotent"),
+    "openWorldHint": ("open-world", "closed-world"),
 }
-"""What a hint means when it is true and when it is false."""
+"""The words for a hint that is true and for one that is false."""
 
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
@@ -80,7 +81,7 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
             said.append(_HINTS[name][0 if value else 1])
         else:
             said.append(f"{name} {json.dumps(value, ensure_ascii=False)}")
-    return "; ".join(said)
+    return f" {GLYPHS.dot} ".join(said)
 
 
 MOST_NAMED = 8

@@ -51,20 +51,16 @@ def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
 
 
 def place_said(fork: Fork) -> str:
-    """Where a run is forked, in words."""
+    """Describe the point at which a run is forked, to follow `from`."""
     at = fork.at
     if at.answered is None:
-        return f"before round {at.round}"
+        return f"round {at.round}"
     calls = fork.origin.rounds[at.round - 1].calls
     if at.answered == 0:
-        return (
-            f"before the call of {calls[0].tool} in round {at.round}"
-            if calls
-            else f"after the answer of round {at.round}"
-        )
+        return f"the call to {calls[0].tool} (round {at.round})" if calls else f"the answer of round {at.round}"
     call = calls[at.answered - 1]
     which = f" (call {at.answered} of round {at.round})" if len(fork.origin.calls) > 1 else ""
-    return f"after the result of {call.tool}{which}"
+    return f"the result of {call.tool}{which}"
 
 
 def branch_said(run: RunRecord) -> str:
@@ -76,5 +72,5 @@ def branch_said(run: RunRecord) -> str:
     parts = [model_label(run.model)]
     if run.result is not None and run.origin is not None:
         parts.append(run.difference.sentence if run.difference is not None else "no difference")
-    parts.append(place_said(fork))
+    parts.append(f"from {place_said(fork)}")
     return f" {GLYPHS.dot} ".join(parts)

@@ -17,7 +17,7 @@ from workbench.tui.lines.spans import EMPTY, Line, Span, padded, wrap
 from workbench.tui.lines.words import model_label
 from workbench.tui.runs.model_choices import ModelChoices
 
-_EXPLAINED = "Checked models replace those that suites name. None checked: each suite runs on its own."
+_EXPLAINED = "Checked models override each suite's own. Check none to use the suites' models."
 
 LONGEST_LABEL = 28
 """Cells of the widest name that is aligned."""

@@ -29,7 +29,7 @@ class SavingCommands:
         if screen.run_pane.typing is not None:
             self._app.run_worker(keep_typed(self._app, screen), group="step")
         elif suite is not None and suite.untaken_said is not None and not suite.dirty:
-            screen.announce(f"Nothing to save: {suite.untaken_said}", "warned", GLYPHS.warned)
+            screen.announce(f"Nothing to save but {suite.untaken_said}", "warned", GLYPHS.warned)
         elif suite is not None:
             self._app.saver.save_soon((suite,))
 

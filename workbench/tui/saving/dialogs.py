@@ -49,7 +49,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
             said = "The file is no longer on the disk, and what was changed here is not saved."
             answers = [_MINE_ANEW, _NAME, _LATER]
         else:
-            said = f"The file is another one than when it was read. From the disk to here: {found}."
+            said = f"The file changed on disk since it was opened. Your version: {found}."
             answers = [_MINE, _THEIRS, _NAME, _LATER]
         super().__init__(
             lambda width: said_lines(path, [(said, "text")], found, width),
@@ -72,7 +72,7 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
     ]
 
     def __init__(self, path: Path, found: Difference) -> None:
-        said = f"Comments or formatting could not all be kept. From the disk to what would be saved: {found}."
+        said = f"Some comments or formatting would be lost. Saving changes the file: {found}."
         super().__init__(
             lambda width: said_lines(path, [(said, "text")], found, width),
             [("save", Option("save", "as shown", key="s")), ("no", Option("not now", "it stays as a draft", key="n"))],

@@ -54,7 +54,7 @@ class Saver:
             self._app.main.announce(f"Saved {many(len(saved), 'suite')}", "passed", GLYPHS.passed)
         for suite in saved:
             if suite.untaken_said is not None:
-                self._app.main.announce(f"Saved, but {suite.untaken_said}", "warned", GLYPHS.warned)
+                self._app.main.announce(f"Saved without {suite.untaken_said}", "warned", GLYPHS.warned)
         return len(saved) == len(suites)
 
     async def settled(self) -> None:

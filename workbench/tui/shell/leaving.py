@@ -89,7 +89,7 @@ class Leaving:
             said = f"{under_way[:1].upper()}{under_way[1:]} not over yet: q again stops and quits"
         elif untaken and untaken != self._asked_without:
             self._asked_without = untaken  # it is in no draft either
-            said = f"Ctrl+Q again quits without it: {without[0].untaken_said}"
+            said = f"Ctrl+Q again quits without {without[0].untaken_said}"
         if said is not None:
             if isinstance(app.screen, Dialog):  # it may cover the bottom row
                 app.screen.say_keys((Span(f" {GLYPHS.warned} {said}", "warned"),))

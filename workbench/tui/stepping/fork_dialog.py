@@ -73,7 +73,7 @@ class ForkScreen(Dialog[bool]):
 
     def _explained(self, width: int) -> list[Line]:
         place = place_said(self._draft.fork)
-        said = f"Goes on by itself {place}. What came before is told again: no model and no tool is asked."
+        said = f"Continues separately from {place}. Earlier steps are replayed without asking any model or tool."
         return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(said), max(width - 2, 10))), EMPTY]
 
     def _options(self) -> list[Option]:

@@ -73,7 +73,7 @@ class ForkingCommands:
             main.chosen_run = shown[-1]
             main.bring("run")
             main.show_run()
-        main.announce(f"Forked {place_said(draft.fork)}; what came before is told again", "text", GLYPHS.fork)
+        main.announce(f"Forked from {place_said(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 
     def _refused(self, why: str) -> None:
         self._app.main.announce(f"Not forked: {why}", "warned", GLYPHS.warned)

@@ -77,7 +77,7 @@ def _verdict(result: RunResult) -> Line:
         return line
     if grade.score is not None:
         line = (*line, Span(f"  {score(grade.score)}", "strong"))
-    named = grade.grader if grade.verdict != "not applicable" else f"{grade.grader} does not apply"
+    named = grade.grader if grade.verdict != "not applicable" else f"not graded: {grade.reason}"
     line = (*line, Span(f"  {named}", "muted"))
     if disagree(result.grades):
         line = (*line, Span(f"  {GLYPHS.disagree} graders disagree: g", "warned"))

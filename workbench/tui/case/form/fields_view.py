@@ -281,7 +281,7 @@ class FormFields(FormRows):
     def _say_untaken(self) -> None:
         refused = self.page.opened.refused if self.page.opened is not None else ""
         if refused and self.page.adding is None:
-            self._tell(f"what was typed is not taken over: {refused}; Enter in its cell shows it again")
+            self._tell(f"the text is invalid and was not applied: {refused}; Enter in its cell shows it again")
 
     def _suggest(self, typed: str) -> None:
         assert self._over is not None
