@@ -24,7 +24,7 @@ from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run_and_steps
 from workbench.trajectory.events import (
     Event,
-    Happening,
+    EventPayload,
     RequestStarted,
     ResponseFinished,
     RunFinished,
@@ -142,7 +142,7 @@ class FillingSession(EndlessSession):
         self._listener(BatchDone("batch"))
 
     def _make(self, run: PlannedRun, number: int) -> None:
-        happenings: tuple[Happening, ...] = (
+        happenings: tuple[EventPayload, ...] = (
             RunStarted("hash", run.case.id, run.case.name, run.model, None, (), ()),
             RequestStarted(1),
             TextDelta(1, "Done."),

@@ -32,7 +32,7 @@ from workbench.config.folders import Folders
 from workbench.config.program import program_in
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
-from workbench.history.open_file import Begin, End, Keep, OpenHistory, Ticket
+from workbench.history.open_file import BeginBatch, EndBatch, OpenHistory, Ticket, WriteRun
 from workbench.history.records import DoneRun, NewBatch, NewRun
 from workbench.history.rows import PackedRun, begin_batch, end_batch, keep_run, pack_run
 from workbench.history.writing import HistoryWriter
@@ -204,10 +204,10 @@ def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
         began = time.perf_counter()
         for _ in range(10):
             ticket = Ticket(places={run.run_id: place for place, run in enumerate(batch.runs)})
-            open_file.write(Begin(ticket, batch))
+            open_file.write(BeginBatch(ticket, batch))
             for small in packed:
-                open_file.write(Keep(ticket, small))
-            open_file.write(End(ticket, batch.started_at))
+                open_file.write(WriteRun(ticket, small))
+            open_file.write(EndBatch(ticket, batch.started_at))
         through_file = 10 * len(packed) / (time.perf_counter() - began)
     limits = {synchronous: sqlite_alone(folder, packed, synchronous) for synchronous in ("NORMAL", "FULL")}
     packing = cpu_ms(lambda: [pack_run(run) for run in done]) / len(done) * 1000

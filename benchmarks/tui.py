@@ -34,7 +34,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     RequestStarted,
     ResultReceived,
     RunStarted,
@@ -219,7 +219,7 @@ class EndlessSession:
     def _talk(self, run_id: str) -> None:
         numbers = count()
 
-        def say(*happenings: Happening) -> None:
+        def say(*happenings: EventPayload) -> None:
             for what in happenings:
                 self._listener(RunEvent(Event(run_id, next(numbers), 0.0, what)))
 

@@ -9,7 +9,7 @@ from tests.trajectory.scripts import stamped
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
-    Happening,
+    EventPayload,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
@@ -25,9 +25,9 @@ from workbench.trajectory.trajectory import Trajectory
 STARTED = RunStarted("hash", "case", "Case", "m", None, (Message("user", "Go."),), ())
 
 
-def step_happenings(step: int, calls: Sequence[CallSpec]) -> list[Happening]:
+def step_happenings(step: int, calls: Sequence[CallSpec]) -> list[EventPayload]:
     """One step: its request, an answer with these calls, or with words where there are none, and their results."""
-    happenings: list[Happening] = [StepStarted(step, None, "And then?" if step > 1 else None), RequestStarted(step)]
+    happenings: list[EventPayload] = [StepStarted(step, None, "And then?" if step > 1 else None), RequestStarted(step)]
     ids = [f"c{step}-{number}" for number in range(len(calls))]
     for call_id, (tool, arguments) in zip(ids, calls, strict=True):
         happenings += [CallStarted(step, call_id, tool), CallFinished(call_id, arguments)]
@@ -39,9 +39,9 @@ def step_happenings(step: int, calls: Sequence[CallSpec]) -> list[Happening]:
 
 def chain_happenings(
     *answers: Sequence[CallSpec], start: RunStarted = STARTED, ending: RunFinished | None = None
-) -> list[Happening]:
+) -> list[EventPayload]:
     """A whole run that answered so many steps."""
-    happenings: list[Happening] = [start]
+    happenings: list[EventPayload] = [start]
     for step, calls in enumerate(answers, 1):
         happenings += step_happenings(step, calls)
     return [*happenings, ending or RunFinished("steps done")]

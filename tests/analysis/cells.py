@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 
-FIGURES = RunFigures(
+FIGURES = RunSummary(
     suite="weather.toml",
     case_id="oslo",
     case_name="Oslo",
@@ -37,7 +37,7 @@ def ran(
     model: str = "a",
     repeat: int = 0,
     rule: RepeatRule = "last",
-) -> RunFigures:
+) -> RunSummary:
     """A run; unless said otherwise its score is 1 where it passed, 0.85 where it warned, 0 where it failed."""
     if score is None:
         score = {"passed": 1.0, "warned": 0.85, "failed": 0.0}.get(status)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from workbench.analysis import batch_tests
 from workbench.analysis.batch_diff import KINDS, batch_diff
 from workbench.analysis.same_suites import same_suites
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED, Status
 from workbench.history.records import SuiteRef
 from workbench.reports.batch_diff import notes_of
@@ -32,8 +32,8 @@ def ran(
     reason: str | None = None,
     is_fork: bool = False,
     grading: Grading | None = None,
-) -> RunFigures:
-    return RunFigures(
+) -> RunSummary:
+    return RunSummary(
         suite="weather.toml",
         case_id=case,
         case_name=case.title(),
@@ -70,7 +70,7 @@ RUNS = st.lists(
 
 
 @given(RUNS)
-def test_nothing_changed_from_a_batch_to_itself(runs: list[RunFigures]) -> None:
+def test_nothing_changed_from_a_batch_to_itself(runs: list[RunSummary]) -> None:
     diff = batch_diff(runs, runs)
     assert diff.changes == ()
     assert diff.across is None
@@ -78,7 +78,7 @@ def test_nothing_changed_from_a_batch_to_itself(runs: list[RunFigures]) -> None:
 
 
 @given(RUNS, RUNS)
-def test_the_other_way_round_broke_is_fixed_and_new_is_gone(before: list[RunFigures], after: list[RunFigures]) -> None:
+def test_the_other_way_round_broke_is_fixed_and_new_is_gone(before: list[RunSummary], after: list[RunSummary]) -> None:
     there, back = batch_diff(before, after), batch_diff(after, before)
     for kind, opposite in (("broke", "fixed"), ("fixed", "broke"), ("moved", "moved"), ("new", "gone")):
         cases = {(change.suite, change.case_id) for change in there.changes if change.kind == kind}
@@ -87,7 +87,7 @@ def test_the_other_way_round_broke_is_fixed_and_new_is_gone(before: list[RunFigu
 
 
 @given(RUNS, RUNS)
-def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunFigures], after: list[RunFigures]) -> None:
+def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunSummary], after: list[RunSummary]) -> None:
     diff = batch_diff(before, after)
     cases = {
         (run.case_id, run.model if diff.across is None else "")
@@ -131,7 +131,7 @@ def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunFigure
         (ran(latency_ms=0), ran(latency_ms=1200), "slower", "0 ms → 1,200 ms"),
     ],
 )
-def test_a_change_has_a_kind_and_a_sentence(before: RunFigures, after: RunFigures, kind: str, sentence: str) -> None:
+def test_a_change_has_a_kind_and_a_sentence(before: RunSummary, after: RunSummary, kind: str, sentence: str) -> None:
     (change,) = batch_diff([before], [after]).changes
     assert (change.kind, change.sentence) == (kind, sentence)
 
@@ -145,7 +145,7 @@ def test_a_change_has_a_kind_and_a_sentence(before: RunFigures, after: RunFigure
     ],
     ids=["a score hardly another one", "less than 200 ms more", "less than 1.5 times"],
 )
-def test_what_is_hardly_another_is_no_change(before: RunFigures, after: RunFigures) -> None:
+def test_what_is_hardly_another_is_no_change(before: RunSummary, after: RunSummary) -> None:
     assert batch_diff([before], [after]).changes == ()
 
 
@@ -257,7 +257,7 @@ def test_a_case_can_break_and_be_slower() -> None:
     assert all(run.status in GRADED for change in diff.changes if change.after for run in change.after.runs)
 
 
-def graded_by(by: GraderName, case: str, suite: str = "weather.toml", **but: Any) -> RunFigures:
+def graded_by(by: GraderName, case: str, suite: str = "weather.toml", **but: Any) -> RunSummary:
     return replace(ran(case, grading=Grading(by=by), **but), suite=suite)
 
 

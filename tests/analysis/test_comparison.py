@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.analysis.cells import FIGURES, column, ran
 from workbench.analysis.batch_diff import batch_diff
-from workbench.analysis.comparison import cell_of, cells_of, scores_differ, totals_of
+from workbench.analysis.comparison import cell_of, cells_of, model_totals, scores_differ
 from workbench.analysis.side_by_side import differ as cells_differ
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
 
 STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
@@ -70,7 +70,7 @@ def test_a_run_that_was_made_again_stands_in_for_the_one_before() -> None:
 
 
 def test_totals_count_cases_and_leave_out_of_the_rate_what_was_not_graded() -> None:
-    totals = totals_of("a", column("a", "passed", "passed", "warned", "failed", "error", "skipped", "stopped"))
+    totals = model_totals("a", column("a", "passed", "passed", "warned", "failed", "error", "skipped", "stopped"))
     assert (totals.cases, totals.graded, totals.passed, totals.warned, totals.failed) == (7, 4, 2, 1, 1)
     assert (totals.errors, totals.skipped, totals.stopped) == (1, 1, 1)
     assert totals.pass_rate == 0.75
@@ -79,15 +79,15 @@ def test_totals_count_cases_and_leave_out_of_the_rate_what_was_not_graded() -> N
 
 def test_the_interval_is_over_cases_and_not_over_runs() -> None:
     cells = column("a", "passed", "failed")
-    once = totals_of("a", cells)
-    often = totals_of("a", [cell_of([replace(cell.runs[0], repeat=nth) for nth in range(9)]) for cell in cells])
+    once = model_totals("a", cells)
+    often = model_totals("a", [cell_of([replace(cell.runs[0], repeat=nth) for nth in range(9)]) for cell in cells])
     assert once.interval == often.interval
     assert once.interval is not None
     assert once.interval.low == pytest.approx(0.0945, abs=1e-4)
 
 
 def test_runs_in_error_are_counted_where_the_case_was_graded_all_the_same() -> None:
-    totals = totals_of("a", [cell_of([ran("passed"), ran("error", repeat=1), ran("error", repeat=2)])])
+    totals = model_totals("a", [cell_of([ran("passed"), ran("error", repeat=1), ran("error", repeat=2)])])
     assert (totals.errors, totals.runs_in_error, totals.runs) == (0, 2, 3)
 
 
@@ -95,7 +95,7 @@ def test_latency_and_first_token_are_of_graded_runs() -> None:
     runs = [replace(ran(case=str(n)), latency_ms=float(n), first_token_ms=n / 2) for n in range(1, 101)]
     broken = replace(ran("error", case="x"), latency_ms=1e6, first_token_ms=1e6)
     silent = replace(ran(case="y"), latency_ms=50.0, first_token_ms=None)
-    totals = totals_of("a", cells_of([*runs, silent, broken]).values())
+    totals = model_totals("a", cells_of([*runs, silent, broken]).values())
     assert totals.latency is not None
     assert (totals.latency.p50_ms, totals.latency.p95_ms, totals.latency.max_ms) == (50.0, 95.0, 100.0)
     assert totals.first_token is not None
@@ -104,7 +104,7 @@ def test_latency_and_first_token_are_of_graded_runs() -> None:
 
 def test_tokens_and_cost_are_of_all_runs_and_what_is_unknown_is_said() -> None:
     free = replace(ran("failed", case="1"), cost_usd=None, input_tokens=None, output_tokens=None)
-    totals = totals_of("a", cells_of([FIGURES, ran("error", case="2"), free]).values())
+    totals = model_totals("a", cells_of([FIGURES, ran("error", case="2"), free]).values())
     assert (totals.input_tokens, totals.output_tokens) == (20, 10)
     assert (totals.cost_usd, totals.runs_of_unknown_cost) == (0.5, 1)
 
@@ -119,7 +119,7 @@ def test_scores_differ_where_a_person_sees_it_whatever_compares_them(one: float,
 
 def test_what_nobody_told_is_not_zero() -> None:
     silent = replace(FIGURES, input_tokens=None, output_tokens=None, cost_usd=None, first_token_ms=None)
-    totals = totals_of("a", [cell_of([silent])])
+    totals = model_totals("a", [cell_of([silent])])
     assert (totals.input_tokens, totals.output_tokens, totals.cost_usd, totals.first_token) == (None, None, None, None)
     assert (totals.cases_a_minute, totals.runs_of_unknown_cost) == (None, 1)
 
@@ -127,32 +127,32 @@ def test_what_nobody_told_is_not_zero() -> None:
 def test_a_clock_that_was_set_back_makes_no_time() -> None:
     backwards = replace(ran(case="1"), began_ms=5_000.0, ended_ms=3_000.0)
     forwards = replace(ran(case="2"), began_ms=0.0, ended_ms=60_000.0)
-    assert totals_of("a", cells_of([backwards]).values()).cases_a_minute is None
-    assert totals_of("a", cells_of([backwards, forwards]).values()).cases_a_minute == 2
+    assert model_totals("a", cells_of([backwards]).values()).cases_a_minute is None
+    assert model_totals("a", cells_of([backwards, forwards]).values()).cases_a_minute == 2
 
 
 def test_cases_a_minute_go_by_the_time_in_which_something_ran() -> None:
-    def at(case: str, began_s: float, ended_s: float, status: Status = "passed") -> RunFigures:
+    def at(case: str, began_s: float, ended_s: float, status: Status = "passed") -> RunSummary:
         return replace(ran(status, case=case), began_ms=began_s * 1000, ended_ms=ended_s * 1000)
 
     side_by_side = [at("1", 0, 20), at("2", 5, 10), at("3", 15, 30)]
     resumed_a_day_later = [at("4", 86_400, 86_430, "error"), at("5", 86_400, 86_410)]
-    assert totals_of("a", cells_of([*side_by_side, *resumed_a_day_later]).values()).cases_a_minute == 4.0
+    assert model_totals("a", cells_of([*side_by_side, *resumed_a_day_later]).values()).cases_a_minute == 4.0
 
 
 def test_repeats_say_how_likely_k_tries_are_good() -> None:
     good, bad = [ran(repeat=r) for r in range(4)], [ran("failed", case="rome", repeat=r) for r in range(3)]
-    totals = totals_of("a", cells_of([*good, *bad, ran(case="rome", repeat=3)]).values())
+    totals = model_totals("a", cells_of([*good, *bad, ran(case="rome", repeat=3)]).values())
     assert totals.pass_at == pytest.approx({1: 0.625, 2: 0.75, 3: 0.875, 4: 1.0})
     assert totals.pass_all == pytest.approx({1: 0.625, 2: 0.5, 3: 0.5, 4: 0.5})
 
 
 def test_nothing_graded_has_no_figures() -> None:
-    totals = totals_of("a", column("a", "error", "skipped"))
+    totals = model_totals("a", column("a", "error", "skipped"))
     assert (totals.pass_rate, totals.interval, totals.mean_score, totals.latency, totals.passing) == (*[None] * 4, ())
 
 
 @given(st.lists(st.sampled_from(STATUSES), max_size=12), st.randoms())
 def test_totals_do_not_depend_on_the_order_of_cases(statuses: list[Status], random: Random) -> None:
     cells = column("a", *statuses)
-    assert totals_of("a", cells) == totals_of("a", random.sample(cells, len(cells)))
+    assert model_totals("a", cells) == model_totals("a", random.sample(cells, len(cells)))

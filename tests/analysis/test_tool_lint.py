@@ -11,7 +11,7 @@ from workbench.analysis.tool_lint import (
     LARGE_OFFER_TOKENS,
     LARGE_TOOL_TOKENS,
     MOST_TOOLS,
-    Finding,
+    LintFinding,
     ToolName,
     lint_tools,
     offered_at_once,
@@ -39,7 +39,7 @@ def found(*tools: ToolDefinition) -> list[tuple[str, str]]:
     return [(finding.rule, finding.where) for finding in lint_tools(tools)]
 
 
-def only(*tools: ToolDefinition) -> Finding:
+def only(*tools: ToolDefinition) -> LintFinding:
     (finding,) = lint_tools(tools)
     return finding
 

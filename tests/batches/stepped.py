@@ -13,7 +13,7 @@ from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import Recordings
 from workbench.batches.session import Session
 from workbench.config.program import Program
-from workbench.engine.checkpoint import AnswerCall, AskAgain, Command, SkipCall
+from workbench.engine.checkpoint import AnswerCall, Command, Regenerate, SkipCall
 from workbench.engine.stepping import Until
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
@@ -63,8 +63,8 @@ class Person:
                 stepped.results.append(said.result)
             if isinstance(said, RunEvent):
                 stepped.events.append(said.event)
-                if isinstance(said.event.what, Paused):
-                    place = f"{said.event.what.at} {said.event.what.round}"
+                if isinstance(said.event.payload, Paused):
+                    place = f"{said.event.payload.at} {said.event.payload.round}"
                     stepped.held.append(place)
                     self._act(said.event, waiting.pop(place, []))
         assert not waiting, f"never held at {[*waiting]}"
@@ -77,8 +77,8 @@ class Person:
         begin(self.session, [run], until="stop", record=record)
         while True:
             said = self.said.get(timeout=30)
-            if isinstance(said, RunEvent) and isinstance(said.event.what, Paused):
-                if f"{said.event.what.at} {said.event.what.round}" == at:
+            if isinstance(said, RunEvent) and isinstance(said.event.payload, Paused):
+                if f"{said.event.payload.at} {said.event.payload.round}" == at:
                     self.held_at = said.event.sequence
                     return run.run_id
                 self._act(said.event, [])
@@ -86,6 +86,6 @@ class Person:
     def _act(self, held: Event, commands: Sequence[Command]) -> None:
         """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
         refusals = [self.session.do(held.run_id, command, held.sequence) for command in commands]
-        if not commands or not isinstance(commands[-1], AnswerCall | SkipCall | AskAgain):
+        if not commands or not isinstance(commands[-1], AnswerCall | SkipCall | Regenerate):
             refusals.append(self.session.go_on(held.run_id, "stop", held.sequence))
         assert [why for refusal in refusals if (why := refusal.result(10)) is not None] == []

@@ -233,7 +233,7 @@ async def test_one_run_can_be_stopped_while_the_others_go_on() -> None:
     running = asyncio.create_task(watched.run(suite(case("A"), case("B")), concurrency=2))
     await hanging.hanging.wait()
     started = [event.event for event in watched.said if isinstance(event, RunEvent)]
-    first = next(event.run_id for event in started if isinstance(event.what, RunStarted))
+    first = next(event.run_id for event in started if isinstance(event.payload, RunStarted))
     assert watched.batch is not None
     watched.batch.stop(first)
     assert sorted(result.status for result in await running) == ["passed", "stopped"]

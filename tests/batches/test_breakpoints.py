@@ -96,9 +96,9 @@ async def held(
     def listen(event: BatchEvent) -> None:
         if isinstance(event, RunDone):
             found.results.append(event.result)
-        if isinstance(event, RunEvent) and isinstance(event.event.what, Paused):
-            found.why.append(event.event.what.why)
-            found.at.append(f"{event.event.what.at} {event.event.what.round}")
+        if isinstance(event, RunEvent) and isinstance(event.event.payload, Paused):
+            found.why.append(event.event.payload.why)
+            found.at.append(f"{event.event.payload.at} {event.event.payload.round}")
             asyncio.get_running_loop().call_soon(steppers.go_on, planned.run_id, "end", event.event.sequence)
 
     steppers.expect([planned], "end")
@@ -109,7 +109,7 @@ async def held(
         lambda _planned: ScriptedModel([*(Say(calls=each) for each in calls), Say("Done.")]),
         approval_of([planned], program, trusted=trusted).grant,
         judge_of=lambda _planned: found.judge if judge_says is not None else None,
-        checkpoint_of=steppers.begin,
+        control_of=steppers.begin,
     )
     await make_run(planned, surroundings)
     return found

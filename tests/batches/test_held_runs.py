@@ -172,7 +172,7 @@ def test_a_run_that_waits_for_its_turn_is_held_once_it_has_begun(person: Person)
         assert person.session.go_on(second.run_id, "stop", None).result(10) is None
         person.session.go_on(first.run_id, "end", held.sequence).result(10)
         held = next_hold(person)
-        assert (held.run_id, held.what) == (second.run_id, Paused("step by step", None, "request", 1))
+        assert (held.run_id, held.payload) == (second.run_id, Paused("step by step", None, "request", 1))
         assert person.session.go_on(first.run_id, "stop", None).result(10) == "the run is over"
         assert person.session.do(first.run_id, SkipCall(), held.sequence).result(10) == "the run is over"
         person.session.stop_all()
@@ -195,7 +195,7 @@ def next_hold(person: Person) -> Event:
     """Wait until a run is held."""
     while True:
         event = person.said.get(timeout=30)
-        if isinstance(event, RunEvent) and isinstance(event.event.what, Paused):
+        if isinstance(event, RunEvent) and isinstance(event.event.payload, Paused):
             return event.event
 
 

@@ -23,8 +23,8 @@ from workbench.grading.grade import RunResult
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import (
     Event,
+    EventPayload,
     ExecutionProgress,
-    Happening,
     RequestStarted,
     ResponseFinished,
     RunStarted,
@@ -145,7 +145,7 @@ def test_while_a_run_goes_on_its_file_has_another_name_and_can_be_read(make: Mak
     read: list[Recording] = []
 
     def look(event: Event) -> None:
-        if isinstance(event.what, ResponseFinished):
+        if isinstance(event.payload, ResponseFinished):
             read.append(read_recording(tmp_path / "weather.slow.offline.1.run.jsonl.part"))
             make.session.stop_all()
 
@@ -162,7 +162,7 @@ def test_a_long_answer_reaches_the_disk_while_it_streams(tmp_path: Path) -> None
     listener = record.before(lambda _event: None, [run])
     pieces = [TextDelta(1, text) for text in ("one", "two", "three", "four")]
     start = RunStarted("", "right", "Right", "offline", None, (), ())
-    happenings: list[Happening] = [start, RequestStarted(1), *pieces]
+    happenings: list[EventPayload] = [start, RequestStarted(1), *pieces]
     seen = []
     for number, what in enumerate(happenings):
         listener(RunEvent(Event(run.run_id, number, 0.0, what)))

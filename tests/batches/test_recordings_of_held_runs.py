@@ -19,7 +19,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     MessageAdded,
     Paused,
     RequestStarted,
@@ -29,7 +29,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.recording import Recording, read_recording
 
 SUITE = parse_suite('format = 1\nname = "S"\n\n[[cases]]\nname = "Dim"\nuser = "Dim."\n', Path("s.toml"))
-BEGUN: tuple[Happening, ...] = (
+BEGUN: tuple[EventPayload, ...] = (
     RunStarted(SUITE.hash, "dim", "Dim", "offline", None, (), ()),
     RequestStarted(1),
     CallStarted(1, "c1", "set_lights"),
@@ -39,7 +39,7 @@ HELD = Paused("step by step", "c1", "call", 1)
 EDITED = CallEdited("c1", {"brightness": 5}, {"brightness": 60})
 
 
-def saved(folder: Path, happenings: Sequence[Happening]) -> Recording:
+def saved(folder: Path, happenings: Sequence[EventPayload]) -> Recording:
     """Save a run that is not over, and read what was saved."""
     (planned,) = plan_runs([SUITE])
     events = [Event(planned.run_id, number, float(number), what) for number, what in enumerate(happenings)]
@@ -56,7 +56,7 @@ def saved(folder: Path, happenings: Sequence[Happening]) -> Recording:
         ((Paused("may it be executed?", "c1"),), "the recording breaks off before the run's end"),
     ],
 )
-def test_a_run_that_was_not_over_says_so(tmp_path: Path, last: Sequence[Happening], why: str) -> None:
+def test_a_run_that_was_not_over_says_so(tmp_path: Path, last: Sequence[EventPayload], why: str) -> None:
     result = result_of_recording(saved(tmp_path, (*BEGUN, *last)))
     assert (result.status, result.error, result.grades) == ("error", why, ())
 

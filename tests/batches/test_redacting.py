@@ -17,7 +17,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -43,7 +43,7 @@ def secrets_of(*values: str) -> Secrets:
     return secrets
 
 
-def told(secrets: Secrets, happenings: Iterable[Happening]) -> tuple[list[Happening], Trajectory]:
+def told(secrets: Secrets, happenings: Iterable[EventPayload]) -> tuple[list[EventPayload], Trajectory]:
     """What leaves of a run whose happenings begin with the first request. Every event keeps its number."""
     door = EventDoor(SuiteParts(secrets))
     events = [Event("run-1", at, 0.0, what) for at, what in enumerate((START, RequestStarted(1), *happenings))]
@@ -51,7 +51,7 @@ def told(secrets: Secrets, happenings: Iterable[Happening]) -> tuple[list[Happen
     assert [event.sequence for event in shown] == [event.sequence for event in events]
     lines = "\n".join(map(event_to_line, shown))
     assert not [value for _, value in secrets.values if value in lines]
-    return [event.what for event in shown[2:]], fold(shown)
+    return [event.payload for event in shown[2:]], fold(shown)
 
 
 def test_a_secret_in_one_piece_becomes_its_name() -> None:
@@ -74,7 +74,12 @@ def test_what_only_began_like_a_secret_is_held_back_until_that_is_clear_and_stay
 
 
 def test_a_secret_around_a_call_is_hidden_too() -> None:
-    pieces: list[Happening] = [TextDelta(1, KEY[:5]), CallStarted(1, "c", "t"), TextDelta(1, KEY[5:] + " there"), END]
+    pieces: list[EventPayload] = [
+        TextDelta(1, KEY[:5]),
+        CallStarted(1, "c", "t"),
+        TextDelta(1, KEY[5:] + " there"),
+        END,
+    ]
     _, trajectory = told(secrets_of(KEY), pieces)
     assert trajectory.rounds[0].text == "$KEY there"
 
@@ -89,7 +94,7 @@ def test_arguments_are_clean_in_pieces_and_when_they_are_whole() -> None:
 
 
 def test_pieces_of_two_calls_at_once_are_told_apart() -> None:
-    pieces: list[Happening] = [CallStarted(1, "a", "t"), CallStarted(1, "b", "t")]
+    pieces: list[EventPayload] = [CallStarted(1, "a", "t"), CallStarted(1, "b", "t")]
     for left, right in zip(KEY, "12" * 9, strict=False):
         pieces += [CallArgumentsDelta("a", left), CallArgumentsDelta("b", right)]
     _, trajectory = told(secrets_of(KEY), [*pieces, RunFinished("stopped")])
@@ -99,7 +104,7 @@ def test_pieces_of_two_calls_at_once_are_told_apart() -> None:
 def test_every_other_text_of_a_run_is_clean() -> None:
     tool = ToolDefinition("t", f"uses {KEY}", {"properties": {"x": {"default": KEY}}})
     start = replace(START, system=KEY, messages=(Message("user", f"my key: {KEY}"),), tools=(tool,), notices=(KEY,))
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         RequestStarted(1),
         RequestFailed(1, f"401: {KEY}"),
         RetryScheduled(1, 2, 1.0, f"401: {KEY}"),
@@ -132,7 +137,7 @@ def test_a_secret_that_becomes_known_during_a_run_counts_from_then_on() -> None:
     assert door.take(Event("run-1", 0, 0.0, START)) == [Event("run-1", 0, 0.0, START)]
     secrets.add("KEY", KEY)
     (shown,) = door.take(Event("run-1", 1, 0.0, TextDelta(1, KEY)))
-    assert shown.what == TextDelta(1, "$KEY")
+    assert shown.payload == TextDelta(1, "$KEY")
 
 
 VALUE = st.text("abc-1", min_size=4, max_size=7).filter(lambda value: not value.isalnum())
@@ -152,7 +157,7 @@ def test_no_cutting_lets_a_secret_through(
     planted = data.draw(st.sampled_from(values))
     pieces = cut(planted.join(words), places)
     breaks = data.draw(st.sets(st.integers(0, len(pieces))))
-    happenings: list[Happening] = []
+    happenings: list[EventPayload] = []
     for number, piece in enumerate(pieces):
         happenings.append(TextDelta(1, piece))
         if number in breaks:

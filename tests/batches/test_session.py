@@ -68,7 +68,7 @@ def test_two_batches_run_side_by_side_and_one_run_can_be_stopped(watched: Watche
     finished = 0
     while finished < 3:
         event = watched.events.get(timeout=20)
-        finished += isinstance(event, RunEvent) and isinstance(event.event.what, ResponseFinished)
+        finished += isinstance(event, RunEvent) and isinstance(event.event.payload, ResponseFinished)
         if isinstance(event, BatchStarted) and len(event.runs) == 2:
             slow = event.runs[1].run_id
     watched.session.stop(slow)
@@ -88,7 +88,7 @@ def test_closing_stops_what_runs_and_every_run_still_has_its_end(watched: Watche
     answered = False
     while not answered:
         event = watched.events.get(timeout=20)
-        answered = isinstance(event, RunEvent) and isinstance(event.event.what, ResponseFinished)
+        answered = isinstance(event, RunEvent) and isinstance(event.event.payload, ResponseFinished)
     watched.session.close()
     said = watched.until(BatchDone)
     assert [event.result.status for event in said if isinstance(event, RunDone)] == ["stopped"]
@@ -106,7 +106,7 @@ def test_a_listener_that_raises_does_not_keep_a_session_from_closing(tmp_path: P
     answered = threading.Event()
 
     def listen(event: BatchEvent) -> None:
-        if isinstance(event, RunEvent) and isinstance(event.event.what, ResponseFinished):
+        if isinstance(event, RunEvent) and isinstance(event.event.payload, ResponseFinished):
             answered.set()
         if isinstance(event, RunDone):
             raise RuntimeError("the screen broke")

@@ -17,15 +17,15 @@ from tests.programs import program_of
 from tests.providers.server import APIS, Answer, Api, Call, Request, Server, base_url_of, said
 from tests.strategies import is_json, json_objects
 from workbench.engine.checkpoint import (
+    SKIPPED,
     AddMessage,
     AnswerCall,
-    AskAgain,
     Command,
     EditArguments,
     EditResult,
+    Regenerate,
     SkipCall,
 )
-from workbench.engine.holding import SKIPPED
 from workbench.providers.wire.messages_api import NO_TEXT
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.trajectory.events import Paused, Resumed
@@ -176,8 +176,8 @@ def test_a_run_stepped_through_without_edits_says_what_an_unstepped_one_says(end
         request.json for request in endpoint.server.requests[-2:]
     ]
     assert without_times(stepped.result.trajectory) == without_times(plain.result.trajectory)
-    kinds = [type(event.what) for event in stepped.events if not isinstance(event.what, Paused | Resumed)]
-    assert kinds == [type(event.what) for event in plain.events]
+    kinds = [type(event.payload) for event in stepped.events if not isinstance(event.payload, Paused | Resumed)]
+    assert kinds == [type(event.payload) for event in plain.events]
     assert fold(stepped.events) == stepped.result.trajectory
 
 
@@ -274,14 +274,14 @@ def test_a_skipped_call_is_answered_by_that_it_was_skipped(endpoint: Endpoint) -
 
 
 def test_a_round_is_asked_again_by_the_same_request(endpoint: Endpoint) -> None:
-    requests, stepped = endpoint.run(result_1=[AskAgain()])
+    requests, stepped = endpoint.run(result_1=[Regenerate()])
     assert requests == [[ASKED], [ASKED], [ASKED, *CALLS, *RESULTS]]
     first, second, _ = (request.body for request in endpoint.server.requests[-3:])
     assert first == second
-    assert len(stepped.result.trajectory.rounds[0].set_aside) == 1
+    assert len(stepped.result.trajectory.rounds[0].superseded) == 1
 
 
 def test_what_was_said_before_a_round_is_asked_again_goes_with_it(endpoint: Endpoint) -> None:
-    requests, _ = endpoint.run(call_1=[AddMessage("In Celsius!"), AskAgain()])
+    requests, _ = endpoint.run(call_1=[AddMessage("In Celsius!"), Regenerate()])
     added = [ASKED, Said("user", "In Celsius!")]
     assert requests == [[ASKED], added, [*added, *CALLS, *RESULTS]]

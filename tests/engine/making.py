@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.programs import program_of
-from workbench.engine.checkpoint import Checkpoint
-from workbench.engine.conversing import StepFailed
+from workbench.engine.agent_loop import StepFailed
+from workbench.engine.checkpoint import RunControl
 from workbench.engine.fork import Fork
-from workbench.engine.loop import RunRequest, run_case
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.engine.run import RunRequest, run_case
 from workbench.providers.model import Model
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
@@ -55,7 +55,7 @@ async def make(
     model: Model,
     retries: RetryPolicy = DEFAULT_RETRIES,
     clock: Clock | None = None,
-    checkpoint: Checkpoint | None = None,
+    control: RunControl | None = None,
     fork: Fork | None = None,
     step_failed: StepFailed | None = None,
     **case: Any,
@@ -67,12 +67,12 @@ async def make(
     events: list[Event] = []
     recorder = Recorder("run-1", clock or Clock(), events.append)
     trajectory = await run_case(
-        request, model, tools, recorder, retries=retries, checkpoint=checkpoint, step_failed=step_failed
+        request, model, tools, recorder, retries=retries, control=control, step_failed=step_failed
     )
     return Made(trajectory, events)
 
 
 def finish_of(made: Made) -> RunFinished:
     assert made.trajectory.finish is not None
-    assert [event for event in made.events if isinstance(event.what, RunFinished)] == made.events[-1:]
+    assert [event for event in made.events if isinstance(event.payload, RunFinished)] == made.events[-1:]
     return made.trajectory.finish

@@ -41,10 +41,10 @@ async def test_a_passing_failure_is_tried_again_and_seen() -> None:
     waits = Waits()
     made = await make(ScriptedModel([Fail(BUSY), Say("Rain.")]), waits.policy())
     assert finish_of(made) == RunFinished("answered")
-    kinds = [type(event.what) for event in made.events]
+    kinds = [type(event.payload) for event in made.events]
     first = kinds.index(RequestStarted)
     assert kinds[first : first + 4] == [RequestStarted, RequestFailed, RetryScheduled, RequestStarted]
-    assert RetryScheduled(1, 2, 500.0, "busy") in [event.what for event in made.events]
+    assert RetryScheduled(1, 2, 500.0, "busy") in [event.payload for event in made.events]
     assert made.trajectory.rounds[0].errors == ("busy",)
     assert waits.seconds == [0.5]
 

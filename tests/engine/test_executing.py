@@ -16,9 +16,9 @@ from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.evaluate import CallPython
 from workbench.config.secrets import Secrets
 from workbench.engine.executing import Audit
-from workbench.engine.loop import RunRequest, run_case
 from workbench.engine.permission import ExecutionQuestion, Permission
 from workbench.engine.recorder import Recorder
+from workbench.engine.run import RunRequest, run_case
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.answer import OnProgress, ToolAnswer
@@ -121,7 +121,7 @@ def ending(trajectory: Trajectory) -> RunFinished:
 
 def kinds(making: Making) -> list[type]:
     wanted = (Paused, Resumed, ExecutionStarted, ResultReceived)
-    return [type(event.what) for event in making.events if isinstance(event.what, wanted)]
+    return [type(event.payload) for event in making.events if isinstance(event.payload, wanted)]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ async def test_held_time_is_in_no_latency_and_not_in_the_time_limit(tmp_path: Pa
     assert record.result is not None
     assert record.result.latency_ms < 1_000
     assert trajectory.model_latency_ms < 1_000
-    (held,) = [event.what.held_ms for event in making.events if isinstance(event.what, Resumed)]
+    (held,) = [event.payload.held_ms for event in making.events if isinstance(event.payload, Resumed)]
     assert held >= 50_000
 
 
@@ -273,6 +273,6 @@ async def test_progress_is_told_now_and_then_and_never_after_the_end(tmp_path: P
     making = Making(tmp_path, count)
     await making.run(call("look"))
     late[0](1_000.0, None, None)
-    told = [event.what for event in making.events if isinstance(event.what, ExecutionProgress)]
+    told = [event.payload for event in making.events if isinstance(event.payload, ExecutionProgress)]
     assert told[0] == ExecutionProgress(told[0].call_id, 0.0, 1_000.0, "counting")
     assert [progress.progress for progress in told] == [0.0, 999.0]

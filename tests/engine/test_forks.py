@@ -15,11 +15,11 @@ from tests.engine.test_stepping import Scripted
 from workbench.engine.checkpoint import (
     AddMessage,
     AnswerCall,
-    AskAgain,
     Command,
+    Continue,
     EditArguments,
     EditResult,
-    GoOn,
+    Regenerate,
     SkipCall,
 )
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal
@@ -169,8 +169,8 @@ async def test_a_run_that_is_held_or_broke_off_is_forked_as_far_as_it_is() -> No
 
 async def test_what_a_person_said_before_the_request_is_said_again() -> None:
     person = Scripted(request_2=[AddMessage("In Celsius.")])
-    stepped = await make(ScriptedModel([Say(calls=[CALL]), Say("Rain.")]), checkpoint=person)
-    said = next(event.sequence for event in stepped.events if isinstance(event.what, MessageAdded))
+    stepped = await make(ScriptedModel([Say(calls=[CALL]), Say("Rain.")]), control=person)
+    said = next(event.sequence for event in stepped.events if isinstance(event.payload, MessageAdded))
     held = fold(stepped.events[: said + 1])
     assert (held.added, len(held.rounds)) == (("In Celsius.",), 1)
     for origin in (stepped.trajectory, held):
@@ -182,9 +182,10 @@ async def test_what_a_person_said_before_the_request_is_said_again() -> None:
 
 async def test_edits_in_the_prefix_stay_beside_what_they_replaced() -> None:
     person = Scripted(
-        call_1=[EditArguments({"city": "Bergen"}), GoOn(), AnswerCall("sent")], result_1=[EditResult("hail"), GoOn()]
+        call_1=[EditArguments({"city": "Bergen"}), Continue(), AnswerCall("sent")],
+        result_1=[EditResult("hail"), Continue()],
     )
-    before = await make(ScriptedModel([Say(calls=[CALL, SEND]), Say("Rain.")]), checkpoint=person)
+    before = await make(ScriptedModel([Say(calls=[CALL, SEND]), Say("Rain.")]), control=person)
     made = await make(ScriptedModel([Say("Sun.")]), fork=Fork(before.trajectory, ForkPoint(2)))
     for call, other in zip(made.trajectory.calls, before.trajectory.calls, strict=True):
         assert call.result is not None
@@ -196,8 +197,10 @@ async def test_edits_in_the_prefix_stay_beside_what_they_replaced() -> None:
 
 @pytest.mark.parametrize(("answered", "cities"), [(0, "Bergen rain in Bergen"), (1, "Bergen hail")])
 async def test_the_call_at_the_point_keeps_the_arguments_that_a_person_gave_it(answered: int, cities: str) -> None:
-    person = Scripted(call_1=[EditArguments({"city": "Bergen"}), GoOn(), GoOn()], result_1=[EditResult("hail"), GoOn()])
-    before = await make(ScriptedModel([Say(calls=[CALL, SEND]), Say("Rain.")]), checkpoint=person)
+    person = Scripted(
+        call_1=[EditArguments({"city": "Bergen"}), Continue(), Continue()], result_1=[EditResult("hail"), Continue()]
+    )
+    before = await make(ScriptedModel([Say(calls=[CALL, SEND]), Say("Rain.")]), control=person)
     made = await make(ScriptedModel([Say("Sun.")]), fork=Fork(before.trajectory, ForkPoint(1, answered)))
     call, later = made.trajectory.calls
     assert call.result is not None
@@ -206,23 +209,23 @@ async def test_the_call_at_the_point_keeps_the_arguments_that_a_person_gave_it(a
 
 
 async def test_a_call_that_was_edited_and_asked_for_again_is_told_as_it_was() -> None:
-    person = Scripted(call_1=[EditArguments({"city": "Bergen"}), AskAgain()])
-    before = await make(ScriptedModel([Say(calls=[CALL]), Say(calls=[SEND]), Say("Rain.")]), checkpoint=person)
+    person = Scripted(call_1=[EditArguments({"city": "Bergen"}), Regenerate()])
+    before = await make(ScriptedModel([Say(calls=[CALL]), Say(calls=[SEND]), Say("Rain.")]), control=person)
     made = await make(ScriptedModel([Say("Sun.")]), fork=Fork(before.trajectory, ForkPoint(2)))
-    (aside,) = made.trajectory.rounds[0].set_aside
-    assert aside.calls == before.trajectory.rounds[0].set_aside[0].calls
+    (aside,) = made.trajectory.rounds[0].superseded
+    assert aside.calls == before.trajectory.rounds[0].superseded[0].calls
     assert aside.calls[0].edited == {"city": "Bergen"}
 
 
 async def test_answers_that_were_set_aside_are_told_again_and_cost_nothing() -> None:
-    person = Scripted(result_1=[AddMessage("Try again."), AskAgain()])
+    person = Scripted(result_1=[AddMessage("Try again."), Regenerate()])
     model = ScriptedModel([Say(calls=[SEND]), Say(calls=[CALL]), Say("Rain.")])
-    before = await make(model, checkpoint=person)
+    before = await make(model, control=person)
     fork = ScriptedModel([Say("Sun.")])
     made = await make(fork, fork=Fork(before.trajectory, ForkPoint(2)))
     assert fork.requests == model.requests[2:]
     (first, live), (origin, _) = made.trajectory.rounds, before.trajectory.rounds
-    assert (first.added, len(first.set_aside)) == (origin.added, 1)
+    assert (first.added, len(first.superseded)) == (origin.added, 1)
     assert made.trajectory.usage == live.usage
 
 
@@ -275,7 +278,7 @@ async def test_mocks_with_several_results_go_on_behind_those_that_are_told_again
 
 async def test_calls_that_a_person_answered_count_for_no_mock() -> None:
     person = Scripted(call_1=[SkipCall()])
-    before = await make(ScriptedModel([Say(calls=[CALL]), Say("Rain.")]), checkpoint=person, mocks=SEVERAL)
+    before = await make(ScriptedModel([Say(calls=[CALL]), Say("Rain.")]), control=person, mocks=SEVERAL)
     made = await make(
         ScriptedModel([Say(calls=[CALL]), Say("Sun.")]), fork=Fork(before.trajectory, ForkPoint(2)), mocks=SEVERAL
     )
@@ -352,7 +355,7 @@ DONE: dict[str, list[Command]] = {
 edits = st.fixed_dictionaries(
     {},
     optional={
-        f"{at}_{number}": st.lists(st.sampled_from(commands), max_size=2).map(lambda chosen: [*chosen, GoOn()])
+        f"{at}_{number}": st.lists(st.sampled_from(commands), max_size=2).map(lambda chosen: [*chosen, Continue()])
         for number in (1, 2)
         for at, commands in DONE.items()
     },
@@ -362,7 +365,7 @@ edits = st.fixed_dictionaries(
 @given(rounds, edits)
 async def test_a_fork_sends_what_its_origin_sent(answers: list[Say], does: dict[str, Any]) -> None:
     model = ScriptedModel([*answers, Say("Rain.")])
-    before = await make(model, checkpoint=Scripted(**does))
+    before = await make(model, control=Scripted(**does))
     for number, request in enumerate(model.requests, start=1):
         again = ScriptedModel([Say("Rain.")])
         made = await make(again, fork=Fork(before.trajectory, ForkPoint(number)))

@@ -33,7 +33,7 @@ class Told:
 
     @property
     def progress(self) -> list[float]:
-        return [event.what.progress for event in self.events if isinstance(event.what, ExecutionProgress)]
+        return [event.payload.progress for event in self.events if isinstance(event.payload, ExecutionProgress)]
 
     async def next(self) -> None:
         self.more.clear()
@@ -75,4 +75,4 @@ async def test_what_is_no_number_is_left_out() -> None:
     told.reports(math.nan, 3, None)
     told.reports(1, math.inf, "so far")
     told.reports.close()
-    assert [event.what for event in told.events] == [ExecutionProgress("c1", 1, None, "so far")]
+    assert [event.payload for event in told.events] == [ExecutionProgress("c1", 1, None, "so far")]

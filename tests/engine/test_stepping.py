@@ -8,17 +8,17 @@ from dataclasses import replace
 from tests.engine.making import CALL, Clock, Made, finish_of, make
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.engine.checkpoint import (
+    SKIPPED,
     AddMessage,
     AnswerCall,
-    AskAgain,
     Command,
+    Continue,
     EditArguments,
     EditResult,
-    GoOn,
     HoldPoint,
+    Regenerate,
     SkipCall,
 )
-from workbench.engine.holding import SKIPPED
 from workbench.engine.stepping import Stepper, Until
 from workbench.reports.by_hand import unread_text
 from workbench.trajectory.events import Paused, Resumed, RunFinished
@@ -40,7 +40,7 @@ class Scripted:
 
     async def next_command(self, point: HoldPoint) -> Command:
         commands = self._does.get(f"{point.at} {point.round}")
-        return commands.pop(0) if commands else GoOn()
+        return commands.pop(0) if commands else Continue()
 
 
 def weather() -> ScriptedModel:
@@ -49,7 +49,7 @@ def weather() -> ScriptedModel:
 
 async def stepped(model: ScriptedModel, **does: list[Command]) -> tuple[Made, Scripted]:
     person = Scripted(**does)
-    return await make(model, checkpoint=person), person
+    return await make(model, control=person), person
 
 
 async def test_a_run_is_held_before_requests_and_calls_and_after_results() -> None:
@@ -60,8 +60,8 @@ async def test_a_run_is_held_before_requests_and_calls_and_after_results() -> No
 async def test_a_run_stepped_through_without_edits_is_the_same_run() -> None:
     plain = await make(weather(), clock=Clock(step=0))
     person = Scripted()
-    made = await make(weather(), clock=Clock(step=0), checkpoint=person)
-    held = [event.what for event in made.events if isinstance(event.what, Paused | Resumed)]
+    made = await make(weather(), clock=Clock(step=0), control=person)
+    held = [event.payload for event in made.events if isinstance(event.payload, Paused | Resumed)]
     assert len(held) == 2 * len(person.held)
     assert replace(made.trajectory, held_ms=0.0) == plain.trajectory
     assert fold(made.events) == made.trajectory
@@ -74,14 +74,14 @@ async def test_time_in_which_a_run_is_held_is_no_part_of_it() -> None:
             return await super().next_command(point)
 
     clock = Clock(step=0)
-    made = await make(weather(), clock=clock, checkpoint=Slow())
+    made = await make(weather(), clock=clock, control=Slow())
     assert made.trajectory.held_ms == 4_000_000
     assert (made.trajectory.duration_ms, made.trajectory.model_latency_ms) == (0.0, 0.0)
 
 
 async def test_edited_arguments_are_answered_and_go_back_while_the_model_is_judged_by_its_own() -> None:
     model = weather()
-    made, _ = await stepped(model, call_1=[EditArguments({"city": "Bergen"}), GoOn()])
+    made, _ = await stepped(model, call_1=[EditArguments({"city": "Bergen"}), Continue()])
     (call,) = made.trajectory.calls
     assert (call.arguments, call.edited) == ({"city": "Oslo"}, {"city": "Bergen"})
     assert call.result is not None
@@ -91,7 +91,7 @@ async def test_edited_arguments_are_answered_and_go_back_while_the_model_is_judg
 
 async def test_an_edited_result_is_what_the_model_reads_and_the_original_stays() -> None:
     model = weather()
-    made, _ = await stepped(model, result_1=[EditResult("sun"), EditResult("snow", is_error=True), GoOn()])
+    made, _ = await stepped(model, result_1=[EditResult("sun"), EditResult("snow", is_error=True), Continue()])
     (call,) = made.trajectory.calls
     assert (model.requests[1].messages[2].content, model.requests[1].messages[2].is_error) == ("snow", True)
     assert call.unedited is not None
@@ -115,17 +115,19 @@ async def test_a_skipped_call_is_not_made_and_the_model_is_told_so() -> None:
 
 async def test_an_added_message_is_read_before_the_next_request() -> None:
     model = weather()
-    made, _ = await stepped(model, call_1=[AddMessage("In Celsius, please."), GoOn()], request_2=[AddMessage("Now!")])
+    made, _ = await stepped(
+        model, call_1=[AddMessage("In Celsius, please."), Continue()], request_2=[AddMessage("Now!")]
+    )
     assert [message.content for message in model.requests[1].messages[-2:]] == ["In Celsius, please.", "Now!"]
     assert made.trajectory.rounds[1].added == ("In Celsius, please.", "Now!")
 
 
 async def test_a_round_is_asked_again_by_the_same_request() -> None:
     model = ScriptedModel([Say(calls=[("send", {})]), Say(calls=[CALL]), Say("Rain.")])
-    made, _ = await stepped(model, result_1=[AskAgain()])
+    made, _ = await stepped(model, result_1=[Regenerate()])
     first, second, _ = model.requests
     assert first == second
-    (before,) = made.trajectory.rounds[0].set_aside
+    (before,) = made.trajectory.rounds[0].superseded
     assert [call.tool for call in before.calls] == ["send"]
     assert [call.tool for call in made.trajectory.calls] == ["get_weather"]
     assert made.trajectory.usage is not None
@@ -157,7 +159,7 @@ class Watched(Stepper):
 
 async def test_a_stepper_holds_until_it_is_let_go() -> None:
     stepper = Watched()
-    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    running = asyncio.create_task(make(weather(), control=stepper))
     first = await stepper.held_at("request 1")
     stepper.go_on("round", first)
     second = await stepper.held_at("request 2")
@@ -166,13 +168,13 @@ async def test_a_stepper_holds_until_it_is_let_go() -> None:
     stepper.go_on("end", second)
     made = await running
     assert stepper.holds.empty()
-    assert stepper.do(GoOn(), second) == "the run has gone on"
-    assert [event.sequence for event in made.events if isinstance(event.what, Paused)] == [first, second]
+    assert stepper.do(Continue(), second) == "the run has gone on"
+    assert [event.sequence for event in made.events if isinstance(event.payload, Paused)] == [first, second]
 
 
 async def test_going_on_right_behind_an_edit_is_meant_for_the_run_and_not_for_its_next_stop() -> None:
     stepper = Watched()
-    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
     assert stepper.do(AddMessage("Now!"), hold) is None
     stepper.go_on("end", hold)
@@ -183,11 +185,11 @@ async def test_going_on_right_behind_an_edit_is_meant_for_the_run_and_not_for_it
 async def test_what_lets_a_run_go_on_does_so_once_however_often_it_is_said() -> None:
     model = ScriptedModel([Say(calls=[CALL]), Say("Rain."), Say("Snow.")])
     stepper = Watched()
-    running = asyncio.create_task(make(model, checkpoint=stepper))
+    running = asyncio.create_task(make(model, control=stepper))
     hold = await stepper.held_at("request 1")
     assert [stepper.go_on("stop", hold), stepper.go_on("end", hold)] == [None, "the run has gone on"]
     hold = await stepper.held_at("call 1")
-    assert [stepper.do(AskAgain(), hold), stepper.do(AskAgain(), hold)] == [None, "the run has gone on"]
+    assert [stepper.do(Regenerate(), hold), stepper.do(Regenerate(), hold)] == [None, "the run has gone on"]
     made = await running
     assert finish_of(made).reason == "answered"
     assert made.trajectory.final_answer == "Rain."
@@ -197,7 +199,7 @@ async def test_what_is_meant_for_one_stop_is_not_done_at_another() -> None:
     """The person's picture of a run is a moment old."""
     stepper = Watched()
     model = ScriptedModel([Say(calls=[CALL, ("send", {})]), Say("Rain.")])
-    running = asyncio.create_task(make(model, checkpoint=stepper))
+    running = asyncio.create_task(make(model, control=stepper))
     seen = await stepper.held_at("request 1")
     stepper.go_on("stop", seen)
     seen = await stepper.held_at("call 1")
@@ -216,7 +218,7 @@ async def test_what_is_meant_for_one_stop_is_not_done_at_another() -> None:
 
 async def test_a_run_that_was_held_before_that_was_seen_is_not_let_go() -> None:
     stepper = Watched()
-    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
     assert stepper.go_on("stop", None) is None, "it is held, as was wanted"
     assert stepper.go_on("end", None) == "the run has gone on to another stop"
@@ -227,7 +229,7 @@ async def test_a_run_that_was_held_before_that_was_seen_is_not_let_go() -> None:
 
 async def test_a_run_that_is_not_held_is_held_at_its_next_stop() -> None:
     stepper = Watched()
-    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    running = asyncio.create_task(make(weather(), control=stepper))
     stepper.go_on("end", await stepper.held_at("request 1"))
     assert stepper.go_on("stop", None) is None
     stepper.go_on("end", await stepper.held_at("call 1"))
@@ -236,19 +238,19 @@ async def test_a_run_that_is_not_held_is_held_at_its_next_stop() -> None:
 
 async def test_a_run_that_is_stopped_while_it_is_held_ends_the_hold_and_counts_no_time_of_it() -> None:
     clock, stepper = Clock(step=0), Watched()
-    running = asyncio.create_task(make(weather(), clock=clock, checkpoint=stepper))
+    running = asyncio.create_task(make(weather(), clock=clock, control=stepper))
     await stepper.held_at("request 1")
     clock.now += 7
     running.cancel()
     made = await running
-    assert [type(event.what) for event in made.events[-2:]] == [Resumed, RunFinished]
+    assert [type(event.payload) for event in made.events[-2:]] == [Resumed, RunFinished]
     assert finish_of(made).reason == "stopped"
     assert (made.trajectory.held_ms, made.trajectory.duration_ms) == (7000.0, 0.0)
 
 
 async def test_what_no_model_could_be_sent_is_refused() -> None:
     stepper = Watched()
-    running = asyncio.create_task(make(weather(), checkpoint=stepper))
+    running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
     assert stepper.do(AddMessage(" \n"), hold) == "a message to the model needs a text"
     stepper.go_on("stop", hold)
@@ -261,9 +263,9 @@ async def test_what_no_model_could_be_sent_is_refused() -> None:
 
 async def test_what_is_said_to_a_model_that_is_asked_nothing_more_is_known_to_be_unread() -> None:
     steps = [{"user": "Weather?", "tool": "get_weather"}]
-    person = Scripted(result_1=[AddMessage("In Celsius."), GoOn()])
-    made = await make(ScriptedModel([Say(calls=[CALL])]), checkpoint=person, steps=steps, name="Chain")
+    person = Scripted(result_1=[AddMessage("In Celsius."), Continue()])
+    made = await make(ScriptedModel([Say(calls=[CALL])]), control=person, steps=steps, name="Chain")
     assert (finish_of(made).reason, made.trajectory.touched) == ("steps done", False)
     assert unread_text(made.trajectory).startswith("what a person said to the model last was never read")
-    read, _ = await stepped(weather(), result_1=[AddMessage("In Celsius."), GoOn()])
+    read, _ = await stepped(weather(), result_1=[AddMessage("In Celsius."), Continue()])
     assert unread_text(read.trajectory) == ""

@@ -18,7 +18,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     ModelEvent,
     ReasoningDelta,
     RequestFailed,
@@ -57,7 +57,7 @@ def recorded(
     return file
 
 
-def replay(folder: Path, happenings: Sequence[Happening]) -> ReplayModel:
+def replay(folder: Path, happenings: Sequence[EventPayload]) -> ReplayModel:
     return ReplayModel("replay:a", read_recording(recorded(folder, stamped([START, *happenings]))))
 
 
@@ -87,8 +87,8 @@ async def test_a_recorded_error_comes_again_after_what_came_before_it(tmp_path: 
     assert pieces == ROUND
 
 
-ANSWERED: list[Happening] = [RequestStarted(1), TextDelta(1, "Hi"), ResponseFinished(1, "answered", None, 1.0, 2.0)]
-CALLED: list[Happening] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived("call-x", "ok", False, "default", 1.0)]
+ANSWERED: list[EventPayload] = [RequestStarted(1), TextDelta(1, "Hi"), ResponseFinished(1, "answered", None, 1.0, 2.0)]
+CALLED: list[EventPayload] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived("call-x", "ok", False, "default", 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ CALLED: list[Happening] = [RequestStarted(1), *ROUND, CARRIED, ResultReceived("c
     ],
 )
 async def test_a_request_beyond_the_recording_is_an_error_that_says_so(
-    tmp_path: Path, happenings: Sequence[Happening], number: int, said: str
+    tmp_path: Path, happenings: Sequence[EventPayload], number: int, said: str
 ) -> None:
     with pytest.raises(ModelError, match=said):
         await played(replay(tmp_path, happenings), number)
@@ -111,7 +111,7 @@ async def test_a_request_beyond_the_recording_is_an_error_that_says_so(
 
 async def test_at_its_own_pace_each_piece_comes_as_long_after_the_request_as_it_did(tmp_path: Path) -> None:
     moments_ms = (0.0, 500.0, 520.0, 1500.0, 1600.0)
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         START,
         RequestStarted(1),
         TextDelta(1, "A"),

@@ -19,7 +19,7 @@ from tests.analysis.cells import ran
 from tests.reports.markdown import tables
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, Row, compared
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
@@ -33,11 +33,11 @@ SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "compare.schema.json"
 NAMES = {"weather.toml": "Weather", "home.toml": "Home"}
 
 
-def side_by_side(*runs: RunFigures) -> Comparison:
+def side_by_side(*runs: RunSummary) -> Comparison:
     return compared(cells_of(runs), tuple(dict.fromkeys(run.model for run in runs)), NAMES)
 
 
-def text(*runs: RunFigures, width: int = 100, only_differences: bool = False) -> list[str]:
+def text(*runs: RunSummary, width: int = 100, only_differences: bool = False) -> list[str]:
     paint = Paint(False)
     return list(comparison_lines(side_by_side(*runs), width=width, paint=paint, only_differences=only_differences))
 

@@ -12,18 +12,18 @@ from workbench.reports.paint import Paint
 from workbench.reports.steps import StepLines
 from workbench.reports.values import result_text
 from workbench.trajectory.events import (
-    AskedAgain,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
     CallStarted,
+    EventPayload,
     ExecutionProgress,
     ExecutionStarted,
     Forked,
-    Happening,
     MessageAdded,
     Paused,
     ReasoningDelta,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -39,7 +39,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import ResultSource
 
-RUN: list[Happening] = [
+RUN: list[EventPayload] = [
     RequestStarted(1),
     ReasoningDelta(1, "get_weather fits"),
     TextDelta(1, "Let me "),
@@ -58,7 +58,7 @@ RUN: list[Happening] = [
 ]
 
 
-def lines(run: Sequence[Happening] = RUN, *, verbose: bool = False, width: int = 100) -> list[str]:
+def lines(run: Sequence[EventPayload] = RUN, *, verbose: bool = False, width: int = 100) -> list[str]:
     steps = StepLines(Paint(False), verbose=verbose, width=width)
     return [line for event in stamped(run) for line in steps.lines(event)]
 
@@ -105,7 +105,7 @@ def test_a_retry_says_why_once_and_forgets_what_the_failed_attempt_said() -> Non
 
 
 def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose() -> None:
-    run: list[Happening] = [
+    run: list[EventPayload] = [
         CallStarted(1, "a", "send"),
         CallFinished("a", {}),
         Paused("may send be executed?", "a"),
@@ -119,7 +119,7 @@ def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose()
     assert lines(run, verbose=True) == [*brief[:3], "· send: 3 of 10  reading␛", brief[3]]
 
 
-BY_HAND: list[Happening] = [
+BY_HAND: list[EventPayload] = [
     RunStarted("h", "c", "C", "m", None, (), ()),
     Paused("step by step", None, "request", 1),
     MessageAdded("It is\nFriday."),
@@ -130,7 +130,7 @@ BY_HAND: list[Happening] = [
     ResponseFinished(1, "tool calls", None, 1.0, 12.0),
     Paused("step by step", "a", "call", 1),
     Resumed(1_000.0),
-    AskedAgain(1),
+    Regenerated(1),
     RequestStarted(1),
     CallStarted(1, "a", "dim"),
     CallFinished("a", {"to": 70}),
@@ -169,12 +169,12 @@ def test_what_a_person_does_is_said_where_it_is_done() -> None:
     ("source", "said"), [("edited", "✎ answered by hand"), ("skipped", "✎ skipped by hand"), ("replayed", "replayed")]
 )
 def test_an_answer_that_took_no_time_says_none(source: ResultSource, said: str) -> None:
-    run: list[Happening] = [CallStarted(1, "a", "dim"), ResultReceived("a", "no", True, source, 9.0)]
+    run: list[EventPayload] = [CallStarted(1, "a", "dim"), ResultReceived("a", "no", True, source, 9.0)]
     assert lines(run) == [f"← {said}  error no"]
 
 
 def test_steps_and_forks_say_where_they_begin() -> None:
-    run: list[Happening] = [StepStarted(1), Forked("run-7", "m", 2, 1), StepStarted(2, "Be kind.", "Now\ndim.")]
+    run: list[EventPayload] = [StepStarted(1), Forked("run-7", "m", 2, 1), StepStarted(2, "Be kind.", "Now\ndim.")]
     assert lines(run) == [
         "step 1",
         "↳ forked from the run on m after result 1 of round 2; from here on live",
@@ -184,9 +184,9 @@ def test_steps_and_forks_say_where_they_begin() -> None:
 
 def test_an_empty_message_and_an_answer_without_words_or_calls_leave_a_line() -> None:
     said_nothing = ResponseFinished(1, "answered", None, None, 12.0)
-    run: list[Happening] = [StepStarted(1, user=" "), RequestStarted(1), said_nothing]
+    run: list[EventPayload] = [StepStarted(1, user=" "), RequestStarted(1), said_nothing]
     assert lines(run) == ["step 1  » (empty)", "« (empty)"]
-    called: list[Happening] = [RequestStarted(1), CallStarted(1, "a", "dim"), CallFinished("a", {}), said_nothing]
+    called: list[EventPayload] = [RequestStarted(1), CallStarted(1, "a", "dim"), CallFinished("a", {}), said_nothing]
     assert lines(called) == ["→ dim()"]
 
 
@@ -195,7 +195,11 @@ def test_everything_that_a_person_changed_is_counted() -> None:
     assert changes_by_hand(fold(stamped(BY_HAND))) == added + set_aside + call + result
 
 
-ANSWER: list[Happening] = [RequestStarted(2), TextDelta(2, "Snow."), ResponseFinished(2, "answered", None, 1.0, 12.0)]
+ANSWER: list[EventPayload] = [
+    RequestStarted(2),
+    TextDelta(2, "Snow."),
+    ResponseFinished(2, "answered", None, 1.0, 12.0),
+]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +213,7 @@ ANSWER: list[Happening] = [RequestStarted(2), TextDelta(2, "Snow."), ResponseFin
 def test_the_request_for_the_final_answer_of_a_chain_is_told_as_no_steps(
     suites: str | None, steps: str, line: str
 ) -> None:
-    step: list[Happening] = [
+    step: list[EventPayload] = [
         RunStarted("h", "c", "C", "m", suites, (), ()),
         StepStarted(1, steps),
         RequestStarted(1),
@@ -219,7 +223,7 @@ def test_the_request_for_the_final_answer_of_a_chain_is_told_as_no_steps(
         ResponseFinished(1, "tool calls", None, 1.0, 12.0),
     ]
     assert lines([*step, *ANSWER])[-2:] == [line, "« Snow."]
-    assert sum(said.startswith("answer") for said in lines([*step, *ANSWER, AskedAgain(2), *ANSWER])) == 1
+    assert sum(said.startswith("answer") for said in lines([*step, *ANSWER, Regenerated(2), *ANSWER])) == 1
     assert lines([*step[:1], *ANSWER]) == ["« Snow."]
 
 

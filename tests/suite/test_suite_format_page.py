@@ -17,8 +17,8 @@ from workbench.suite.model import (
     Annotations,
     Case,
     ExpectedCall,
-    HistoryMessage,
     Mock,
+    PriorMessage,
     Server,
     Step,
     Suite,
@@ -85,7 +85,7 @@ def test_every_limit_and_grading_option_has_its_row() -> None:
         ("What answers a tool call", Mock),
         ("Cases", Case),
         ("Cases", ExpectedCall),
-        ("Cases", HistoryMessage),
+        ("Cases", PriorMessage),
         ("Chains", Step),
     ],
 )

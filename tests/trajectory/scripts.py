@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from workbench.trajectory.events import (
-    AskedAgain,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
     CallStarted,
     Event,
+    EventPayload,
     ExecutionProgress,
     ExecutionStarted,
     Forked,
-    Happening,
     HoldPlace,
     MessageAdded,
     Paused,
     ReasoningDelta,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -38,14 +38,14 @@ from workbench.trajectory.events import (
 from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolCall, ToolDefinition, Usage
 
 
-def stamped(happenings: Sequence[Happening], run_id: str = "run") -> list[Event]:
+def stamped(happenings: Sequence[EventPayload], run_id: str = "run") -> list[Event]:
     """Give happenings their numbers, and a millisecond each."""
     return [Event(run_id, number, float(number), what) for number, what in enumerate(happenings)]
 
 
 def events_of(rounds: Sequence[tuple[str, int]], finish: RunFinished | None = None, run_id: str = "run") -> list[Event]:
     """A run whose rounds each have a text and a number of calls to the tool `t`, all answered."""
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         RunStarted("hash", "case", "Case", "offline", None, (Message("user", "Go."),), (ToolDefinition("t"),))
     ]
     for number, (text, calls) in enumerate(rounds, start=1):
@@ -77,9 +77,9 @@ _ms = st.floats(0, 1e6)
 
 
 @st.composite
-def _answers(draw: st.DrawFn, number: int) -> tuple[list[Happening], list[str]]:
+def _answers(draw: st.DrawFn, number: int) -> tuple[list[EventPayload], list[str]]:
     """The pieces of an answer, and the ids of its calls."""
-    pieces: list[Happening] = [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
+    pieces: list[EventPayload] = [ReasoningDelta(number, text) for text in draw(st.lists(_texts, max_size=2))]
     pieces += [TextDelta(number, text) for text in draw(st.lists(_texts, max_size=3))]
     ids = [f"c{number}-{index}" for index in range(draw(st.integers(0, 3)))]
     for call_id in ids:
@@ -95,7 +95,7 @@ def _answers(draw: st.DrawFn, number: int) -> tuple[list[Happening], list[str]]:
 
 
 @st.composite
-def _holds(draw: st.DrawFn, at: HoldPlace, number: int, call_id: str | None = None) -> list[Happening]:
+def _holds(draw: st.DrawFn, at: HoldPlace, number: int, call_id: str | None = None) -> list[EventPayload]:
     """The run may be held, and something said to the model meanwhile."""
     if not draw(st.booleans()):
         return []
@@ -104,7 +104,7 @@ def _holds(draw: st.DrawFn, at: HoldPlace, number: int, call_id: str | None = No
 
 
 @st.composite
-def _rounds(draw: st.DrawFn, number: int) -> list[Happening]:
+def _rounds(draw: st.DrawFn, number: int) -> list[EventPayload]:
     """A whole answer with the results of its calls, some of them changed by a person."""
     happenings, ids = draw(_answers(number))
     usage = draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)))
@@ -141,7 +141,7 @@ _UNREAL: list[ResultSource] = ["default", "edited", "skipped", "replayed"]
 def scripts(draw: st.DrawFn) -> list[Event]:
     """A whole run: rounds of text, reasoning, calls (some broken), results, perhaps retries, pauses, progress, steps,
     and what a person does to a run that is held."""
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         RunStarted(
             draw(_texts),
             draw(_texts),
@@ -177,6 +177,6 @@ def scripts(draw: st.DrawFn) -> list[Event]:
         happenings += draw(_rounds(number))
         if draw(st.booleans()):
             # So does a person who has the round asked again, but what was answered stays beside it.
-            happenings += [AskedAgain(number), RequestStarted(number), *draw(_rounds(number))]
+            happenings += [Regenerated(number), RequestStarted(number), *draw(_rounds(number))]
     happenings.append(draw(st.sampled_from([RunFinished("answered"), RunFinished("error", "no route")])))
     return stamped(happenings)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.trajectory.scripts import events_of, scripts, stamped
 from workbench.trajectory.event_lines import EventLineError, event_from_line, event_to_line
 from workbench.trajectory.events import (
-    AskedAgain,
     CallEdited,
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     Paused,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -51,14 +51,14 @@ def test_the_fold_of_recorded_events_is_the_live_trajectory(script: list[Event])
 
 @given(scripts(), st.data())
 def test_how_text_was_cut_into_pieces_does_not_matter(script: list[Event], data: st.DataObject) -> None:
-    pieces: list[tuple[float, Happening]] = []
+    pieces: list[tuple[float, EventPayload]] = []
     for event in script:
-        if isinstance(event.what, TextDelta):
-            cut = data.draw(st.integers(0, len(event.what.text)))
-            halves = (event.what.text[:cut], event.what.text[cut:])
-            pieces += [(event.time_ms, TextDelta(event.what.round, half)) for half in halves]
+        if isinstance(event.payload, TextDelta):
+            cut = data.draw(st.integers(0, len(event.payload.text)))
+            halves = (event.payload.text[:cut], event.payload.text[cut:])
+            pieces += [(event.time_ms, TextDelta(event.payload.round, half)) for half in halves]
         else:
-            pieces.append((event.time_ms, event.what))
+            pieces.append((event.time_ms, event.payload))
     recut = [Event(script[0].run_id, number, ms, what) for number, (ms, what) in enumerate(pieces)]
     assert fold(recut) == fold(script)
 
@@ -68,12 +68,12 @@ def test_every_prefix_folds_and_only_the_whole_is_finished(script: list[Event]) 
     adding = TrajectoryFold()
     for event in script:
         adding.add(event)
-        assert (adding.trajectory.finish is not None) == isinstance(event.what, RunFinished)
+        assert (adding.trajectory.finish is not None) == isinstance(event.payload, RunFinished)
     assert len(adding.trajectory.calls) == len({call.call.id for call in adding.trajectory.calls})
 
 
 def test_the_loop_time_has_tools_and_retries_in_it_and_no_start_up_queue_hold_or_judging() -> None:
-    at: list[tuple[float, Happening]] = [
+    at: list[tuple[float, EventPayload]] = [
         (8000.0, started()),
         (8040.0, RequestStarted(1)),  # 40 in the queue
         (8050.0, RequestFailed(1, "busy")),
@@ -137,7 +137,7 @@ def test_a_line_that_is_no_event_is_refused(line: str) -> None:
 
 def test_a_known_event_with_a_wrong_field_is_refused() -> None:
     line = event_to_line(Event("r", 0, 0.0, RequestStarted(1)))
-    assert event_from_line(line).what == RequestStarted(1)
+    assert event_from_line(line).payload == RequestStarted(1)
     for wrong in (line.replace("round", "rnd"), line.replace("request_started", "nothing"), "[]", "3"):
         with pytest.raises(EventLineError):
             event_from_line(wrong)
@@ -151,8 +151,8 @@ def test_sequence_numbers_have_no_gaps() -> None:
 @given(scripts())
 def test_what_a_person_changes_never_changes_what_the_model_wrote(script: list[Event]) -> None:
     edits = (CallEdited, ResultEdited)
-    kept = [event for event in script if not isinstance(event.what, edits)]
-    untouched = [Event(event.run_id, number, event.time_ms, event.what) for number, event in enumerate(kept)]
+    kept = [event for event in script if not isinstance(event.payload, edits)]
+    untouched = [Event(event.run_id, number, event.time_ms, event.payload) for number, event in enumerate(kept)]
     before, after = fold(untouched), fold(script)
     assert [record.call for record in after.calls] == [record.call for record in before.calls]
     originals = [record.unedited or record.result for record in after.calls]
@@ -162,15 +162,17 @@ def test_what_a_person_changes_never_changes_what_the_model_wrote(script: list[E
 @given(scripts())
 def test_the_time_in_which_a_run_was_held_is_its_own_number(script: list[Event]) -> None:
     made = fold(script)
-    assert made.held_ms == round(sum(event.what.held_ms for event in script if isinstance(event.what, Resumed)), 3)
+    assert made.held_ms == round(
+        sum(event.payload.held_ms for event in script if isinstance(event.payload, Resumed)), 3
+    )
     assert made.duration_ms == round(max(script[-1].time_ms - made.held_ms, 0.0), 3)
 
 
 def test_an_answer_set_aside_stays_with_its_round_and_its_tokens_count() -> None:
-    first, *answered = [event.what for event in events_of([("Looking. ", 1), ("Rain.", 0)])]
+    first, *answered = [event.payload for event in events_of([("Looking. ", 1), ("Rain.", 0)])]
     again = answered[:7]
-    made = fold(stamped([first, *again, AskedAgain(1), *again, *answered[7:]]))
+    made = fold(stamped([first, *again, Regenerated(1), *again, *answered[7:]]))
     assert [round_.number for round_ in made.rounds] == [1, 2]
-    assert [[call.call.id for call in answer.calls] for answer in made.rounds[0].set_aside] == [["c1-0"]]
+    assert [[call.call.id for call in answer.calls] for answer in made.rounds[0].superseded] == [["c1-0"]]
     assert made.touched
     assert made.usage == Usage(9, 15)

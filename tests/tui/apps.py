@@ -37,7 +37,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     Paused,
     RequestStarted,
     ResponseFinished,
@@ -227,7 +227,7 @@ class ScriptedSession:
             self._engine.submit(self._pool.close()).result(10)
             self._engine.close(timeout_s=1)
 
-    def say(self, planned: PlannedRun, *happenings: Happening, first: int = 0) -> None:
+    def say(self, planned: PlannedRun, *happenings: EventPayload, first: int = 0) -> None:
         """Let things happen in a run, as its events from number `first` on."""
         for number, what in enumerate(happenings, first):
             if isinstance(what, Paused) and what.at != "permission":
@@ -249,7 +249,7 @@ class ScriptedSession:
         )
         self.listener(ExecutionAsked(ExecutionQuestion(planned.run_id, call, tool)))
 
-    def finish(self, planned: PlannedRun, happenings: Sequence[Happening]) -> RunResult:
+    def finish(self, planned: PlannedRun, happenings: Sequence[EventPayload]) -> RunResult:
         """Let a whole run happen, and grade it as the engine does."""
         self.say(planned, *happenings)
         events = [Event(planned.run_id, number, float(number), what) for number, what in enumerate(happenings)]
@@ -293,9 +293,9 @@ def opening(planned: PlannedRun) -> RunStarted:
     )
 
 
-def conversation(planned: PlannedRun, calls: Sequence[Call], answer: str) -> list[Happening]:
+def conversation(planned: PlannedRun, calls: Sequence[Call], answer: str) -> list[EventPayload]:
     """A run that makes some calls, gets an answer to each, and then says something. All times are fixed."""
-    happenings: list[Happening] = [opening(planned), RequestStarted(1)]
+    happenings: list[EventPayload] = [opening(planned), RequestStarted(1)]
     for number, (tool, arguments) in enumerate(calls):
         happenings += [CallStarted(1, f"c{number}", tool), CallFinished(f"c{number}", arguments)]
     if calls:

@@ -21,7 +21,7 @@ from workbench.grading.run import grade_run_and_steps
 from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import load_suite
 from workbench.suite.model import GraderName
-from workbench.trajectory.events import Event, Happening, RunFinished
+from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue
 
@@ -39,14 +39,14 @@ BAD: Mapping[str, Sequence[Call]] = {
     "Nothing to do": (("set_tv", {"power": "on"}),),
 }
 
-Does = Callable[[PlannedRun], Sequence[Happening]]
+Does = Callable[[PlannedRun], Sequence[EventPayload]]
 """What happens in a run."""
 
 
 def well(*but: str) -> Does:
     """Runs that do what their cases ask for, but for the cases named."""
 
-    def does(planned: PlannedRun) -> Sequence[Happening]:
+    def does(planned: PlannedRun) -> Sequence[EventPayload]:
         name = planned.case.name
         return conversation(planned, (BAD if name in but else GOOD)[name], "Done.")
 

@@ -9,7 +9,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
-    Happening,
+    EventPayload,
     HoldPlace,
     Paused,
     RequestStarted,
@@ -28,7 +28,7 @@ async def stepped(app: Opened) -> PlannedRun:
 
 async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call", answer: str = "dimmed\n") -> None:
     """Hold a run: before its first request, before a call of set_lights, or after its result."""
-    happenings: list[Happening] = [opening(run)]
+    happenings: list[EventPayload] = [opening(run)]
     if at != "request":
         call = CallFinished("c1", {"room": "bedroom", "brightness": 60})
         happenings += [RequestStarted(1), CallStarted(1, "c1", "set_lights"), call]

@@ -25,9 +25,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
-from workbench.analysis.deciders import DecidedBy, decided_by
+from workbench.analysis.deciders import DecidedBy, cases_by_deciders
 from workbench.analysis.same_suites import SameSuites
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.suite.decimals import decimals
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
@@ -87,8 +87,8 @@ class BatchDiff:
 
 
 def batch_diff(
-    before: Sequence[RunFigures],
-    after: Sequence[RunFigures],
+    before: Sequence[RunSummary],
+    after: Sequence[RunSummary],
     *,
     unfinished: tuple[Collection[CellKey], Collection[CellKey]] = ((), ()),
     same: SameSuites = MappingProxyType({}),
@@ -139,7 +139,7 @@ def batch_diff(
         only_before,
         only_after,
         across,
-        decided_by(graded),
+        cases_by_deciders(graded),
     )
 
 

@@ -10,12 +10,12 @@ from workbench.analysis.comparison import Cell, cells_of
 from workbench.analysis.paired import Paired, paired, together
 from workbench.analysis.same_suites import SameSuites
 from workbench.grading.counting import counted_score
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 
 
 def tests_of(
-    before: Sequence[RunFigures],
-    after: Sequence[RunFigures],
+    before: Sequence[RunSummary],
+    after: Sequence[RunSummary],
     *,
     across: tuple[str, str] | None,
     same: SameSuites = MappingProxyType({}),
@@ -29,7 +29,7 @@ def tests_of(
     return dict(zip(both, together([paired(earlier[model], later[model]) for model in both]), strict=True))
 
 
-def _by_model(figures: Sequence[RunFigures], same: SameSuites) -> dict[str, list[Cell]]:
+def _by_model(figures: Sequence[RunSummary], same: SameSuites) -> dict[str, list[Cell]]:
     found: dict[str, list[Cell]] = {}
     for cell in cells_of(replace(run, score=counted_score(run)) for run in figures).values():
         found.setdefault(cell.model, []).append(replace(cell, suite=same.get(cell.suite, cell.suite)))

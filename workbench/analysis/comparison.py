@@ -14,7 +14,7 @@ from workbench.analysis.passing import Passing, passing
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.grading.counting import counted_score
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.means import mean
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
@@ -39,7 +39,7 @@ class Cell:
     case_id: str
     case_name: str
     model: str
-    runs: tuple[RunFigures, ...]
+    runs: tuple[RunSummary, ...]
 
     @cached_property
     def _joined(self) -> Joined:
@@ -168,17 +168,17 @@ class ModelTotals:
         return {share.k: share.all_of_them for share in self.passing}
 
 
-def cells_of(figures: Iterable[RunFigures]) -> dict[CellKey, Cell]:
+def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     """The cells of runs, in the order of their first runs. Forks are left out; of runs of the same repeat only the last
     one counts, as it was made again."""
-    runs: dict[CellKey, dict[int, RunFigures]] = {}
+    runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
         if not run.is_fork:
             runs.setdefault((run.suite, run.case_id, run.model), {})[run.repeat] = run
     return {key: cell_of(list(of_cell.values())) for key, of_cell in runs.items()}
 
 
-def cell_of(runs: Sequence[RunFigures]) -> Cell:
+def cell_of(runs: Sequence[RunSummary]) -> Cell:
     """The cell of runs of one case with one model, at least one, each of another repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
@@ -188,7 +188,7 @@ def cell_of(runs: Sequence[RunFigures]) -> Cell:
 NO_GATES: Mapping[str, Gate] = MappingProxyType({})
 
 
-def totals_of(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
+def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
     """Add up the cells of a model. `gates` are those of the suites, by what tells suites apart in the cells."""
     cells = tuple(cells)
     runs = [run for cell in cells for run in cell.runs]
@@ -245,7 +245,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def busy_ms(runs: Iterable[RunFigures]) -> float:
+def busy_ms(runs: Iterable[RunSummary]) -> float:
     """How long at least one of the runs was under way, in milliseconds; what lies between batches does not count, nor
     does a run that ended before it began, as the clock was set back: nobody knows how long that took."""
     times = ((run.began_ms, run.ended_ms) for run in runs)

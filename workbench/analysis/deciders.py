@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED
 from workbench.suite.model import GraderName
 
@@ -23,17 +23,17 @@ class DecidedBy:
     cases: tuple[tuple[str, str], ...]
 
 
-def decider_of(run: RunFigures) -> GraderName | None:
+def decider_of(run: RunSummary) -> GraderName | None:
     """The grader that decided a run; `None` where it was not graded."""
     return run.grading.by if run.status in GRADED else None
 
 
-def deciders_of(runs: Iterable[RunFigures]) -> Deciders:
+def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
     """All that decided some of these runs."""
     return tuple(sorted({by for run in runs if (by := decider_of(run)) is not None}))
 
 
-def decided_by(pairs: Mapping[CellKey, tuple[Cell, Cell]]) -> tuple[DecidedBy, ...]:
+def cases_by_deciders(pairs: Mapping[CellKey, tuple[Cell, Cell]]) -> tuple[DecidedBy, ...]:
     """By what the cases were decided that were graded both times."""
     cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], None]] = {}
     for (suite, case_id, _), (before, after) in pairs.items():

@@ -11,9 +11,9 @@ from workbench.analysis.comparison import (
     Cell,
     CellKey,
     ModelTotals,
+    model_totals,
     repeat_rules_of,
     scores_differ,
-    totals_of,
 )
 from workbench.analysis.paired import Paired, paired, together
 from workbench.suite.model import Gate, RepeatRule
@@ -100,7 +100,7 @@ def compared(
     return Comparison(
         models,
         rows,
-        tuple(totals_of(model, column, gates) for model, column in columns.items()),
+        tuple(model_totals(model, column, gates) for model, column in columns.items()),
         tuple(_pairs(columns)),
     )
 

@@ -85,7 +85,7 @@ class ToolName:
 
 
 @dataclass(frozen=True)
-class Finding:
+class LintFinding:
     """One thing to put right. `tools` are those it is about, none when it is about all together; `where` is the place
     of a parameter, such as `to[].name`, and empty for the tool itself. An error means that requests with the tool are
     refused, by this program or by a provider."""
@@ -98,13 +98,13 @@ class Finding:
     where: str = ""
 
 
-def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[Finding, ...]:
+def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
     """The findings on tools that are offered together: on all of them, then tool by tool in their order.
 
     `at_once` is the most that a single case offers, if that is fewer than all.
     """
     pairs = [*_same_names(tools), *_same_descriptions(tools), *_near_identical(tools)]
-    by_first: dict[ToolName, list[Finding]] = defaultdict(list)
+    by_first: dict[ToolName, list[LintFinding]] = defaultdict(list)
     for finding in pairs:
         by_first[finding.tools[0]].append(finding)
     found = list(_offer_findings(tools, len(tools) if at_once is None else at_once))
@@ -114,7 +114,7 @@ def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> t
     return tuple(found)
 
 
-def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[Finding, ...]:
+def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFinding, ...]:
     """The findings on the tools that all cases of a suite have, then on those that single cases write out."""
     found = list(lint_tools(tools, offered_at_once(suite, tools)))
     for case in suite.cases:
@@ -133,30 +133,32 @@ def _name(tool: ToolDefinition) -> ToolName:
     return ToolName(tool.name, tool.server)
 
 
-def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[Finding]:
+def _offer_findings(tools: Sequence[ToolDefinition], at_once: int) -> Iterator[LintFinding]:
     fewer = 'let cases offer fewer: offer = ["…"]'
     if at_once > MOST_TOOLS:
         message = f"{at_once} tools are offered at once; OpenAI refuses more than {MOST_TOOLS}"
-        yield Finding("too many tools", "error", message, fewer)
+        yield LintFinding("too many tools", "error", message, fewer)
     tokens = tokens_of(tools)
     if tokens > LARGE_OFFER_TOKENS and at_once == len(tools):
         message = f"all tools together take about {tokens:,} tokens of every request"
-        yield Finding("large offer", "warning", message, f"{fewer}; small local models have no room for them")
+        yield LintFinding("large offer", "warning", message, f"{fewer}; small local models have no room for them")
 
 
-def _same_names(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
+def _same_names(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     for name, group in _groups(tools, lambda tool: tool.name):
         places = " and ".join("written out" if tool.server is None else f"on server {tool.server}" for tool in group)
         message = f"{len(group)} tools are named {name}: {places}; no run can start"
-        yield Finding("same name", "error", message, "give a server a prefix, or rename one", tuple(map(_name, group)))
+        yield LintFinding(
+            "same name", "error", message, "give a server a prefix, or rename one", tuple(map(_name, group))
+        )
 
 
-def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
+def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     for _, group in _groups(tools, lambda tool: " ".join(_words(tool.description))):
         if len({tool.name for tool in group}) > 1:
             message = f"{_listed(tool.name for tool in group)} have the same description"
             hint = "say what each does that the others do not"
-            yield Finding("same description", "warning", message, hint, tuple(map(_name, group)))
+            yield LintFinding("same description", "warning", message, hint, tuple(map(_name, group)))
 
 
 def _groups(
@@ -169,7 +171,7 @@ def _groups(
     return ((said, group) for said, group in groups.items() if said and len(group) > 1)
 
 
-def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
+def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     """Pairs that take the same arguments, say nearly the same, and whose names do not tell them apart either."""
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
@@ -181,7 +183,7 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[Finding]:
             if one.name != other.name and _say_the_same(one, other):
                 message = f"{one.name} and {other.name} take the same arguments and say nearly the same"
                 hint = "leave one out, or say when to use which"
-                yield Finding("near-identical", "warning", message, hint, (_name(one), _name(other)))
+                yield LintFinding("near-identical", "warning", message, hint, (_name(one), _name(other)))
 
 
 def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
@@ -224,26 +226,26 @@ def _meanings(text: str) -> tuple[str, ...]:
     return tuple(_MEANING.get(stem, stem) for stem in stems if stem not in _FILLERS)
 
 
-def _tool_findings(tool: ToolDefinition) -> Iterator[Finding]:
+def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
     about = (_name(tool),)
     if not ACCEPTED_NAME.fullmatch(tool.name):
         message = "OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and - in a name, 64 of them at most"
         hint = "rename it: until then it is sent under a changed name"
-        yield Finding("refused name", "warning", message, hint, about)
+        yield LintFinding("refused name", "warning", message, hint, about)
     description = tool.description.strip()
     if not description:
-        yield Finding(
+        yield LintFinding(
             "no description", "warning", "it has no description", "say what it does and when to use it", about
         )
     elif len(description) < SHORTEST_DESCRIPTION or set(_meanings(description)) <= set(_meanings(tool.name)):
         message = f"its description says no more than its name: {description[:SHOWN_CHARACTERS]}"
-        yield Finding("short description", "warning", message, "say what it does and when to use it", about)
+        yield LintFinding("short description", "warning", message, "say what it does and when to use it", about)
     tokens = tokens_in(definition_size(tool))
     if tokens > LARGE_TOOL_TOKENS:
         message = f"its definition takes about {tokens:,} tokens of every request"
-        yield Finding("large tool", "warning", message, "shorten it, or split the tool", about)
+        yield LintFinding("large tool", "warning", message, "shorten it, or split the tool", about)
     for rule, severity, where, message, hint in _schema_findings(tool.parameters):
-        yield Finding(rule, severity, message, hint, about, where)
+        yield LintFinding(rule, severity, message, hint, about, where)
 
 
 _Found = tuple[Rule, Severity, str, str, str]

@@ -176,8 +176,8 @@ class RunJudge:
         _, criteria, text = key
 
         def again(event: Event) -> None:
-            if isinstance(event.what, RetryScheduled):
-                asking.tell(spec.name, 1, event.what)
+            if isinstance(event.payload, RetryScheduled):
+                asking.tell(spec.name, 1, event.payload)
 
         try:
             ruling = await ask_judge(

@@ -20,7 +20,7 @@ from workbench.batches.rejudging import RegradingJudges
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
-from workbench.grading.figures import RunFigures, figures_of
+from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult
 from workbench.history.claims import claimed
 from workbench.history.database import Say
@@ -63,7 +63,7 @@ class GradedAgain:
     """A run as it was graded when it ran, and as it is today. The results are without what happened in it."""
 
     run: KeptRun
-    figures: RunFigures
+    figures: RunSummary
     before: RunResult
     after: RunResult
 

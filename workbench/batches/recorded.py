@@ -91,6 +91,6 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 
 def _is_held(recording: Recording) -> bool:
     """Whether a recording ends while its run was held."""
-    whats = (event.what for event in reversed(recording.events))
+    whats = (event.payload for event in reversed(recording.events))
     last = next((what for what in whats if not isinstance(what, CallEdited | ResultEdited | MessageAdded)), None)
     return isinstance(last, Paused) and last.at != "permission"

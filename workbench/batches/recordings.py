@@ -28,11 +28,11 @@ from workbench.grading.result_json import outcome_of, outcome_to_json
 from workbench.suite.excerpt import Excerpts
 from workbench.trajectory.event_lines import event_to_line
 from workbench.trajectory.events import (
-    AskedAgain,
     CallEdited,
     Event,
     MessageAdded,
     Paused,
+    Regenerated,
     ResponseFinished,
     ResultEdited,
     ResultReceived,
@@ -56,7 +56,7 @@ UNFINISHED = ".part"
 
 _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
-    *(Paused, CallEdited, ResultEdited, MessageAdded, AskedAgain),
+    *(Paused, CallEdited, ResultEdited, MessageAdded, Regenerated),
 )
 """Events after which a recording is brought to the disk: a run rarely waits there for the next one."""
 
@@ -165,7 +165,7 @@ class Recordings:
     def _add(self, event: Event, planned: dict[str, PlannedRun]) -> None:
         run_id = event.run_id
         try:
-            if isinstance(event.what, RunStarted):
+            if isinstance(event.payload, RunStarted):
                 run = planned[run_id]
                 self._open[run_id] = self._new_file(run)
                 self._doors[run_id] = self._lines.door()
@@ -175,7 +175,7 @@ class Recordings:
                 for shown in self._doors[run_id].take(event):
                     file.write(event_to_line(shown))
                 now_s = self._clock()
-                if isinstance(event.what, _WORTH_A_WRITE) or now_s - file.flushed_s > _FLUSHED_EVERY_S:
+                if isinstance(event.payload, _WORTH_A_WRITE) or now_s - file.flushed_s > _FLUSHED_EVERY_S:
                     file.flush(now_s)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             self._give_up(run_id, error)

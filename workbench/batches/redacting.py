@@ -126,7 +126,7 @@ class EventDoor:
         finder = self._parts.secrets.finder
         if finder is None:
             return [*self.rest(), event]
-        what = event.what
+        what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
             return [event]
         slot = _Slot(event)
@@ -166,15 +166,15 @@ class EventDoor:
         return list(self._free())
 
     def _whole(self, event: Event) -> Event:
-        what, secrets = event.what, self._parts.secrets
+        what, secrets = event.payload, self._parts.secrets
         if isinstance(what, RunStarted):
             tools = tuple(map(self._parts.tool, what.tools))
             without_tools = replace(what, tools=())
             shown = secrets.redacted(without_tools)
             same = shown is without_tools and all(a is b for a, b in zip(tools, what.tools, strict=True))
-            return event if same else replace(event, what=replace(shown, tools=tools))
+            return event if same else replace(event, payload=replace(shown, tools=tools))
         shown_what = secrets.redacted(what)
-        return event if shown_what is what else replace(event, what=shown_what)
+        return event if shown_what is what else replace(event, payload=shown_what)
 
     def _text(self, what: _Delta, call_id: str) -> _Text:
         text = self._texts.get((type(what), call_id))
@@ -203,16 +203,16 @@ class _Slot:
 
     def decided_text(self, secrets: Secrets) -> None:
         """All of the text of the piece is decided."""
-        what = self.event.what
+        what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
             call_id = secrets.redact(what.call_id)
             same = call_id == what.call_id and self.text == what.fragment
             shown = replace(what, call_id=call_id, fragment=self.text)
-            self.shown = self.event if same else replace(self.event, what=shown)
+            self.shown = self.event if same else replace(self.event, payload=shown)
         else:
             assert isinstance(what, TextDelta | ReasoningDelta)
             same = self.text == what.text
-            self.shown = self.event if same else replace(self.event, what=replace(what, text=self.text))
+            self.shown = self.event if same else replace(self.event, payload=replace(what, text=self.text))
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.history.writing import HistoryWriter, Ticket
-from workbench.providers.model import Model, ModelError, Noted
+from workbench.providers.model import Model, ModelError, ModelWithNotices
 from workbench.providers.registry import BuiltInModels, Endpoints
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
@@ -298,7 +298,7 @@ class Session:
         if spec is None:
             folder = planned.file.path.parent if planned.model_of_suite else Path()
             model = built_in.open(planned.model, folder, planned.case.id)
-            return Noted(model, unread.problems) if unread is not None else model
+            return ModelWithNotices(model, unread.problems) if unread is not None else model
 
         def put_off(wait_s: float) -> None:
             self._listener(RequestPutOff(planned.run_id, wait_s))

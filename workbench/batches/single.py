@@ -18,13 +18,13 @@ from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CallPython, Judge, Outside, Said
 from workbench.checks.patterns import SpentTime
 from workbench.config.models import Price
-from workbench.engine.checkpoint import Checkpoint
-from workbench.engine.conversing import StepNotJudgedError
+from workbench.engine.agent_loop import StepNotJudgedError
+from workbench.engine.checkpoint import RunControl
 from workbench.engine.executing import Audit
-from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.engine.run import RunRequest, fail, run_case
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade, RunResult, Status, StepGrade
 from workbench.grading.run import grade_run_and_steps
@@ -76,7 +76,7 @@ class Surroundings:
 
     `grant_of` is what a suite may use, `None` for one that is not trusted. `open_model` raises ModelError, `ask` asks a
     person about a real execution, `audit` is where executions are written down: without it there are none. `price_of`
-    is what the model of a run costs, if that is known; `judge_of` is who judges for it, `checkpoint_of` what may hold
+    is what the model of a run costs, if that is known; `judge_of` is who judges for it, `control_of` what may hold
     it. `ready` is waited for before the first run begins, and `kept`, with the id of a run that is over, before another
     one takes its place.
     """
@@ -91,7 +91,7 @@ class Surroundings:
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
-    checkpoint_of: Callable[[PlannedRun, RunGrading], Checkpoint | None] = lambda _planned, _grading: None
+    control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     ready: Callable[[], Awaitable[None]] = _at_once
     kept: Callable[[str], Awaitable[None]] = _at_once
 
@@ -128,7 +128,7 @@ async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResu
         audit=_audit(planned, surroundings),
         retries=surroundings.retries,
         judge=judge.judge if judge is not None else None,
-        checkpoint=surroundings.checkpoint_of(planned, grading),
+        control=surroundings.control_of(planned, grading),
         step_failed=grading.step_failed,
     )
     return await grading.result(trajectory)

@@ -55,7 +55,7 @@ class Steppers:
         def tell(event: BatchEvent) -> None:
             if isinstance(event, RunDone):
                 self._end(event.result.run_id)
-            elif isinstance(event, RunEvent) and isinstance(event.event.what, RunFinished):
+            elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
                 self._end(event.event.run_id)  # it is graded from now on, which may take its time
             listener(event)
 

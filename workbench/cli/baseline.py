@@ -21,7 +21,7 @@ from workbench.grading.figures import figures_of
 from workbench.grading.grade import RunResult
 from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.baseline import AgainstBaseline, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line
@@ -34,7 +34,7 @@ class Baseline:
     today, by their paths, as the history has them; `planned` are the cases to come."""
 
     batch: BatchRow
-    grading: Grading | None
+    grading: Regrade | None
     runs: tuple[RunRow, ...]
     suites: Mapping[str, SuiteRef]
     same: SameSuites

@@ -29,7 +29,7 @@ from workbench.cli.resuming import to_go_on, to_resume, way_to_go_on, whole_batc
 from workbench.cli.suites import NoSuitesError, complain
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.errors import HistoryError
 from workbench.history.history import History
 from workbench.reports.comparison import comparison_lines, summary_lines
@@ -136,7 +136,7 @@ def _report(
     options: argparse.Namespace,
     program: Program,
     comparison: Comparison,
-    figures: Sequence[RunFigures],
+    figures: Sequence[RunSummary],
     live: Live,
 ) -> int:
     code = _exit_code(live, figures)
@@ -148,7 +148,7 @@ def _report(
     return code if written else USAGE
 
 
-def _exit_code(live: Live, figures: Sequence[RunFigures]) -> int:
+def _exit_code(live: Live, figures: Sequence[RunSummary]) -> int:
     """A comparison is no gate: that cases fail is what it is about."""
     if live.interrupted_by is not None:
         return INTERRUPTED

@@ -25,7 +25,7 @@ from workbench.config.program import Program, program_in
 from workbench.history.claims import claimed
 from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Grading
+from workbench.history.records import BatchRow, Regrade
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.values import counted
 from workbench.trajectory.recording import RecordingError
@@ -110,7 +110,7 @@ def newest(history: History) -> BatchRow:
     raise HistoryError(f"no batch is kept in {history.file}: {keeps_one}")
 
 
-def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Grading | None:
+def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
     """The grading of `--grading`, `None` for what the runs were graded when they ran; raises HistoryError when there
     is none of that number."""
     if wanted is None:

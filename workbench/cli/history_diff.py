@@ -13,10 +13,10 @@ from workbench.analysis.same_suites import same_suites
 from workbench.cli.exit_codes import OK
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.reports.batch_diff import (
     change_lines,
     counts_text,
@@ -33,11 +33,11 @@ class _Side:
     """A batch, its runs, and by which grading."""
 
     batch: BatchRow
-    grading: Grading | None
+    grading: Regrade | None
     runs: Sequence[RunRow]
 
     @property
-    def figures(self) -> list[RunFigures]:
+    def figures(self) -> list[RunSummary]:
         return [run.figures for run in self.runs if run.figures is not None]
 
     @property

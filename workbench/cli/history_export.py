@@ -21,7 +21,7 @@ from workbench.grading.grade import RunResult
 from workbench.history.database import Say
 from workbench.history.errors import DamagedError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.reports.history_list import called
 from workbench.reports.json_report import report_of
 from workbench.reports.values import counted
@@ -61,13 +61,13 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
     return USAGE if damaged else OK
 
 
-def _name(batch: BatchRow, grading: Grading | None) -> str:
+def _name(batch: BatchRow, grading: Regrade | None) -> str:
     """How files are called that tell of a batch."""
     return f"batch-{batch.number}" + (f".grading-{grading.number}" if grading is not None else "")
 
 
 def _report(
-    history: History, batch: BatchRow, runs: Sequence[RunRow], grading: Grading | None, folder: Path, desk: Desk
+    history: History, batch: BatchRow, runs: Sequence[RunRow], grading: Regrade | None, folder: Path, desk: Desk
 ) -> int:
     """Write the report that `workbench run` would have written; returns an exit code."""
     file = folder / f"{_name(batch, grading)}.json"

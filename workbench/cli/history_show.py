@@ -14,7 +14,7 @@ from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.reports.gates import gate_lines
 from workbench.reports.history_batch import (
     gates_reached,
@@ -51,7 +51,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
 
 
 def _show_batch(
-    history: History, batch: BatchRow, grading: Grading | None, options: argparse.Namespace, desk: Desk
+    history: History, batch: BatchRow, grading: Regrade | None, options: argparse.Namespace, desk: Desk
 ) -> None:
     runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
     damaged: list[str] = []
@@ -78,7 +78,7 @@ def _show_run(
     history: History,
     batch: BatchRow,
     number: int,
-    grading: Grading | None,
+    grading: Regrade | None,
     options: argparse.Namespace,
     desk: Desk,
 ) -> None:

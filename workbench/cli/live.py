@@ -41,7 +41,7 @@ from workbench.cli.progress import LiveProgress
 from workbench.cli.suites import complain
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.grading.figures import RunFigures, figures_of
+from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult
 from workbench.history.writing import Ticket
 from workbench.reports.paint import Paint
@@ -119,11 +119,11 @@ class Live:
         """How long the batch took."""
         return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures())
 
-    def figures(self) -> list[RunFigures]:
+    def figures(self) -> list[RunSummary]:
         """The figures of all runs."""
         return [self._figures(result) for result in self.results]
 
-    def _figures(self, result: RunResult) -> RunFigures:
+    def _figures(self, result: RunResult) -> RunSummary:
         began_ms, ended_ms = self.times_ms[result.run_id]
         return figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
 
@@ -157,7 +157,7 @@ def run_live(
     judge_anew: bool = False,
     history: Path | None = None,
     going_on: Ticket | None = None,
-    over: Iterable[RunFigures] = (),
+    over: Iterable[RunSummary] = (),
     compares: bool = False,
 ) -> Live:
     """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.

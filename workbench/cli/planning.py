@@ -17,7 +17,7 @@ from workbench.cli.trust import trust_store
 from workbench.config.folders import Folders
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow
 from workbench.history.writing import Ticket
@@ -52,7 +52,7 @@ class ToRun:
     concurrency: int
     batch: BatchRow | None = None
     going_on: Ticket | None = None
-    over: Mapping[int, RunFigures] = field(default_factory=dict)
+    over: Mapping[int, RunSummary] = field(default_factory=dict)
     kept: tuple[Made, ...] = ()
     left_out: bool = False
     known: Specs | None = None

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import PlannedRun
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.reports.paint import paint_for
 from workbench.reports.progress import Progress, progress_line
@@ -171,7 +171,7 @@ class LiveProgress:
     were over before."""
 
     def __init__(
-        self, runs: Sequence[PlannedRun], over: Iterable[RunFigures], stream: TextIO, environment: Mapping[str, str]
+        self, runs: Sequence[PlannedRun], over: Iterable[RunSummary], stream: TextIO, environment: Mapping[str, str]
     ) -> None:
         self._models = {run.run_id: run.model for run in runs}
         self._progress = Progress()
@@ -185,7 +185,7 @@ class LiveProgress:
         if self.bar.enabled:
             run_id = happened.event.run_id
             self._progress.began(run_id, self._models[run_id], time.monotonic())
-            self._progress.waits(run_id, waits=isinstance(happened.event.what, RetryScheduled))
+            self._progress.waits(run_id, waits=isinstance(happened.event.payload, RetryScheduled))
             self.bar.changed()
 
     def start_up(self, event: StartUp) -> None:

@@ -22,7 +22,7 @@ from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.config.project import project_folder
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.errors import DamagedError, HistoryError
@@ -98,7 +98,7 @@ def to_resume(options: argparse.Namespace, program: Program, *, in_full: bool) -
 
 def whole_batch(
     options: argparse.Namespace, program: Program
-) -> tuple[BatchRow, list[RunFigures], Mapping[str, Gate]] | None:
+) -> tuple[BatchRow, list[RunSummary], Mapping[str, Gate]] | None:
     """The batch that `--resume` names where nothing is missing in it, what its runs came to, and the gates of its
     suites; raises as `to_resume` does."""
     file = history_for(options, options.paths, program)
@@ -242,7 +242,7 @@ def _kept(
         yield Made(row.place, case, result)
 
 
-def _figures(row: RunRow, cases: Mapping[str, Case]) -> RunFigures:
+def _figures(row: RunRow, cases: Mapping[str, Case]) -> RunSummary:
     """What a run that is over came to, its suite told apart by its file and its case by its id of today, as in runs
     that are made now."""
     assert row.figures is not None

@@ -1,12 +1,23 @@
-"""Where a run can be held, and what a person may do while it is: the one door through which a run can be changed."""
+"""Where a run can be held, and the commands that change it meanwhile. Nothing else can change a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from workbench.engine.arguments import problem_of
+from workbench.engine.recorder import Recorder
+from workbench.engine.time_limit import TimeLimit
+from workbench.trajectory.events import (
+    CallEdited,
+    MessageAdded,
+    Paused,
+    Regenerated,
+    ResultEdited,
+    ResultReceived,
+    Resumed,
+)
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -16,9 +27,9 @@ At = Literal["request", "call", "result"]
 
 @dataclass(frozen=True, slots=True)
 class HoldPoint:
-    """A place where a run can be held. `call` is the one that it is about, `tool` what is known of its tool, if there
-    is such a tool; `so_far` gives the run as it stands, which costs something. `hold` is which hold it is, once the run
-    is held there: the sequence number of its `Paused`."""
+    """A point where a run can be held. `call` is the call concerned and `tool` the definition of its tool, if there is
+    one. `so_far` returns the trajectory up to here, at some cost. `hold` identifies the hold while the run is held: the
+    sequence number of its `Paused` event."""
 
     at: At
     round: int
@@ -29,20 +40,20 @@ class HoldPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class GoOn:
-    """The run goes on."""
+class Continue:
+    """Let the run continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditArguments:
-    """Before a call: it is made with other arguments."""
+    """Before a call: change the arguments that it is sent with."""
 
     arguments: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCall:
-    """Before a call: it is answered in place of the tool."""
+    """Before a call: answer it in place of the tool."""
 
     content: str
     is_error: bool = False
@@ -50,12 +61,12 @@ class AnswerCall:
 
 @dataclass(frozen=True, slots=True)
 class SkipCall:
-    """Before a call: it is not made, and the model is told so."""
+    """Before a call: do not make it. The model reads `SKIPPED` as the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """After a result: the model reads another one."""
+    """After a result: change the result that the model reads."""
 
     content: str
     is_error: bool = False
@@ -63,23 +74,23 @@ class EditResult:
 
 @dataclass(frozen=True, slots=True)
 class AddMessage:
-    """Anywhere: the model reads one message more, of the user, before its next request."""
+    """Anywhere: add a message of the user to the next request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain:
-    """Before a call or after a result: the round's answer is set aside, and its request made again."""
+class Regenerate:
+    """Before a call or after a result: discard the answer of this round and repeat its request."""
 
 
-Edit = EditArguments | AnswerCall | SkipCall | EditResult | AddMessage | AskAgain
-Command = GoOn | Edit
+Edit = EditArguments | AnswerCall | SkipCall | EditResult | AddMessage | Regenerate
+Command = Continue | Edit
 
 _ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
-    "request": (GoOn, AddMessage),
-    "call": (GoOn, AddMessage, EditArguments, AnswerCall, SkipCall, AskAgain),
-    "result": (GoOn, AddMessage, EditResult, AskAgain),
+    "request": (Continue, AddMessage),
+    "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
+    "result": (Continue, AddMessage, EditResult, Regenerate),
 }
 
 _WHEN: Mapping[type[Command], str] = {
@@ -87,12 +98,12 @@ _WHEN: Mapping[type[Command], str] = {
     AnswerCall: "a call can be answered before it is made",
     SkipCall: "a call can be skipped before it is made",
     EditResult: "a result can be changed right after it has come",
-    AskAgain: "a round can be asked again before one of its calls, or after a result",
+    Regenerate: "a round can be asked again before one of its calls, or after a result",
 }
 
 
 def refusal(command: Command, at: At) -> str | None:
-    """Why a command cannot be given where a run is held; `None` when it can."""
+    """Returns why a command is not allowed where a run is held; `None` when it is allowed."""
     if not isinstance(command, _ALLOWED[at]):
         where = {"request": "before a request", "call": "before a call", "result": "after a result"}[at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
@@ -103,13 +114,102 @@ def refusal(command: Command, at: At) -> str | None:
     return None
 
 
-class Checkpoint(Protocol):
-    """What a run passes wherever it could be held."""
+class RunControl(Protocol):
+    """Decides where a run is held and what is done with it then."""
 
     async def why_hold(self, point: HoldPoint) -> str | None:
-        """Why the run is to be held here, in a few words; `None` lets it pass."""
+        """Returns the reason to hold the run at this point, in a few words; `None` to let it pass."""
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """What is done with the run that is held, once somebody says so: one that `refusal` allows here."""
+        """Wait for the next command to the held run, one that `refusal` allows at this point."""
         ...
+
+
+SKIPPED = "This call was not made: the person who watches this run skipped it."
+"""The text that the model reads in place of the result of a skipped call."""
+
+After = Literal["continue", "answered", "regenerate"]
+"""How a run leaves a checkpoint: it continues, its call is already answered, or its round is regenerated."""
+
+
+class Checkpoint:
+    """Holds one run where its `control` wants that, and records what is changed meanwhile. Without `control`, the run
+    is never held. `added` are a person's messages to the model, which wait for the next request."""
+
+    def __init__(self, control: RunControl | None, recorder: Recorder, limit: TimeLimit) -> None:
+        self._control = control
+        self._recorder = recorder
+        self._limit = limit
+        self.added: list[str] = []
+
+    def take_added(self) -> tuple[str, ...]:
+        """Remove and return the messages that were added since the last request."""
+        added = tuple(self.added)
+        self.added.clear()
+        return added
+
+    async def reach(
+        self, at: At, round_number: int, call: CallRecord | None = None, tool: ToolDefinition | None = None
+    ) -> tuple[After, CallRecord | None]:
+        """Reach a point where the run may be held, and wait as long as it is held there.
+
+        Returns how the run continues, and the call with its edits.
+        """
+        control = self._control
+        if control is None:
+            return "continue", call
+        point = HoldPoint(at, round_number, lambda: self._recorder.trajectory, call, tool)
+        async with self._limit.suspended():
+            why = await control.why_hold(point)
+            if why is None:
+                return "continue", call
+            self._recorder.emit(Paused(why, call.call.id if call is not None else None, at, round_number))
+            point = replace(point, hold=self._recorder.last)
+            began = self._recorder.clock()
+            after: After | None = None
+            try:
+                while after is None:
+                    command = await control.next_command(point)
+                    after, changed = self._do(command, round_number, point.call)
+                    point = replace(point, call=changed)
+            finally:
+                self._recorder.emit(Resumed(self._recorder.ms_since(began)))
+        if after == "answered":
+            assert isinstance(command, AnswerCall | SkipCall)
+            assert point.call is not None
+            return after, replace(point.call, result=self._answer(point.call.call.id, command))
+        if after == "regenerate":
+            self._recorder.emit(Regenerated(round_number))
+        return after, point.call
+
+    def _do(
+        self, command: Command, round_number: int, call: CallRecord | None
+    ) -> tuple[After | None, CallRecord | None]:
+        """Carry out a command. Returns how the run continues, `None` while it stays held, and the edited call."""
+        match command:
+            case Continue():
+                return "continue", call
+            case AddMessage(text=text):
+                self._recorder.emit(MessageAdded(text))
+                self.added.append(text)
+            case Regenerate():
+                return "regenerate", call
+            case AnswerCall() | SkipCall():
+                return "answered", call
+            case EditArguments(arguments=arguments) if call is not None:
+                self._recorder.emit(CallEdited(call.call.id, arguments, call.call.arguments))
+                return None, replace(call, edited=arguments)
+            case EditResult(content=content, is_error=is_error) if call is not None and call.result is not None:
+                now = call.result
+                self._recorder.emit(ResultEdited(call.call.id, content, is_error, now.content, now.is_error))
+                return None, replace(call, result=replace(now, content=content, is_error=is_error))
+        return None, call
+
+    def _answer(self, call_id: str, command: AnswerCall | SkipCall) -> ResultReceived:
+        if isinstance(command, AnswerCall):
+            result = ResultReceived(call_id, command.content, command.is_error, "edited", 0.0)
+        else:
+            result = ResultReceived(call_id, SKIPPED, True, "skipped", 0.0)
+        self._recorder.emit(result)
+        return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.suite.model import Case, HistoryMessage
+from workbench.suite.model import Case, PriorMessage
 from workbench.trajectory.messages import Message, ToolCall
 from workbench.trajectory.trajectory import Round
 
@@ -31,7 +31,7 @@ def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Messag
     return tuple(Message("user", text) for text in said)
 
 
-def _message(message: HistoryMessage) -> Message:
+def _message(message: PriorMessage) -> Message:
     calls = tuple(ToolCall(call.id, call.tool, call.args) for call in message.tool_calls)
     return Message(message.role, message.content, calls, message.call, message.is_error)
 

@@ -12,15 +12,15 @@ from workbench.engine.turns import Turn, Turns
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
 from workbench.trajectory.events import (
-    AskedAgain,
     CallEdited,
     CallFinished,
     CallStarted,
+    EventPayload,
     FinishReason,
     Forked,
-    Happening,
     MessageAdded,
     ReasoningDelta,
+    Regenerated,
     RequestStarted,
     ResponseFinished,
     ResultEdited,
@@ -125,7 +125,7 @@ def _why_nothing_follows(told: list[Round], turns: Turns) -> str | None:
     return None if isinstance(following, Turn) else _NOTHING_LEFT[following].format(len(told))
 
 
-def replayed(fork: Fork, model: str) -> Iterator[Happening]:
+def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
     """What a fork on a model tells again, to be told right after its start; last of all, that it is a run of its own
     from here."""
     origin, at = fork.origin, fork.at
@@ -145,12 +145,12 @@ def replayed(fork: Fork, model: str) -> Iterator[Happening]:
     yield Forked(origin.run_id, origin.start.model, at.round, at.answered)
 
 
-def _round(of: Round, answered: int) -> Iterator[Happening]:
+def _round(of: Round, answered: int) -> Iterator[EventPayload]:
     """A round with the results of so many calls of its last answer, and all of those that were set aside before. The
     call that comes next keeps the arguments that a person gave it."""
     if of.step is not None:
         yield of.step
-    answers = (*of.set_aside, of)
+    answers = (*of.superseded, of)
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):
         yield from _answer(answer)
@@ -162,10 +162,10 @@ def _round(of: Round, answered: int) -> Iterator[Happening]:
                 yield from _result(record, record.result)
         if following is not None:
             yield from map(MessageAdded, following.added[len(answer.added) :])
-            yield AskedAgain(of.number)
+            yield Regenerated(of.number)
 
 
-def _answer(of: Round) -> Iterator[Happening]:
+def _answer(of: Round) -> Iterator[EventPayload]:
     assert of.stop_reason is not None
     yield RequestStarted(of.number)
     if of.reasoning:
@@ -179,7 +179,7 @@ def _answer(of: Round) -> Iterator[Happening]:
     yield ResponseFinished(of.number, of.stop_reason, of.usage, of.first_token_ms, of.latency_ms or 0.0, of.carry)
 
 
-def _result(record: CallRecord, result: ResultReceived) -> Iterator[Happening]:
+def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
     """What answered a call. What a person answered in place of the tool stays marked as that."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"

@@ -141,7 +141,7 @@ class _WrittenArguments:
         self._fragments: dict[str, list[str]] = {}
 
     def listen(self, event: Event) -> None:
-        match event.what:
+        match event.payload:
             case RequestStarted():
                 self._fragments.clear()
             case CallArgumentsDelta(call_id=call_id, fragment=fragment):

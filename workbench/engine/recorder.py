@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.trajectory.events import Event, Happening
+from workbench.trajectory.events import Event, EventPayload
 from workbench.trajectory.fold import TrajectoryFold
 from workbench.trajectory.trajectory import Trajectory
 
@@ -26,7 +26,7 @@ class Recorder:
         self._sequence = 0
         self._fold = TrajectoryFold()
 
-    def emit(self, what: Happening) -> None:
+    def emit(self, what: EventPayload) -> None:
         """Make an event of something that happened just now; raises TrajectoryError, and tells nobody, when it cannot
         have happened."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)

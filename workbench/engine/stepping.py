@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from workbench.engine.checkpoint import AddMessage, Command, EditArguments, EditResult, GoOn, HoldPoint, refusal
+from workbench.engine.checkpoint import AddMessage, Command, Continue, EditArguments, EditResult, HoldPoint, refusal
 
 Until = Literal["stop", "round", "end"]
 """How far a run goes: to the next place where it can be held, to the next model request, or to its end unless a
@@ -60,7 +60,7 @@ class Stepper:
         self._until = until
         if now is not None:
             self.held = None  # a second word before it has gone on must not count for the place after this one
-            self._commands.put_nowait(GoOn())
+            self._commands.put_nowait(Continue())
         return None
 
     def do(self, command: Command, hold: int) -> str | None:

@@ -11,7 +11,7 @@ _DEFAULTS = Grading()
 
 
 @dataclass(frozen=True, slots=True)
-class RunFigures:
+class RunSummary:
     """A run that is over, in numbers. `suite` tells suites apart; `repeat` counts from 0.
 
     Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers,
@@ -45,11 +45,11 @@ class RunFigures:
 
 def figures_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
-) -> RunFigures:
+) -> RunSummary:
     """The figures of a run; `suite` is what its suite is called where that is not its path."""
     trajectory = result.trajectory
     usage = trajectory.usage
-    return RunFigures(
+    return RunSummary(
         suite=result.suite if suite is None else suite,
         case_id=result.case_id,
         case_name=result.case_name,

@@ -15,8 +15,8 @@ from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 
 
-class Judged(Protocol):
-    """What the rules go by in a run: what a `RunResult` and its `RunFigures` have in common."""
+class GradedRun(Protocol):
+    """What the rules go by in a run: what a `RunResult` and its `RunSummary` have in common."""
 
     @property
     def repeat(self) -> int: ...
@@ -122,7 +122,7 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
     return CaseResult(runs, come_to.rule, come_to.status, come_to.score, come_to.deviation, come_to.reason, arguments)
 
 
-def joined(runs: Sequence[Judged]) -> Joined:
+def joined(runs: Sequence[GradedRun]) -> Joined:
     """The same without what needs their grades."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
@@ -141,11 +141,11 @@ BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
 """What ends a run without a verdict, the worst first."""
 
 
-def _by_last(runs: Sequence[Judged], score: float | None) -> Status:
+def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
     return runs[-1].status
 
 
-def _by_mean(runs: Sequence[Judged], score: float | None) -> Status:
+def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
     """What passes a single run, on the mean: the thresholds, or the grader's own rule where it has one. What fails a
     run beside its score, a mean cannot hold: it fails the case."""
     if any(run.is_broken for run in runs):
@@ -161,7 +161,7 @@ def _by_mean(runs: Sequence[Judged], score: float | None) -> Status:
     return verdict_of(score, grading, 0.0 if as_published else ROUNDING_SLACK)
 
 
-def _by_majority(runs: Sequence[Judged], score: float | None) -> Status:
+def _by_majority(runs: Sequence[GradedRun], score: float | None) -> Status:
     need = len(runs) // 2 + 1
     counts = Counter(run.status for run in runs)
     if counts["passed"] >= need:
@@ -169,14 +169,14 @@ def _by_majority(runs: Sequence[Judged], score: float | None) -> Status:
     return "warned" if counts["passed"] + counts["warned"] >= need else "failed"
 
 
-_RULES: dict[RepeatRule, Callable[[Sequence[Judged], float | None], Status]] = {
+_RULES: dict[RepeatRule, Callable[[Sequence[GradedRun], float | None], Status]] = {
     "last": _by_last,
     "mean": _by_mean,
     "majority": _by_majority,
 }
 
 
-def _reason(rule: RepeatRule, status: Status, graded: Sequence[Judged]) -> str | None:
+def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> str | None:
     reasons = [run.reason for run in graded]
     if rule == "last":
         return reasons[-1]

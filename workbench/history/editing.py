@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.history.claims import claim
 from workbench.history.database import Say, open_for_writing, said_of, transaction
@@ -36,7 +36,7 @@ def add_grading(
     batch: int,
     graded_at: str,
     program: str,
-    regraded: Sequence[tuple[int, RunFigures, RunResult]],
+    regraded: Sequence[tuple[int, RunSummary, RunResult]],
     say: Say,
 ) -> None:
     """Keep new grades of a batch's runs, by the runs' ids, beside the old ones."""

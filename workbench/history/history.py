@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Any
 
 from workbench.config.history_file import folder_of_kept, history_option
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import columns
 from workbench.history.database import Say, open_for_reading, said_of
 from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.packing import grading_from, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Grading, RunRow, SuiteRef
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.history.rows import stored
 from workbench.suite.excerpt import cut_out
 from workbench.suite.model import Gate
@@ -107,7 +107,7 @@ class History:
             raise DamagedError(f"batch {batch.number} in {self.file} is damaged: {batch.damage}; {removes_it}")
         return batch
 
-    def runs(self, batch: int, grading: Grading | None = None) -> list[RunRow]:
+    def runs(self, batch: int, grading: Regrade | None = None) -> list[RunRow]:
         """The runs of a batch in the order of its plan; with `grading`, as they were graded then."""
         if grading is None:
             return self._runs(f"{_RUN} WHERE batch = ? ORDER BY place", (batch,))
@@ -129,7 +129,7 @@ class History:
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
 
-    def recording(self, run: RunRow, grading: Grading | None = None) -> Recording:
+    def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """A run with all that happened in it, as if it had been recorded where its suite was; with `grading`, with the
         result that it was given then. Nothing is known of one that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
@@ -170,7 +170,7 @@ class History:
         return Recording(run.suite.file, header, events, trajectory, result)
 
     def recordings(
-        self, runs: Iterable[RunRow], grading: Grading | None, damaged: Say
+        self, runs: Iterable[RunRow], grading: Regrade | None, damaged: Say
     ) -> Iterator[tuple[RunRow, Recording]]:
         """The recordings of runs that are over, but for those that are damaged: of these `damaged` is told why."""
         for run in runs:
@@ -200,7 +200,7 @@ class History:
                 damaged(str(error))
         return found
 
-    def gradings(self, batch: int) -> list[Grading]:
+    def gradings(self, batch: int) -> list[Regrade]:
         """How a batch was graded again since it ran, the oldest first."""
         rows = self._rows(
             f"batch {batch}",
@@ -208,7 +208,7 @@ class History:
             "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id",
             (batch,),
         )
-        return [Grading(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
+        return [Regrade(id_, batch, number, at, program) for number, (id_, at, program) in enumerate(rows, 1)]
 
     def bytes_of(self, batches: Sequence[int]) -> int:
         """About how much room batches take: what happened in their runs, and what these were graded."""
@@ -288,7 +288,7 @@ class History:
             raise ValueError("latency_ms must be a number")
         return replace(
             run,
-            figures=RunFigures(
+            figures=RunSummary(
                 *(suite.key, case_id, case_name, model, repeat, status, score, reason),
                 *(latency, first, tokens_in, tokens_out, cost, bool(asked), bool(broken), grading_from(options)),
                 *(began, ended, bool(is_fork), loop),

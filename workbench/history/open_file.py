@@ -38,7 +38,7 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class Begin:
+class BeginBatch:
     """A batch begins, with this plan."""
 
     ticket: Ticket
@@ -46,14 +46,14 @@ class Begin:
 
 
 @dataclass(frozen=True)
-class GoOn:
+class ResumeBatch:
     """A batch that is in the history goes on."""
 
     ticket: Ticket
 
 
 @dataclass(frozen=True)
-class Keep:
+class WriteRun:
     """A run is over."""
 
     ticket: Ticket
@@ -61,14 +61,14 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class End:
+class EndBatch:
     """A batch is over; `ended_at` is ISO 8601."""
 
     ticket: Ticket
     ended_at: str
 
 
-Entry = Begin | GoOn | Keep | End
+Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 
 
 class OpenHistory:
@@ -109,16 +109,16 @@ class OpenHistory:
         ticket = entry.ticket
         with said_of(self._file), _never_again():
             match entry:
-                case Begin(batch=batch):
+                case BeginBatch(batch=batch):
                     self._begin(connection, ticket, batch)
-                case GoOn():
+                case ResumeBatch():
                     with transaction(connection):
                         self._going_on[ticket] = (reopen_batch(connection, _number(ticket)), None)
-                case Keep(run=run):
+                case WriteRun(run=run):
                     with transaction(connection):
                         keep_run(connection, _number(ticket), ticket.places[run.run_id], run)
                     self._written[ticket] += 1
-                case End(ended_at=ended_at):
+                case EndBatch(ended_at=ended_at):
                     with transaction(connection):
                         end_batch(connection, _number(ticket), ended_at)
                     ticket.release()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult, Status
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import Event
@@ -82,7 +82,7 @@ class SuiteRef:
 
     @property
     def key(self) -> str:
-        """What tells suites of one history apart, as in `RunFigures`: two projects may each have one at the same path.
+        """What tells suites of one history apart, as in `RunSummary`: two projects may each have one at the same path.
         It is where the file was, resolved, and nothing to be shown."""
         return posixpath.join(self.project, self.path)
 
@@ -177,7 +177,7 @@ class RunRow:
     repeat: int
     by: str | None
     is_fork: bool
-    figures: RunFigures | None
+    figures: RunSummary | None
 
     @property
     def missing(self) -> bool:
@@ -186,7 +186,7 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
+class Regrade:
     """A grading of a whole batch after it ran; `number` counts from 1 in its batch."""
 
     id: int

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.config.history_file import folder_as_kept
 from workbench.config.project import path_in
-from workbench.grading.figures import RunFigures, figures_of
+from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import Status
 from workbench.history.packing import grading_text, packed, packed_blocks, packed_events, packed_outcome
 from workbench.history.records import DoneRun, NewBatch
@@ -119,7 +119,7 @@ def keep_run(connection: sqlite3.Connection, batch: int, place: int, run: Packed
         )
 
 
-def figure_values(figures: RunFigures) -> Mapping[str, object]:
+def figure_values(figures: RunSummary) -> Mapping[str, object]:
     """The figures of a run by the names of their columns."""
     return {
         "status": figures.status,

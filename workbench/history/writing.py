@@ -17,7 +17,7 @@ from workbench.config.history_file import history_option
 from workbench.history.claims import claim
 from workbench.history.database import Say
 from workbench.history.errors import HistoryError
-from workbench.history.open_file import Begin, End, Entry, GoOn, Keep, OpenHistory, Ticket
+from workbench.history.open_file import BeginBatch, EndBatch, Entry, OpenHistory, ResumeBatch, Ticket, WriteRun
 from workbench.history.records import DoneRun, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import pack_run
 
@@ -84,7 +84,7 @@ class HistoryWriter:
         places = {run.run_id: place for place, run in enumerate(batch.runs)}
         ticket = Ticket(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[ticket] = 0
-        self._given.put(Begin(ticket, batch))
+        self._given.put(BeginBatch(ticket, batch))
         return ticket
 
     def go_on(self, ticket: Ticket) -> None:
@@ -97,7 +97,7 @@ class HistoryWriter:
         if ticket.claim is None and ticket.number is not None:
             ticket.claim = claim(self.file, ticket.number)
         begun = self._beginning[ticket] = Future()
-        self._given.put(GoOn(ticket))
+        self._given.put(ResumeBatch(ticket))
         try:
             while not wait((begun,), LOOK_S).done and self._thread.is_alive():
                 pass
@@ -125,7 +125,7 @@ class HistoryWriter:
 
     def end(self, ticket: Ticket, ended_at: str) -> None:
         """Say that a batch is over."""
-        self._given.put(End(ticket, ended_at))
+        self._given.put(EndBatch(ticket, ended_at))
 
     def missing(self, ticket: Ticket) -> int:
         """How many of the runs that were given of a batch are not in the history, as far as is known by now."""
@@ -185,15 +185,15 @@ class HistoryWriter:
         if packed is None:
             self._runs_written[given.ticket] += 1
             return None
-        return Keep(given.ticket, packed)
+        return WriteRun(given.ticket, packed)
 
     def _write_waiting(self, file: OpenHistory) -> None:
         while self._waiting:
             entry = self._waiting[0]
             try:
                 file.write(entry)
-                self._runs_written[entry.ticket] += isinstance(entry, Keep)
-                if isinstance(entry, GoOn):
+                self._runs_written[entry.ticket] += isinstance(entry, WriteRun)
+                if isinstance(entry, ResumeBatch):
                     self._runs_given[entry.ticket] = 0
                     self._beginning.pop(entry.ticket).set_result(None)
             except HistoryError as error:
@@ -205,7 +205,7 @@ class HistoryWriter:
                 return
             except Exception as error:
                 _logger.exception("an entry was left out of the history %s", self.file)
-                if isinstance(entry, GoOn):
+                if isinstance(entry, ResumeBatch):
                     self._beginning.pop(entry.ticket).set_exception(self._cannot_go_on(entry, error))
                 else:
                     self._leave_out(error)
@@ -219,11 +219,11 @@ class HistoryWriter:
     def _refuse_to_go_on(self, error: HistoryError) -> None:
         """Nothing can be written now: what is only about to go on does not, and waits for nothing."""
         for entry in self._waiting:
-            if isinstance(entry, GoOn):
+            if isinstance(entry, ResumeBatch):
                 self._beginning.pop(entry.ticket).set_exception(error)
-        self._waiting = deque(entry for entry in self._waiting if not isinstance(entry, GoOn))
+        self._waiting = deque(entry for entry in self._waiting if not isinstance(entry, ResumeBatch))
 
-    def _cannot_go_on(self, entry: GoOn, error: Exception) -> HistoryError:
+    def _cannot_go_on(self, entry: ResumeBatch, error: Exception) -> HistoryError:
         number = entry.ticket.number
         if isinstance(error, LookupError):
             return HistoryError(f"batch {number} is no longer in the history {self.file}: begin a new one")

@@ -84,7 +84,7 @@ class Model(Protocol):
         ...
 
 
-class Noted:
+class ModelWithNotices:
     """A model with further notices about the runs that it is asked for."""
 
     def __init__(self, model: Model, notices: tuple[str, ...]) -> None:

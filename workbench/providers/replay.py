@@ -236,7 +236,7 @@ def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
     attempts: dict[int, _Attempt] = {}
     current = _Attempt(0.0)
     for event in events:
-        what = event.what
+        what = event.payload
         offset_ms = event.time_ms - current.began_ms
         if isinstance(what, RequestStarted):
             current = attempts[what.round] = _Attempt(event.time_ms)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workbench.analysis.batch_diff import BatchDiff
 from workbench.analysis.paired import Paired
-from workbench.history.records import BatchRow, Grading, SuiteRef
+from workbench.history.records import BatchRow, Regrade, SuiteRef
 from workbench.reports.batch_diff import change_lines, counts_text, notes_of, test_lines
 from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, change_report, test_reports
 from workbench.reports.history_list import called
@@ -31,7 +31,7 @@ class AgainstBaseline:
     `grading` is by which grading of the baseline; `fail_on` says what is demanded."""
 
     batch: BatchRow
-    grading: Grading | None
+    grading: Regrade | None
     diff: BatchDiff
     tests: Mapping[str, Paired]
     suites: Mapping[str, SuiteRef]

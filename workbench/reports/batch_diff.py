@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.paired import Paired
 from workbench.analysis.same_suites import SameSuites
-from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_batch import later_runs
 from workbench.reports.history_list import called
@@ -41,7 +41,7 @@ class DiffSide(Protocol):
     @property
     def batch(self) -> BatchRow: ...
     @property
-    def grading(self) -> Grading | None: ...
+    def grading(self) -> Regrade | None: ...
     @property
     def runs(self) -> Sequence[RunRow]: ...
 
@@ -116,7 +116,7 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
     )
 
 
-def by_grading(grading: Grading | None) -> str:
+def by_grading(grading: Regrade | None) -> str:
     """Behind the name of a batch: by which grading it is looked at where that is not the first one."""
     return f", grading {grading.number}" if grading is not None else ""
 

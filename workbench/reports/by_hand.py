@@ -15,7 +15,7 @@ def changes_by_hand(trajectory: Trajectory) -> int:
         + (call.result is not None and call.result.source in ("edited", "skipped"))
         for call in trajectory.calls
     ]
-    return sum(calls) + sum(len(round_.added) + len(round_.set_aside) for round_ in trajectory.rounds)
+    return sum(calls) + sum(len(round_.added) + len(round_.superseded) for round_ in trajectory.rounds)
 
 
 def unread_text(trajectory: Trajectory) -> str:

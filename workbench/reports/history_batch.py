@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 
-from workbench.analysis.comparison import Cell, ModelTotals, cells_of, totals_of
+from workbench.analysis.comparison import Cell, ModelTotals, cells_of, model_totals
 from workbench.analysis.deciders import decider_of
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency
-from workbench.grading.figures import RunFigures
-from workbench.history.records import BatchRow, Grading, RunRow, SuiteRef
+from workbench.grading.figures import RunSummary
+from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_list import called, missing_text
 from workbench.reports.paint import Paint
@@ -31,8 +31,8 @@ _MODEL_MAX = 24
 
 def head_lines(
     batch: BatchRow,
-    gradings: Sequence[Grading],
-    shown: Grading | None,
+    gradings: Sequence[Regrade],
+    shown: Regrade | None,
     runs: Sequence[RunRow],
     history: str,
     *,
@@ -66,7 +66,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
         yield f"graded by {', '.join(said)}"
 
 
-def later_runs(batch: BatchRow, grading: Grading | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
+def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
     """That some runs were made after the grading by which a batch is looked at, if so: they have not its grades.
     `history` is what a command that is typed needs to find the batch."""
     at_ms = moment_ms(grading.graded_at) if grading is not None else None
@@ -111,7 +111,7 @@ def _facts(said: Mapping[str, JsonValue]) -> Iterator[str]:
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
     """What the cases of each suite came to with each model."""
-    by_suite: dict[SuiteRef, list[RunFigures]] = {}
+    by_suite: dict[SuiteRef, list[RunSummary]] = {}
     for run in runs:
         if run.figures is not None:
             by_suite.setdefault(run.suite, []).append(run.figures)
@@ -125,14 +125,14 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
                 continue
             some = f", {counted(part.cases, 'case')} of {suite.cases:,}" if not part.whole else ""
             if part.model in cells:
-                yield from _model_lines(totals_of(part.model, cells[part.model]), some, paint)
+                yield from _model_lines(model_totals(part.model, cells[part.model]), some, paint)
             else:
                 yield f"  {one_line(part.model)}: no run of a case is over{some}"
 
 
 def gates_reached(gates: Mapping[str, Gate], runs: Iterable[RunRow]) -> Iterator[GateResult]:
     """What the runs of a batch reach of what its suites demand; `gates` are by the suites' keys. Forks do not count."""
-    by_suite: dict[SuiteRef, list[RunFigures]] = {}
+    by_suite: dict[SuiteRef, list[RunSummary]] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
             by_suite.setdefault(run.suite, []).append(run.figures)

@@ -112,7 +112,7 @@ class KeptGrading(ReportModel):
     workbench: str = Field(description="version of the program")
 
 
-class KeptRun(ReportModel):
+class StoredRun(ReportModel):
     """A run in figures; they are null of one that never finished."""
 
     run: int = Field(description="its place in the batch, from 1")
@@ -147,11 +147,11 @@ class ShownBatch(KeptBatch, _Shown):
 
     gradings: tuple[KeptGrading, ...]
     grading: int | None = Field(description="by which of them the runs are graded; null for that of when they ran")
-    runs: tuple[KeptRun, ...]
+    runs: tuple[StoredRun, ...]
     gates: tuple[GateReport, ...] = Field(description="what the suites demanded when they ran; without aggregates")
 
 
-class ShownRun(KeptRun, _Shown):
+class ShownRun(StoredRun, _Shown):
     """What `workbench history show --run` writes."""
 
     batch: int
@@ -159,7 +159,7 @@ class ShownRun(KeptRun, _Shown):
     result: Any = Field(description="as at the end of a recording; empty where there is none")
 
 
-class RunOfCase(KeptRun):
+class RunOfCase(StoredRun):
     """A run of the case, in whichever batch."""
 
     batch: int

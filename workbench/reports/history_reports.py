@@ -13,7 +13,7 @@ from workbench.analysis.deciders import decider_of
 from workbench.analysis.paired import Paired
 from workbench.analysis.quality import GateResult
 from workbench.analysis.trends import TREND_MAX, trends_of
-from workbench.history.records import BatchPart, BatchRow, Grading, RunRow, SuiteRef
+from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.batch_diff import DiffSide, names_of
 from workbench.reports.batch_diff_json import change_report, test_reports
 from workbench.reports.gates import GateReport
@@ -23,13 +23,13 @@ from workbench.reports.history_json import (
     DiffReport,
     KeptGrading,
     KeptPart,
-    KeptRun,
     ListedBatch,
     ListReport,
     RunOfCase,
     ShownBatch,
     ShownCase,
     ShownRun,
+    StoredRun,
     Trend,
     WholeBatch,
 )
@@ -69,8 +69,8 @@ def list_report(
 
 def shown_batch(
     batch: BatchRow,
-    gradings: Iterable[Grading],
-    grading: Grading | None,
+    gradings: Iterable[Regrade],
+    grading: Regrade | None,
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
@@ -82,7 +82,7 @@ def shown_batch(
                 KeptGrading(number=each.number, graded_at=each.graded_at, workbench=each.program) for each in gradings
             ),
             "grading": _number(grading),
-            "runs": tuple(KeptRun.model_validate(_run(run)) for run in runs),
+            "runs": tuple(StoredRun.model_validate(_run(run)) for run in runs),
             "gates": tuple(map(GateReport.model_validate, gates)),
         }
     )
@@ -127,7 +127,7 @@ def _compared(side: DiffSide) -> ComparedBatch:
     return ComparedBatch.model_validate({**_batch(side.batch), "grading": _number(side.grading)})
 
 
-def _number(grading: Grading | None) -> int | None:
+def _number(grading: Regrade | None) -> int | None:
     return grading.number if grading is not None else None
 
 
@@ -156,7 +156,7 @@ def _part(part: BatchPart) -> KeptPart:
 
 
 def _run(run: RunRow) -> dict[str, object]:
-    """The values of a `KeptRun`."""
+    """The values of a `StoredRun`."""
     said: dict[str, object] = {
         "run": run.place + 1,
         "suite": str(run.suite.file),

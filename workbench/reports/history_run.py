@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import came_to
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.trends import TREND_MAX
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, RunRow
 from workbench.reports.history_list import called
@@ -46,7 +46,7 @@ def told_lines(events: Sequence[Event], result: RunResult, width: int, paint: Pa
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     """What a case came to with each model in each batch, the oldest batch first. Forks speak for no case."""
-    figures: dict[str, dict[int, list[RunFigures]]] = {}
+    figures: dict[str, dict[int, list[RunSummary]]] = {}
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
             figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)

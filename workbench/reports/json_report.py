@@ -320,7 +320,7 @@ def _round(round_: Round) -> RoundReport:
         step=round_.step.step if round_.step is not None else None,
         replayed=round_.replayed,
         added=round_.added,
-        set_aside=tuple(_round(answer) for answer in round_.set_aside),
+        set_aside=tuple(_round(answer) for answer in round_.superseded),
     )
 
 

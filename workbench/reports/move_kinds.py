@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.reports.values import counted, score_text
 
@@ -15,8 +15,8 @@ from workbench.reports.values import counted, score_text
 class Move:
     """What a run came to before, `None` when it was not graded, and what it comes to now."""
 
-    before: RunResult | RunFigures | None
-    after: RunResult | RunFigures
+    before: RunResult | RunSummary | None
+    after: RunResult | RunSummary
 
     @property
     def moved(self) -> bool:

@@ -9,7 +9,6 @@ from workbench.reports.paint import Paint
 from workbench.reports.values import call_text, milliseconds, progress_text, result_text, seconds
 from workbench.reports.visible import one_line, shortened
 from workbench.trajectory.events import (
-    AskedAgain,
     CallEdited,
     CallFinished,
     CallStarted,
@@ -20,6 +19,7 @@ from workbench.trajectory.events import (
     MessageAdded,
     Paused,
     ReasoningDelta,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -69,7 +69,7 @@ class StepLines:
         return said if self._verbose else [shortened(line, self._width) for line in said]
 
     def _said(self, event: Event) -> list[str]:
-        match event.what:
+        match event.payload:
             case RunStarted(notices=notices, system=system):
                 self._suites = system or None
                 return [f"⚠ {one_line(notice)}" for notice in notices]
@@ -126,7 +126,7 @@ class StepLines:
                 return [f"✎ edited result: {'error ' if is_error else ''}{result_text(content)}"]
             case MessageAdded(text=text):
                 return [f"✎ added: {one_line(text)}"]
-            case AskedAgain(round=number):
+            case Regenerated(round=number):
                 return [f"↻ the answer of round {number} is set aside; asked again"]
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.analysis.comparison import busy_ms, cells_of
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED
 from workbench.reports.values import pace_text, seconds
 
@@ -21,7 +21,7 @@ class Timing:
     """Graded cases by the time in which at least one run was under way; `None` without any."""
 
 
-def timing_of(took_ms: float, start_up_ms: float, runs: Iterable[RunFigures]) -> Timing:
+def timing_of(took_ms: float, start_up_ms: float, runs: Iterable[RunSummary]) -> Timing:
     """The timing of a batch with these runs."""
     runs = tuple(runs)
     graded = sum(cell.status in GRADED for cell in cells_of(runs).values())

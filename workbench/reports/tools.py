@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from workbench.analysis.schemas import properties_of, required_names, type_text
-from workbench.analysis.tool_lint import Finding, ToolName
+from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.analysis.tool_size import definition_size, tokens_in
 from workbench.reports.paint import Paint
 from workbench.reports.values import counted
@@ -38,7 +38,7 @@ class SuiteTools:
     path: str
     name: str
     sources: tuple[ToolSource, ...]
-    findings: tuple[Finding, ...] | None = None
+    findings: tuple[LintFinding, ...] | None = None
 
 
 def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:

@@ -202,7 +202,7 @@ class Mock(Frozen):
     unlisted: bool = False
 
 
-class HistoryCall(Frozen):
+class PriorCall(Frozen):
     """A tool call inside a conversation that precedes the request."""
 
     id: NonEmpty
@@ -210,12 +210,12 @@ class HistoryCall(Frozen):
     args: dict[str, JsonValue] = {}
 
 
-class HistoryMessage(Frozen):
+class PriorMessage(Frozen):
     """One message before the request: `user`, `assistant` (content, tool calls) or `tool` (the result of a call)."""
 
     role: Literal["user", "assistant", "tool"]
     content: str = ""
-    tool_calls: Items[HistoryCall] = ()
+    tool_calls: Items[PriorCall] = ()
     call: str | None = None
     is_error: bool = False
 
@@ -326,7 +326,7 @@ class Case(Frozen):
     name: NonEmpty
     tags: Items[str] = ()
     user: str | None = None
-    messages: Items[HistoryMessage] = ()
+    messages: Items[PriorMessage] = ()
     skip: str | None = None
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     ordered: Items[OrderedItem] = ()

@@ -8,19 +8,19 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from workbench.trajectory.events import (
-    AskedAgain,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
     CallStarted,
     Event,
+    EventPayload,
     ExecutionProgress,
     ExecutionStarted,
     Forked,
-    Happening,
     MessageAdded,
     Paused,
     ReasoningDelta,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -36,7 +36,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.json_text import escape_lone_surrogates
 from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 
-EVENT_NAMES: dict[type[Happening], str] = {
+EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
     StepStarted: "step_started",
     RequestStarted: "request_started",
@@ -53,7 +53,7 @@ EVENT_NAMES: dict[type[Happening], str] = {
     CallEdited: "call_edited",
     ResultEdited: "result_edited",
     MessageAdded: "message_added",
-    AskedAgain: "asked_again",
+    Regenerated: "asked_again",
     Forked: "forked",
     ExecutionStarted: "execution_started",
     ExecutionProgress: "execution_progress",
@@ -75,7 +75,7 @@ def event_to_line(event: Event) -> str:
 
     Raises TypeError, ValueError or RecursionError when it holds what JSON cannot say.
     """
-    what = event.what
+    what = event.payload
     cls = type(what)
     if cls in _DELTAS:
         # Most events are pieces of an answer: a general encoder would cost five times as much.
@@ -130,7 +130,7 @@ def _arguments_delta(what: Any) -> str:
     return f'"call_id":{_quoted(what.call_id)},"fragment":{_quoted(what.fragment)}'
 
 
-_DELTAS: dict[type[Happening], Callable[[Any], str]] = {
+_DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {
     TextDelta: _answer_delta,
     ReasoningDelta: _answer_delta,
     CallArgumentsDelta: _arguments_delta,

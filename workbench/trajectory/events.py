@@ -191,7 +191,7 @@ class MessageAdded:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class Regenerated:
     """A person has the last answer, of that round, set aside with all its results: the same request is made again."""
 
     round: int
@@ -249,7 +249,7 @@ class RunFinished:
 ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta | CallFinished
 """What a provider says while a model answers."""
 
-Happening = (
+EventPayload = (
     RunStarted
     | StepStarted
     | RequestStarted
@@ -262,7 +262,7 @@ Happening = (
     | CallEdited
     | ResultEdited
     | MessageAdded
-    | AskedAgain
+    | Regenerated
     | Forked
     | ExecutionStarted
     | ExecutionProgress
@@ -280,4 +280,4 @@ class Event:
     run_id: str
     sequence: int
     time_ms: float
-    what: Happening
+    payload: EventPayload

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.trajectory.events import (
-    AskedAgain,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
@@ -19,6 +18,7 @@ from workbench.trajectory.events import (
     MessageAdded,
     Paused,
     ReasoningDelta,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -73,12 +73,12 @@ class _OpenRound:
     errors: list[str] = field(default_factory=list)
     step: StepStarted | None = None
     added: tuple[str, ...] = ()
-    set_aside: tuple[Round, ...] = ()
+    superseded: tuple[Round, ...] = ()
     replayed: bool = False
 
     def asked_again(self, **changes: Any) -> _OpenRound:
         """The same request, not answered yet."""
-        return _OpenRound(self.number, step=self.step, added=self.added, set_aside=self.set_aside, **changes)
+        return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
 
     def record(self) -> Round:
         response = self.response
@@ -95,7 +95,7 @@ class _OpenRound:
             carry=response.carry if response else None,
             step=self.step,
             added=self.added,
-            set_aside=self.set_aside,
+            superseded=self.superseded,
             replayed=self.replayed,
         )
 
@@ -126,7 +126,7 @@ class TrajectoryFold:
             raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
         if self._finish is not None:
             raise TrajectoryError(f"event {event.sequence} after the end of the run")
-        what = event.what
+        what = event.payload
         if isinstance(what, RunStarted) != (event.sequence == 0):
             raise TrajectoryError("a run starts with RunStarted, once")
         if self._next_sequence and event.run_id != self._run_id:
@@ -145,7 +145,7 @@ class TrajectoryFold:
                 else:
                     self._rounds.append(_OpenRound(number, step=self._step, added=self._added))
                     self._step, self._added = None, ()
-            case AskedAgain(round=number):
+            case Regenerated(round=number):
                 self._set_aside(self._round(number))
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
@@ -186,7 +186,7 @@ class TrajectoryFold:
                 self._fork = what
                 for round_ in self._rounds:
                     round_.replayed = True
-                    round_.set_aside = tuple(replace(answer, replayed=True) for answer in round_.set_aside)
+                    round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
             case RunFinished():
                 self._finish = what
         self._run_id = event.run_id
@@ -213,7 +213,7 @@ class TrajectoryFold:
         since_last_ms = event.time_ms - self._time_ms
         if self._is_held:
             return 0.0
-        match event.what:
+        match event.payload:
             case RunStarted():
                 inside_ms = 0.0
             case RequestStarted():
@@ -236,7 +236,7 @@ class TrajectoryFold:
         self._forget_calls(answered)
         asked = answered.asked_again()
         asked.added += self._added
-        asked.set_aside += (replace(answered.record(), set_aside=()),)
+        asked.superseded += (replace(answered.record(), superseded=()),)
         self._rounds[-1], self._added = asked, ()
 
     def _forget_calls(self, answered: _OpenRound) -> None:

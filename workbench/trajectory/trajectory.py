@@ -64,7 +64,7 @@ class Round:
     """The step of a chain whose request it is."""
     added: tuple[str, ...] = ()
     """What a person said to the model before the request, after the step's own message."""
-    set_aside: tuple[Round, ...] = ()
+    superseded: tuple[Round, ...] = ()
     """Earlier answers to the same request, which a person had made again."""
     replayed: bool = False
     """Whether it was told again from another run: no model was asked in this one."""
@@ -72,7 +72,7 @@ class Round:
     @property
     def touched(self) -> bool:
         """Whether a person had a hand in it."""
-        return bool(self.added or self.set_aside) or any(call.touched for call in self.calls)
+        return bool(self.added or self.superseded) or any(call.touched for call in self.calls)
 
     @property
     def retries(self) -> int:
@@ -137,7 +137,7 @@ class Trajectory:
     @property
     def asked(self) -> list[Round]:
         """All answers for which a model was asked in this run: those set aside too, and those replayed not."""
-        answers = [answer for round_ in self.rounds for answer in (round_, *round_.set_aside)]
+        answers = [answer for round_ in self.rounds for answer in (round_, *round_.superseded)]
         return [answer for answer in answers if not answer.replayed]
 
     @property

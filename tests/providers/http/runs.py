@@ -35,8 +35,8 @@ async def run_alone(spec: ModelSpec, retries: RetryPolicy = TWICE, **environment
 
 
 def failures(made: Made) -> list[str]:
-    return [event.what.error for event in made.events if isinstance(event.what, RequestFailed)]
+    return [event.payload.error for event in made.events if isinstance(event.payload, RequestFailed)]
 
 
 def retries_of(made: Made) -> list[RetryScheduled]:
-    return [event.what for event in made.events if isinstance(event.what, RetryScheduled)]
+    return [event.payload for event in made.events if isinstance(event.payload, RetryScheduled)]

@@ -143,7 +143,7 @@ async def test_a_run_that_is_stopped_while_it_waits_gives_its_place_to_the_next(
         go_on.set()
         assert [finish_of(await task).reason for task in (first, last)] == ["answered"] * 2
         assert server.most_at_once == 1
-        assert not any(isinstance(event.what, RequestStarted) for event in (await stopped).events)
+        assert not any(isinstance(event.payload, RequestStarted) for event in (await stopped).events)
         await endpoints.close()
 
 
@@ -207,7 +207,7 @@ def test_a_run_whose_endpoint_told_another_one_to_wait_says_for_how_long(tmp_pat
         begin(session, [first], trusted=False)
         while True:
             event = events.get(timeout=30)
-            if isinstance(event, RunEvent) and isinstance(event.event.what, RetryScheduled):
+            if isinstance(event, RunEvent) and isinstance(event.event.payload, RetryScheduled):
                 break
         begin(session, [second], trusted=False)
         said: list[BatchEvent] = []
@@ -220,6 +220,6 @@ def test_a_run_whose_endpoint_told_another_one_to_wait_says_for_how_long(tmp_pat
     assert 0 < put_off.wait_s <= 30
     while not events.empty():
         said.append(events.get())
-    of_second = [event.event.what for event in said if isinstance(event, RunEvent)]
+    of_second = [event.event.payload for event in said if isinstance(event, RunEvent)]
     assert not any(isinstance(what, RequestStarted) for what in of_second)
     assert [event.result.status for event in said if isinstance(event, RunDone)] == ["stopped", "stopped"]

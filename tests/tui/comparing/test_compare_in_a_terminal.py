@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.providers.server import Answer, Request, Server, Signal, document, said
 from tests.tui.in_terminal import Terminal
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.history import History
 
 CASES = 4
@@ -32,7 +32,7 @@ def refuses_first() -> Iterator[Answer]:
         yield HELLO
 
 
-def figures_in(history: Path) -> dict[str, list[RunFigures]]:
+def figures_in(history: Path) -> dict[str, list[RunSummary]]:
     """What the runs of each model came to, as the one batch of a history has it."""
     with History(history) as kept:
         (batch,) = kept.batches()

@@ -10,14 +10,14 @@ from tests.cli.test_compare import MODEL, SUITE, lazy, right
 from tests.providers.server import Server
 from tests.tui.in_terminal import Terminal
 from tests.tui.pages import blocks_of, clone_in, follow, page
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.history import History
 
 RECIPE = blocks_of(page("comparing.md").partition("Make it once")[2].partition("## ")[0])
 AGAIN = max(at for at, block in enumerate(RECIPE) if block.kind == "sh")
 
 
-def figures_in(history: Path) -> list[dict[tuple[str, str], RunFigures | None]]:
+def figures_in(history: Path) -> list[dict[tuple[str, str], RunSummary | None]]:
     """What the runs of each batch came to, by case and model, the newest last."""
     with History(history) as kept:
         batches = sorted(batch.number for batch in kept.batches())

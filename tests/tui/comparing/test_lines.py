@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.comparing.test_state import Table, case, figures, over
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
     Columns,
@@ -136,7 +136,7 @@ def test_what_all_has_room_is_said_whole() -> None:
         ([figures("passed", 1.0)] * 2, ""),
     ],
 )
-def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[RunFigures], said: str) -> None:
+def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[RunSummary], said: str) -> None:
     repeats = over(*(replace(run, repeat=at) for at, run in enumerate(runs)))
     state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): repeats}))
     assert plain(cell_said(state, 160)) == f" ✓ Case 1 · a  passed{said}"

@@ -16,7 +16,7 @@ from workbench.batches.events import BatchStarted, RequestPutOff, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.grading.grade import Status
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, Happening, Paused, RequestFailed, RequestStarted, RetryScheduled
+from workbench.trajectory.events import Event, EventPayload, Paused, RequestFailed, RequestStarted, RetryScheduled
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing, of_batch
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.run_book.book import RunBook
@@ -92,7 +92,7 @@ def test_a_cell_whose_run_waits_for_its_endpoint_does_not_say_that_it_runs() -> 
     book = RunBook(Clock())
     runs = started(book)
     state = live(book)
-    happenings: list[Happening] = [RequestStarted(1), RequestFailed(1, "busy"), RequestStarted(1)]
+    happenings: list[EventPayload] = [RequestStarted(1), RequestFailed(1, "busy"), RequestStarted(1)]
     for number, event in enumerate(happenings):
         book.apply(RunEvent(Event(runs[0].run_id, number, 0.0, event)))
         state.delivered([ONE])
@@ -117,7 +117,7 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
         state.delivered([ONE])
         return state.at((str(PATH), "one", "a")).later
 
-    def say(run: PlannedRun, *happenings: Happening) -> None:
+    def say(run: PlannedRun, *happenings: EventPayload) -> None:
         for number, what in enumerate(happenings):
             book.apply(RunEvent(Event(run.run_id, number, 500.0, what)))
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.analysis.cells import ran
-from workbench.analysis.comparison import CellKey, cell_of, totals_of
+from workbench.analysis.comparison import CellKey, cell_of, model_totals
 from workbench.authoring.case_now import CaseKey
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import cell_line, cell_said, columns_of, header_line, heads_of, row_line
@@ -74,11 +74,11 @@ def case(name: str, suite: str = "s", tags: tuple[str, ...] = ()) -> ComparedCas
     return ComparedCase(suite, f"Suite {suite}", name, f"Case {name}", tags)
 
 
-def over(*runs: RunFigures) -> Standing:
+def over(*runs: RunSummary) -> Standing:
     return Standing("done", cell_of(runs), len(runs))
 
 
-def figures(status: Status, score: float | None = None, latency_ms: float = 100.0) -> RunFigures:
+def figures(status: Status, score: float | None = None, latency_ms: float = 100.0) -> RunSummary:
     return replace(ran(status), score=score, latency_ms=latency_ms)
 
 
@@ -318,7 +318,7 @@ def test_every_row_is_as_wide_as_its_columns_and_the_one_under_the_cursor_is_see
 
 
 @given(st.lists(runs, min_size=1, max_size=12), st.integers(0, 3), st.integers(22, 40))
-def test_a_cell_takes_exactly_its_width(found: list[RunFigures], more: int, width: int) -> None:
+def test_a_cell_takes_exactly_its_width(found: list[RunSummary], more: int, width: int) -> None:
     numbered = [replace(run, repeat=at, latency_ms=min(run.latency_ms, 9e4)) for at, run in enumerate(found)]
     standing = Standing("done", cell_of(numbered), len(numbered))
     line = cell_line(standing, len(numbered) + more, width - 2, width)
@@ -407,5 +407,5 @@ def test_totals_come_to_those_of_all_cells_however_little_time_there_is(table: T
     assert not totals.is_behind
     graded = dict(totals.rows)["graded cases"]
     for at, model in enumerate(MODELS):
-        expected = totals_of(model, state.cells(model))
+        expected = model_totals(model, state.cells(model))
         assert graded[at] == f"{expected.graded} of {expected.cases}"

@@ -14,9 +14,9 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import (
-    AskedAgain,
-    Happening,
+    EventPayload,
     Paused,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -41,14 +41,14 @@ STEPS = [{"user": "Go.", "tool": "weather", "args": {"city": "Oslo"}}, {"tool": 
 STOPPED = RunFinished("step failed")
 
 
-def graded(happenings: Sequence[Happening], **case: Any) -> tuple[Case, RunResult]:
+def graded(happenings: Sequence[EventPayload], **case: Any) -> tuple[Case, RunResult]:
     read = Case.model_validate({"name": "Sum", "steps": STEPS, **case})
     trajectory = fold(stamped(happenings))
     grades, status, steps = grade_run_and_steps(Suite(format=1, name="S"), read, trajectory)
     return read, RunResult("r", "s", "sum", "Sum", "m", 0, status, trajectory, grades, steps=steps)
 
 
-def run_pane(happenings: Sequence[Happening], **case: Any) -> list[str]:
+def run_pane(happenings: Sequence[EventPayload], **case: Any) -> list[str]:
     view = RunView()
     for event in stamped(happenings):
         view.add(event)
@@ -63,7 +63,7 @@ def said(view: RunView) -> list[str]:
     return [plain(lines.line(index)).rstrip() for index in range(lines.count)]
 
 
-def grades_screen(happenings: Sequence[Happening], **case: Any) -> str:
+def grades_screen(happenings: Sequence[EventPayload], **case: Any) -> str:
     return "\n".join(plain(line).rstrip() for line in grade_page(GradesState(*graded(happenings, **case)), 100).lines)
 
 
@@ -132,7 +132,7 @@ def test_the_grades_say_once_which_steps_failed() -> None:
 START = RunStarted("h", "c", "C", "m", "Be brief.", (Message("user", "Go."),), ())
 
 
-def answer_after(*between: Happening) -> list[Happening]:
+def answer_after(*between: EventPayload) -> list[EventPayload]:
     """A chain of one step with a prompt of its own, and the request behind it."""
     step = [StepStarted(1, "Be kind."), *step_happenings(1, [WEATHER])[1:]]
     answered = ResponseFinished(2, "answered", None, None, 5.0)
@@ -140,12 +140,12 @@ def answer_after(*between: Happening) -> list[Happening]:
 
 
 RETRIED = (RequestStarted(2), RequestFailed(2, "busy"), RetryScheduled(2, 2, 1.0, "busy"))
-AGAIN = (RequestStarted(2), TextDelta(2, "Rain."), ResponseFinished(2, "answered", None, None, 5.0), AskedAgain(2))
+AGAIN = (RequestStarted(2), TextDelta(2, "Rain."), ResponseFinished(2, "answered", None, None, 5.0), Regenerated(2))
 
 
 @pytest.mark.parametrize("between", [(), RETRIED, AGAIN, (Paused("breakpoint", None, "request", 2),)])
 def test_the_request_for_the_final_answer_has_a_heading_and_its_prompt_and_belongs_to_no_step(
-    between: Sequence[Happening],
+    between: Sequence[EventPayload],
 ) -> None:
     view = RunView()
     for event in stamped(answer_after(*between)):

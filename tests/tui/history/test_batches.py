@@ -14,7 +14,7 @@ from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.analysis.trends import TrendKey, trends_of
 from workbench.grading.grade import Status
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Grading, SuiteRef
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, SuiteRef
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history import batch_lines as history_lines
 from workbench.tui.history import batches as history_list
@@ -206,7 +206,7 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
     write_history(file, suite, Made(well("Lights off")), Made(well()))
     runs = read_batch(file, 1).runs
     better = [replace(run, figures=replace(run.figures, status="passed")) for run in runs if run.figures]
-    grading = Grading(1, 1, 1, "2026-03-05T11:18:00+00:00", "0.1.0")
+    grading = Regrade(1, 1, 1, "2026-03-05T11:18:00+00:00", "0.1.0")
     state = HistoryList()
     state.take(replace(read_batches(file), regraded={1: 1}))
     other, batch = state.rows

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, well, write_history
-from workbench.history.records import Grading, SuiteRef
+from workbench.history.records import Regrade, SuiteRef
 from workbench.reports.markdown import text
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history import change_lines as diff_lines
@@ -108,7 +108,7 @@ def test_what_else_is_to_be_known_is_what_the_command_line_says_and_never_out_of
     before, after = state.before, state.after
     reached: dict[str, JsonValue] = {"models": {"one": {"provider": "p", "params": {"temperature": 0.9}}}}
     then: dict[str, JsonValue] = {"models": {"one": {"provider": "p"}}}
-    grading = Grading(1, 2, 1, "2001-01-01T00:00:00+00:00", "0.1.0")
+    grading = Regrade(1, 2, 1, "2001-01-01T00:00:00+00:00", "0.1.0")
     state = DiffList(
         replace(before, batch=replace(before.batch, settings=then)),
         replace(after, batch=replace(after.batch, settings=reached, program="9.9.9"), grading=grading),

@@ -11,9 +11,9 @@ import pytest
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.batches.plan import PlannedRun
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.records import RunRow, SuiteRef
-from workbench.trajectory.events import Happening, RunFinished
+from workbench.trajectory.events import EventPayload, RunFinished
 from workbench.tui.history import timeline
 from workbench.tui.history.timeline import Timeline
 from workbench.tui.lines.spans import plain
@@ -67,7 +67,7 @@ def test_the_runs_of_a_case_are_filtered_by_batch_date_model_and_status(tmp_path
 
 @pytest.mark.parametrize("score", [float("-inf"), float("inf"), float("nan"), 7.5])
 def test_scores_beyond_0_and_1_are_drawn_at_the_edge(score: float) -> None:
-    figures = RunFigures(SUITE.key, "a", "A", "m", 0, "failed", score, None, 1.0, None, None, None, None, True)
+    figures = RunSummary(SUITE.key, "a", "A", "m", 0, "failed", score, None, 1.0, None, None, None, None, True)
     run = RunRow(1, 1, 0, SUITE, "a", "A", "m", True, 0, None, False, figures)
     state = Timeline("A", [run, replace(run, id=2)], {})
     assert timeline.head_lines(state, 60)
@@ -88,7 +88,7 @@ def test_a_run_in_error_that_no_model_answered_has_no_latency(tmp_path: Path) ->
 
 
 def test_a_run_that_no_model_answered_says_no_latency_where_it_is_shown(tmp_path: Path) -> None:
-    def breaks_off(planned: PlannedRun) -> Sequence[Happening]:
+    def breaks_off(planned: PlannedRun) -> Sequence[EventPayload]:
         started, asked, *_ = well()(planned)
         return [started, asked, RunFinished("error", "no connection")]
 

@@ -8,7 +8,7 @@ from tests.trajectory.scripts import stamped
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
-    Happening,
+    EventPayload,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
@@ -27,7 +27,9 @@ WRITTEN: dict[str, JsonValue] = {"room": "hall", "brightness": 60, "speed": 2}
 CHANGED: dict[str, JsonValue] = {"room": "hall", "brightness": 20, "scene": "movie"}
 
 
-def called(call_id: str = "a", tool: str = "set_lights", round_number: int = 1, **arguments: object) -> list[Happening]:
+def called(
+    call_id: str = "a", tool: str = "set_lights", round_number: int = 1, **arguments: object
+) -> list[EventPayload]:
     return [CallStarted(round_number, call_id, tool), CallFinished(call_id, arguments or WRITTEN)]  # type: ignore[arg-type]
 
 
@@ -39,10 +41,10 @@ def received(call_id: str = "a", content: str = "ok") -> ResultReceived:
     return ResultReceived(call_id, content, False, "suite mock", 12.0)
 
 
-ASKED: Sequence[Happening] = (START, RequestStarted(1), *called(), answered())
+ASKED: Sequence[EventPayload] = (START, RequestStarted(1), *called(), answered())
 
 
-def view_of(*happenings: Happening) -> RunView:
+def view_of(*happenings: EventPayload) -> RunView:
     view = RunView()
     for event in stamped(happenings):
         view.add(event)

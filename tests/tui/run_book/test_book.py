@@ -13,7 +13,7 @@ from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.engine.permission import ExecutionQuestion
 from workbench.grading.grade import RunResult, Status
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, Happening, Paused, RequestStarted, Resumed
+from workbench.trajectory.events import Event, EventPayload, Paused, RequestStarted, Resumed
 from workbench.trajectory.messages import ToolCall, ToolDefinition
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import CaseSummary, Counts, deciding_run
@@ -176,7 +176,7 @@ def test_time_stands_while_all_that_runs_is_held_and_goes_on_with_it() -> None:
     book = RunBook(clock)
     first, second, *_ = started(book)
 
-    def say(run: PlannedRun, sequence: int, what: Happening) -> None:
+    def say(run: PlannedRun, sequence: int, what: EventPayload) -> None:
         clock.now += 1
         book.apply(RunEvent(Event(run.run_id, sequence, 0.0, what)))
 
@@ -214,7 +214,7 @@ def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() ->
     runs = started(book)
     tool = ToolDefinition("send", server="office")
     for run in runs[:3]:
-        for number, what in enumerate((events_of([])[0].what, Paused("may it?"))):
+        for number, what in enumerate((events_of([])[0].payload, Paused("may it?"))):
             book.apply(RunEvent(Event(run.run_id, number, 0.0, what)))
         assert book.apply(ExecutionAsked(ExecutionQuestion(run.run_id, ToolCall("c", "send"), tool))) in (ONE, TWO)
     assert [question.run.run_id for question in book.questions] == [run.run_id for run in runs[:3]]
@@ -230,7 +230,7 @@ def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() ->
 def test_a_run_that_is_stepped_through_is_held_and_asks_nothing() -> None:
     book = RunBook(Clock())
     runs = started(book)
-    for number, what in enumerate((events_of([])[0].what, Paused("step by step", None, "request", 1))):
+    for number, what in enumerate((events_of([])[0].payload, Paused("step by step", None, "request", 1))):
         book.apply(RunEvent(Event(runs[0].run_id, number, 0.0, what)))
     assert [run.run_id for run in book.held_runs] == [runs[0].run_id]
     assert (book.counts().held, book.counts().asking) == (1, 0)
@@ -242,7 +242,7 @@ def test_a_run_that_is_stepped_through_is_held_and_asks_nothing() -> None:
 def test_a_recorded_run_stands_where_a_run_would_and_beside_a_later_one_that_counts() -> None:
     book = RunBook(Clock())
     run = planned()[0]
-    events = [Event(run.run_id, event.sequence, event.time_ms, event.what) for event in events_of([("Hi.", 0)])]
+    events = [Event(run.run_id, event.sequence, event.time_ms, event.payload) for event in events_of([("Hi.", 0)])]
     book.recall(run, "2026-01-02T03:04:05Z", events, done(run, "failed", 0.0).result)
     assert book.summary(ONE) == CaseSummary("failed", 0.0, "done")
     (shown,) = book.runs_of(ONE)

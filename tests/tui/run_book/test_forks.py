@@ -117,7 +117,7 @@ def test_a_fork_that_is_held_is_seen_at_its_case() -> None:
     made = Book()
     fork = made.fork(made.end(made.run()))
     event = events_of([], run_id=fork.run_id)[0]
-    for happened in (event, replace(event, sequence=1, what=Paused("step by step", None, "request", 2))):
+    for happened in (event, replace(event, sequence=1, payload=Paused("step by step", None, "request", 2))):
         made.book.apply(RunEvent(happened))
     assert (made.book.summary(ONE).held, made.book.counts().held) == (True, 1)
 

@@ -21,7 +21,7 @@ from workbench.checks.evaluate import NOTHING_OUTSIDE
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run
 from workbench.suite.loading import parse_suite
-from workbench.trajectory.events import Event, Happening, RunFinished
+from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook
@@ -61,7 +61,7 @@ OSLO: Sequence[Call] = (("go", {"to": "Oslo", "fast": True}),)
 BERGEN: Sequence[Call] = (("go", {"to": "Bergen"}),)
 
 
-def trajectory_of(run: PlannedRun, happenings: Sequence[Happening]) -> Trajectory:
+def trajectory_of(run: PlannedRun, happenings: Sequence[EventPayload]) -> Trajectory:
     return fold([Event(run.run_id, number, float(number), what) for number, what in enumerate(happenings)])
 
 
@@ -87,7 +87,7 @@ class Bench:
         self.book.apply(BatchStarted(f"b{self._batches}", (run,)))
         return run
 
-    def end(self, run: PlannedRun, calls: Sequence[Call], *, ending: Sequence[Happening] = ()) -> RunRecord:
+    def end(self, run: PlannedRun, calls: Sequence[Call], *, ending: Sequence[EventPayload] = ()) -> RunRecord:
         happenings = [*conversation(run, calls, "Done.")[: -1 if ending else None], *ending]
         for number, what in enumerate(happenings):
             self.book.apply(RunEvent(Event(run.run_id, number, float(number), what)))

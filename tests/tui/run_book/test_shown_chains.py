@@ -9,8 +9,8 @@ from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGr
 from workbench.suite.model import ExpectedCall
 from workbench.trajectory.events import (
     CallEdited,
+    EventPayload,
     Forked,
-    Happening,
     MessageAdded,
     Paused,
     RequestStarted,
@@ -30,7 +30,7 @@ from workbench.tui.trajectory.run_lines import RunLines
 def steps() -> RunView:
     view = RunView()
     view.steps = 3
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         START,
         StepStarted(1, "Be brief."),
         RequestStarted(1),
@@ -115,7 +115,7 @@ def test_what_a_fork_replays_says_so_and_makes_up_no_times() -> None:
 
 def test_what_a_fork_does_not_call_is_missing_behind_where_it_begins() -> None:
     told = [START, RequestStarted(1), *called(), answered(), ResultReceived("a", "ok", False, "replayed", 12.0)]
-    own: list[Happening] = [RequestStarted(2), TextDelta(2, "Done."), answered(2), RunFinished("answered")]
+    own: list[EventPayload] = [RequestStarted(2), TextDelta(2, "Done."), answered(2), RunFinished("answered")]
     view = view_of(*told, Forked("run-7", "m", 2), *own)
     pairings = (CallPairing(0, 0, True, 1.0, 1.0), CallPairing(1, None, False, 0.0, 1.0))
     view.grade(result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", pairings)))

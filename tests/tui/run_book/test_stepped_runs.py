@@ -23,14 +23,14 @@ from tests.tui.run_book.showing import (
 )
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.trajectory.events import (
-    AskedAgain,
     CallEdited,
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     MessageAdded,
     Paused,
+    Regenerated,
     RequestStarted,
     ResultEdited,
     ResultReceived,
@@ -167,7 +167,7 @@ def test_arguments_edited_twice_are_shown_as_they_are_now() -> None:
 
 
 def test_broken_arguments_put_right_stand_below_what_the_model_wrote() -> None:
-    broken: list[Happening] = [CallStarted(1, "a", "set_lights"), CallFinished("a", {}, '{"room"', "not JSON")]
+    broken: list[EventPayload] = [CallStarted(1, "a", "set_lights"), CallFinished("a", {}, '{"room"', "not JSON")]
     view = view_of(START, RequestStarted(1), *broken, answered(), CallEdited("a", {"room": "hall"}, {}))
     assert screen_of(view)[-4:] == [
         *("      ✗ not JSON", '      {"room"', "      ✎ sent instead:", '      room  "hall"'),
@@ -230,7 +230,7 @@ def test_what_was_changed_and_what_it_was_are_both_found(text: str) -> None:
         RequestStarted(1),
         TextDelta(1, "old thoughts"),
         answered(),
-        AskedAgain(1),
+        Regenerated(1),
         RequestStarted(1),
         *called(),
         answered(),
@@ -252,8 +252,8 @@ def test_what_was_changed_and_what_it_was_are_both_found(text: str) -> None:
 # Set aside
 
 
-def asked_again(*said: Happening) -> list[Happening]:
-    first = [START, RequestStarted(1), *called(room="attic"), answered(), *said, AskedAgain(1)]
+def asked_again(*said: EventPayload) -> list[EventPayload]:
+    first = [START, RequestStarted(1), *called(room="attic"), answered(), *said, Regenerated(1)]
     return [*first, RequestStarted(1), *called(room="hall"), answered(), received()]
 
 
@@ -297,7 +297,7 @@ def test_what_is_expanded_above_stays_so_when_an_answer_is_set_aside() -> None:
     view = RunView()
     lines = RunLines(view, 60)
     for event in stamped(happenings):
-        if isinstance(event.what, AskedAgain):
+        if isinstance(event.payload, Regenerated):
             lines.toggle(1)
         view.add(event)
         lines.sync()

@@ -107,7 +107,7 @@ def test_a_killed_program_leaves_no_process_and_a_recording_that_opens(tmp_path:
         assert is_gone(server)
     recording = recorded(folder, ".run.jsonl.part")
     assert not recording.complete
-    assert isinstance(recording.events[-1].what, Paused), "what it was held for is the last thing on the disk"
+    assert isinstance(recording.events[-1].payload, Paused), "what it was held for is the last thing on the disk"
     (file,) = folder.iterdir()
     with Terminal([str(file)], tmp_path / "again", columns=80, rows=24) as terminal:
         terminal.wait_for("search_docs")

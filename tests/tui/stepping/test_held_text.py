@@ -17,7 +17,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     HoldPlace,
     Paused,
     RequestStarted,
@@ -36,7 +36,7 @@ TOOL = ToolDefinition(
 CALL = CallFinished("c1", {"brightness": 60, "room": "Küche"})
 
 
-def held(*happenings: Happening, at: HoldPlace = "call", call: CallFinished = CALL) -> RunRecord:
+def held(*happenings: EventPayload, at: HoldPlace = "call", call: CallFinished = CALL) -> RunRecord:
     """A run that is held at a call of set_lights."""
     record = RunRecord(plan_runs([SUITE])[0])
     whats = [

@@ -9,12 +9,12 @@ import pytest
 from tests.tui.apps import SMART_HOME, Opened, opened, opening, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.authoring.form.tables import items_at
-from workbench.engine.checkpoint import AddMessage, AnswerCall, AskAgain, EditArguments, EditResult, SkipCall
+from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, Regenerate, SkipCall
 from workbench.trajectory.events import (
     CallEdited,
     CallFinished,
     CallStarted,
-    Happening,
+    EventPayload,
     HoldPlace,
     Paused,
     RequestStarted,
@@ -98,7 +98,7 @@ async def test_a_call_can_be_skipped_and_a_round_asked_again(tmp_path: Path) -> 
         run = await stepped(app)
         await held(app, run)
         await app.press("D", "L")
-        assert app.session.done == [(run.run_id, SkipCall()), (run.run_id, AskAgain())]
+        assert app.session.done == [(run.run_id, SkipCall()), (run.run_id, Regenerate())]
 
 
 async def test_a_skipped_call_is_named(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_a_skipped_call_is_named(tmp_path: Path) -> None:
 async def test_keys_for_the_call_that_is_held_say_so_where_the_cursor_is_on_another_one(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
         run = await stepped(app)
-        calls: list[Happening] = [CallStarted(1, "c1", "set_tv"), CallFinished("c1", {})]
+        calls: list[EventPayload] = [CallStarted(1, "c1", "set_tv"), CallFinished("c1", {})]
         calls += [CallStarted(1, "c2", "set_lights"), CallFinished("c2", {})]
         calls += [ResponseFinished(1, "tool calls", None, 1.0, 2.0), Paused("step by step", "c1", "call", 1)]
         so_far = [opening(run), RequestStarted(1), *calls]

@@ -11,11 +11,11 @@ from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.batches.plan import PlannedRun
 from workbench.engine.checkpoint import AddMessage, EditArguments
 from workbench.trajectory.events import (
-    AskedAgain,
     CallFinished,
     CallStarted,
-    Happening,
+    EventPayload,
     Paused,
+    Regenerated,
     RequestStarted,
     ResponseFinished,
     Resumed,
@@ -26,9 +26,9 @@ ELSEWHERE = "the run has gone on to another stop"
 
 async def asked_again(app: Opened, run: PlannedRun) -> None:
     """The answer is set aside, and the new one calls another tool under the same id."""
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         Resumed(1.0),
-        AskedAgain(1),
+        Regenerated(1),
         RequestStarted(1),
         CallStarted(1, "c1", "lock_door"),
         CallFinished("c1", {"door": "front"}),

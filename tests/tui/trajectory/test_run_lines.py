@@ -16,7 +16,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     RequestStarted,
     ResultReceived,
     RunStarted,
@@ -40,7 +40,7 @@ def long_run(rounds: int) -> RunView:
 
 def run_with(arguments: dict[str, JsonValue], result: str = "ok") -> RunView:
     view = RunView()
-    happenings: list[Happening] = [
+    happenings: list[EventPayload] = [
         RunStarted("h", "c", "C", "m", None, (Message("user", "Go."),), ()),
         RequestStarted(1),
         CallStarted(1, "c", "look_up"),

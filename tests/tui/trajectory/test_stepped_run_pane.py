@@ -8,13 +8,13 @@ from tests.trajectory.scripts import stamped
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, opening, suites_in
 from workbench.batches.plan import PlannedRun
 from workbench.trajectory.events import (
-    AskedAgain,
     CallEdited,
     CallFinished,
     CallStarted,
-    Happening,
+    EventPayload,
     MessageAdded,
     Paused,
+    Regenerated,
     RequestStarted,
     ResponseFinished,
     ResultEdited,
@@ -32,23 +32,23 @@ WRITTEN: dict[str, JsonValue] = {"room": "living room", "brightness": 60, "speed
 CHANGED: dict[str, JsonValue] = {"room": "living room", "brightness": 20, "scene": "movie"}
 
 
-def until_the_call(run: PlannedRun) -> list[Happening]:
+def until_the_call(run: PlannedRun) -> list[EventPayload]:
     """A run whose first answer was set aside, held before the first of the two calls of its second one."""
-    first: list[Happening] = [CallStarted(1, "a", "set_tv"), CallFinished("a", {"power": "off"})]
-    second: list[Happening] = [
+    first: list[EventPayload] = [CallStarted(1, "a", "set_tv"), CallFinished("a", {"power": "off"})]
+    second: list[EventPayload] = [
         *(CallStarted(1, "a", "set_lights"), CallFinished("a", WRITTEN)),
         *(CallStarted(1, "b", "set_tv"), CallFinished("b", {"power": "on"})),
     ]
     answered = ResponseFinished(1, "tool calls", Usage(120, 38), 96.0, 412.0)
     return [
         *(opening(run), RequestStarted(1), *first, answered),
-        *(Paused("step by step", "a", "call", 1), MessageAdded("Lights first."), Resumed(900.0), AskedAgain(1)),
+        *(Paused("step by step", "a", "call", 1), MessageAdded("Lights first."), Resumed(900.0), Regenerated(1)),
         *(RequestStarted(1), TextDelta(1, "Dimming."), *second, answered),
         *(Paused("breakpoint: tool set_lights", "a", "call", 1), CallEdited("a", CHANGED, WRITTEN)),
     ]
 
 
-def until_the_end() -> list[Happening]:
+def until_the_end() -> list[EventPayload]:
     return [
         *(Resumed(12_000.0), ResultReceived("a", "dim", False, "suite mock", 12.0)),
         *(Paused("step by step", "a", "result", 1), ResultEdited("a", "broken", True, "dim", False), Resumed(800.0)),

@@ -25,7 +25,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Case, Suite
-from workbench.trajectory.events import Event, Happening, Paused, Resumed, RunFinished
+from workbench.trajectory.events import Event, EventPayload, Paused, Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.case.excerpt import case_excerpt, step_line
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
@@ -96,7 +96,7 @@ class Bench:
         self.book.apply(BatchStarted("b", runs))
         return runs
 
-    def say(self, run: PlannedRun, happenings: Sequence[Happening]) -> None:
+    def say(self, run: PlannedRun, happenings: Sequence[EventPayload]) -> None:
         for number, what in enumerate(happenings):
             self.book.apply(RunEvent(Event(run.run_id, number, float(number), what)))
 

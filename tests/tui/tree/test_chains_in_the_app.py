@@ -9,7 +9,7 @@ from tests.chains import chain_happenings, step_happenings
 from tests.trajectories import CallSpec
 from tests.tui.apps import Opened, opened, opening, suites_in
 from workbench.batches.plan import PlannedRun
-from workbench.trajectory.events import Happening
+from workbench.trajectory.events import EventPayload
 from workbench.tui.case.form.view import FormView
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.run_book.shown.items import StepItem
@@ -48,7 +48,7 @@ WRONG: CallSpec = ("halve", {"a": 4})
 ANSWERS: Sequence[Sequence[CallSpec]] = ([ADD], [WRONG], [])
 
 
-def happenings(run: PlannedRun) -> list[Happening]:
+def happenings(run: PlannedRun) -> list[EventPayload]:
     return chain_happenings(*ANSWERS, start=opening(run))
 
 

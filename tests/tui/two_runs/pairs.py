@@ -11,7 +11,7 @@ from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
     Event,
-    Happening,
+    EventPayload,
     RequestStarted,
     ResponseFinished,
     ResultReceived,
@@ -37,7 +37,7 @@ CHEAP = "Done: the flight is booked in economy."
 DEAR = "Done: the flight is booked in business, seat 12A, and a message about it is on its way to you. " * 3
 
 
-def flight(*, dear: bool, rounds: int = 3) -> Iterator[Happening]:
+def flight(*, dear: bool, rounds: int = 3) -> Iterator[EventPayload]:
     """A run that searches for some rounds, then books and says so. A dear one books otherwise, and sends a message."""
     yield RunStarted("h", "c", "Fly to London", "m", "Be brief.", (Message("user", "Book it."),), (_tool("search"),))
     for number in range(1, rounds + 1):
@@ -54,7 +54,7 @@ def flight(*, dear: bool, rounds: int = 3) -> Iterator[Happening]:
     yield RunFinished("answered")
 
 
-def record_with(happenings: Iterator[Happening], model: str = "m", repeat: int = 0) -> RunRecord:
+def record_with(happenings: Iterator[EventPayload], model: str = "m", repeat: int = 0) -> RunRecord:
     """A run that is not over for the record, whatever happened in it."""
     record = RunRecord(_planned(model, repeat), started_at="2026-11-22T10:00:00.000+00:00")
     for number, what in enumerate(happenings):
@@ -72,7 +72,7 @@ def _tool(name: str) -> ToolDefinition:
 
 def _round(
     number: int, call_id: str, tool: str, arguments: dict[str, JsonValue], content: str, *, is_error: bool = False
-) -> Iterator[Happening]:
+) -> Iterator[EventPayload]:
     yield RequestStarted(number)
     yield CallStarted(number, call_id, tool)
     yield CallFinished(call_id, arguments)

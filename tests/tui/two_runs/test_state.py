@@ -155,7 +155,7 @@ def test_a_screen_of_a_long_comparison_costs_what_one_of_a_short_one_does(*, sta
 def test_lines_are_never_wider_than_the_screen(
     left: list[Event], right: list[Event], width: int, stacked: bool
 ) -> None:
-    records = [record_with(iter([event.what for event in events])) for events in (left, right)]
+    records = [record_with(iter([event.payload for event in events])) for events in (left, right)]
     state = PairState(*records)
     lines = PairLines(state, width, stacked=stacked or width < TWO_COLUMNS_CELLS, whole=width % 2 == 0)
     for entry in range(len(state.entries)):

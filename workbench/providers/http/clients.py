@@ -178,5 +178,5 @@ async def _refuse_failures(response: httpx2.Response) -> None:
 def _timeout(silence_s: float) -> httpx2.Timeout:
     import httpx2
 
-    # The gate counts requests, so nobody ever waits for a place in the pool.
+    # The limiter counts requests, so nobody ever waits for a place in the pool.
     return httpx2.Timeout(silence_s, connect=CONNECT_TIMEOUT_S, pool=None)

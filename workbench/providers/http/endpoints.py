@@ -13,8 +13,8 @@ from workbench.config.secrets import Secrets
 from workbench.providers.http.check import CheckResult, check
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.faults import Faults
-from workbench.providers.http.gate import Gate
-from workbench.providers.http.model import EndpointModel, Telling
+from workbench.providers.http.model import EndpointModel, ModelWithPauses
+from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import Model, ModelError
 from workbench.providers.wire.choose import wire_of
 
@@ -38,7 +38,7 @@ class Endpoints:
         self._secrets = secrets
         self._clock = clock
         self._sleep = sleep
-        self._gates: dict[tuple[str, str], Gate] = {}
+        self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._models: dict[str, EndpointModel] = {}
         self._clients = Clients(starting)
 
@@ -51,16 +51,18 @@ class Endpoints:
         Raises ModelError when the variable of its key is not set.
         """
         model = self._opened(spec, environment)
-        return Telling(model, tell) if tell is not None else model
+        return ModelWithPauses(model, tell) if tell is not None else model
 
     def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
         key = self._key_of(spec, environment)
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.key == key:
             return known
-        gate = self._gates.setdefault((spec.base_url, spec.model), Gate(self._clock, self._sleep))
-        gate.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
-        model = EndpointModel(spec, key, wire_of(spec, self._secrets), gate, self._clients, Faults(spec, self._secrets))
+        limiter = self._limiters.setdefault((spec.base_url, spec.model), RateLimiter(self._clock, self._sleep))
+        limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
+        model = EndpointModel(
+            spec, key, wire_of(spec, self._secrets), limiter, self._clients, Faults(spec, self._secrets)
+        )
         self._models[spec.name] = model
         return model
 

@@ -9,18 +9,18 @@ from workbench.config.models import ModelSpec
 from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.faults import Faults
-from workbench.providers.http.gate import Gate
+from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.wire import Wire
 from workbench.trajectory.events import ModelEvent
 
 
 class EndpointModel:
-    """One model at one endpoint. All names of a model share its gate, and all models of an endpoint its clients. `key`
-    is the value of its key, if it needs one."""
+    """One model at one endpoint. All names of a model share its rate limiter, all models of an endpoint share its
+    clients. `key` is the value of the API key, `None` when the model needs none."""
 
     def __init__(
-        self, spec: ModelSpec, key: str | None, wire: Wire, gate: Gate, clients: Clients, faults: Faults
+        self, spec: ModelSpec, key: str | None, wire: Wire, limiter: RateLimiter, clients: Clients, faults: Faults
     ) -> None:
         self.name = spec.name
         self.seed = wire.seed
@@ -28,7 +28,7 @@ class EndpointModel:
         self.spec = spec
         self.key = key
         self._wire = wire
-        self._gate = gate
+        self._limiter = limiter
         self._clients = clients
         self._faults = faults
 
@@ -45,7 +45,7 @@ class EndpointModel:
         """As `turn`; `tell` is told for how many seconds the endpoint wants nothing asked, where that is waited for.
         A model that was not started is started here, where time is not the model's."""
         await self.start()
-        async with self._gate.turn(tell):
+        async with self._limiter.turn(tell):
             yield
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -73,11 +73,11 @@ class EndpointModel:
                 error, path=path, began=began, tool_at=lambda said: self._wire.tool_at(request, said)
             )
             if failed.passing and failed.retry_after_s is not None:
-                self._gate.hold(failed.retry_after_s)
+                self._limiter.hold(failed.retry_after_s)
             raise failed from error
 
 
-class Telling:
+class ModelWithPauses:
     """An endpoint's model for one run, which is told of the pauses that it waits for."""
 
     def __init__(self, model: EndpointModel, tell: Callable[[float], object]) -> None:

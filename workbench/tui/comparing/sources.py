@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.history.records import RunRow
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Gate
@@ -28,7 +28,7 @@ GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 
 @dataclass(frozen=True, slots=True)
 class ComparedCase:
-    """A row. `suite` tells suites apart as it does in `RunFigures`."""
+    """A row. `suite` tells suites apart as it does in `RunSummary`."""
 
     suite: str
     suite_name: str
@@ -296,7 +296,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
     return Standing(stage, cell, len(runs), waits, later=later)
 
 
-def to_look_at(runs: Sequence[RunFigures]) -> int:
+def to_look_at(runs: Sequence[RunSummary]) -> int:
     """Of the runs of one cell, at least one, the last repeat that ended as they do together."""
     status = cell_of(runs).status
     return max((run.repeat for run in runs if run.status == status), default=max(run.repeat for run in runs))

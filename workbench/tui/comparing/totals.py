@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.analysis.comparison import ModelTotals, totals_of
+from workbench.analysis.comparison import ModelTotals, model_totals
 from workbench.reports.compared_words import totals_rows
 from workbench.suite.model import Gate
 from workbench.tui.comparing.state import CompareState
@@ -66,7 +66,7 @@ class ComparedTotals:
         while behind and self._ahead_s <= AT_ONCE_S:
             began_s, model = self._clock(), behind.pop(0)
             self._of.pop(model, None)
-            self._of[model] = totals_of(model, state.cells(model), gates)
+            self._of[model] = model_totals(model, state.cells(model), gates)
             state.changed.discard(model)
             self._ahead_s += self._clock() - began_s
             self._models = ()
@@ -79,7 +79,7 @@ class ComparedTotals:
             self.floors[model] = max(self.floors.get(model, 0), *map(len, values))
 
     def _totals(self, model: str) -> ModelTotals:
-        return self._of[model] if model in self._of else totals_of(model, ())
+        return self._of[model] if model in self._of else model_totals(model, ())
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:

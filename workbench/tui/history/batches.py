@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from rich.cells import cell_len
 
 from workbench.analysis.trends import TREND_MAX, trends_of
-from workbench.grading.figures import RunFigures
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Grading, RunRow, SuiteRef
+from workbench.grading.figures import RunSummary
+from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import moment
 from workbench.tui.kit.rows import pair_of, turned
@@ -42,7 +42,7 @@ class HistoryList:
         """Numbers of batches, in the order in which they were marked."""
         self.regraded: Mapping[int, int] = {}
         """How often batches were graded again, by their numbers."""
-        self._gradings: dict[int, tuple[tuple[Grading, tuple[BatchPart, ...]], ...]] = {}
+        self._gradings: dict[int, tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]] = {}
         self._chosen: dict[int, int] = {}
         self._texts: dict[int, str] = {}
         self._trends: dict[tuple[str, str], list[tuple[int, float]]] | None = None
@@ -161,17 +161,17 @@ class HistoryList:
         """Whether a batch was graded again and it is not known yet how."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
-    def take_gradings(self, number: int, read: Sequence[tuple[Grading, Sequence[RunRow]]]) -> None:
+    def take_gradings(self, number: int, read: Sequence[tuple[Regrade, Sequence[RunRow]]]) -> None:
         """How a batch was graded since it ran."""
         batch = self.at(number)
         if batch is not None:
             self._gradings[number] = tuple((grading, parts_of(batch, runs)) for grading, runs in read)
 
-    def gradings(self, batch: BatchRow) -> tuple[tuple[Grading, tuple[BatchPart, ...]], ...]:
+    def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
         """How it was graded since it ran, as far as that was read, with the counts that it came to."""
         return self._gradings.get(batch.number, ())
 
-    def grading(self, batch: BatchRow) -> Grading | None:
+    def grading(self, batch: BatchRow) -> Regrade | None:
         """The grading that is looked at, `None` for the grades that the runs were given when they ran."""
         known = self.gradings(batch)
         chosen = self._chosen.get(batch.number, 0)
@@ -243,6 +243,6 @@ def parts_of(batch: BatchRow, runs: Sequence[RunRow]) -> tuple[BatchPart, ...]:
     )
 
 
-def figures_in(runs: Sequence[RunRow]) -> list[RunFigures]:
+def figures_in(runs: Sequence[RunRow]) -> list[RunSummary]:
     """The figures of those runs that are over."""
     return [run.figures for run in runs if run.figures is not None]

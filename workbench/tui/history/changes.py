@@ -9,7 +9,7 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKi
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import Cell, CellKey
 from workbench.analysis.same_suites import same_suites
-from workbench.history.records import Grading, RunRow, SuiteRef
+from workbench.history.records import Regrade, RunRow, SuiteRef
 from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, notes_between, test_lines, title_of
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
@@ -29,7 +29,7 @@ class Side(NamedTuple):
     """A run of one of the two batches, and by which grading it counts."""
 
     run: RunRow
-    grading: Grading | None
+    grading: Regrade | None
 
 
 class DiffList:

@@ -17,7 +17,7 @@ from workbench.tui.kit.side_screen import on_beside
 from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
-    from workbench.history.records import BatchRow, Grading, RunRow
+    from workbench.history.records import BatchRow, Regrade, RunRow
     from workbench.tui.comparing.batch_screen import ComparedBatchScreen
     from workbench.tui.comparing.screen import CompareScreen
     from workbench.tui.history.batches import HistoryList
@@ -108,7 +108,7 @@ class HistoryCommands:
             again = ", as graded when it ran"
         self._open_from(history, lambda: self._opened_batch(batch, grading, f"batch {called(batch)}{again}"))
 
-    async def _opened_batch(self, batch: BatchRow, grading: Grading | None, place: str) -> ComparedBatchScreen:
+    async def _opened_batch(self, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
         from workbench.tui.comparing.batch_screen import ComparedBatchScreen
         from workbench.tui.comparing.sources import KeptRuns, of_batch
         from workbench.tui.comparing.state import CompareState
@@ -129,7 +129,7 @@ class HistoryCommands:
             gradings = [history.state.grading(batch) for batch in pair]
             self._open_from(history, lambda: self._opened_diff(pair, gradings))
 
-    async def _opened_diff(self, pair: tuple[BatchRow, BatchRow], gradings: list[Grading | None]) -> BatchDiffScreen:
+    async def _opened_diff(self, pair: tuple[BatchRow, BatchRow], gradings: list[Regrade | None]) -> BatchDiffScreen:
         from workbench.tui.history.changes import DiffList
         from workbench.tui.history.changes_screen import BatchDiffScreen
         from workbench.tui.run_book.kept import read_two
@@ -205,7 +205,7 @@ class HistoryCommands:
                 timeline, lambda: self._shown([(f"batch {timeline.state.called(run)}", run, None) for run in pair])
             )
 
-    async def _shown(self, wanted: list[tuple[str, RunRow, Grading | None]]) -> BesideScreen[None]:
+    async def _shown(self, wanted: list[tuple[str, RunRow, Regrade | None]]) -> BesideScreen[None]:
         """A run, or two side by side, each with where it comes from and the grading by which it counts."""
         from workbench.tui.run_book.kept import read_recording, record_of
         from workbench.tui.trajectory.screen import TrajectoryScreen

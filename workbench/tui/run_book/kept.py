@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import run_of_recording, suite_of_recording
 from workbench.grading.grade import RunResult
-from workbench.history.records import BatchRow, Grading, RunRow
+from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.suite.model import Gate
 from workbench.trajectory.events import Event
 from workbench.trajectory.recording import Recording, RecordingError
@@ -46,7 +46,7 @@ class ReadBatch:
 
     batch: BatchRow
     runs: tuple[RunRow, ...]
-    grading: Grading | None = None
+    grading: Regrade | None = None
     is_going: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
     """What each suite demanded, by its key, as far as its text can be read."""
@@ -87,7 +87,7 @@ def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int |
         return _batch(history, file, *before), _batch(history, file, *after)
 
 
-def read_gradings(file: Path, number: int) -> list[tuple[Grading, tuple[RunRow, ...]]]:
+def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[RunRow, ...]]]:
     """How a batch was graded since it ran, with its runs as they came out then."""
     with opened(file) as history:
         return [(grading, tuple(history.runs(number, grading))) for grading in history.gradings(number)]
@@ -104,7 +104,7 @@ def read_case(
         return runs, history.names(), history.regraded(), damaged
 
 
-def read_recording(file: Path, run: RunRow, grading: Grading | None = None) -> Recording:
+def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
     """One run with all that happened in it, as it was graded by `grading`, or when it ran."""
     with opened(file) as history:
         return history.recording(run, grading)

@@ -18,7 +18,7 @@ from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.config.finding import Finder
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.permission import ExecutionQuestion
-from workbench.grading.figures import RunFigures, figures_of
+from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult, Status, disagree
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
@@ -64,7 +64,7 @@ class RunRecord:
     recorded: bool = False
     started_at: str = ""
     stage: Stage = "waiting"
-    figures: RunFigures | None = None
+    figures: RunSummary | None = None
     """What it came to in numbers, once it is over."""
     at_odds: bool = False
     """Whether one grader would let it pass, and another fail it."""
@@ -218,12 +218,12 @@ class RunRecord:
     @property
     def hold(self) -> int | None:
         """Which hold that is: the sequence number of its `Paused`."""
-        return next(at.sequence for at in reversed(self.events) if at.what is self.paused) if self.held else None
+        return next(at.sequence for at in reversed(self.events) if at.payload is self.paused) if self.held else None
 
     @property
     def was_held(self) -> bool:
         """Whether it was held anywhere, as by stepping through it."""
-        return any(isinstance(each.what, Paused) and each.what.at != "permission" for each in self.events)
+        return any(isinstance(each.payload, Paused) and each.payload.at != "permission" for each in self.events)
 
     @property
     def asks(self) -> bool:
@@ -324,18 +324,18 @@ class RunRecord:
     def add(self, event: Event) -> None:
         """Take one more event."""
         self._whole.events.append(event)
-        if isinstance(event.what, StepStarted):
-            self.step = event.what.step
+        if isinstance(event.payload, StepStarted):
+            self.step = event.payload.step
         if self._view is not None:
             self._pass_on(self._view, event)
         self.saved_in = self.put_off_until = self.retry = self.retry_at = None  # that ended before this
-        if isinstance(event.what, Paused):
-            self.paused = event.what
-        elif isinstance(event.what, Resumed):
+        if isinstance(event.payload, Paused):
+            self.paused = event.payload
+        elif isinstance(event.payload, Resumed):
             self.paused = None
-        elif isinstance(event.what, RetryScheduled) and self.started_at:
-            wait = timedelta(milliseconds=event.time_ms + event.what.wait_ms)
-            self.retry, self.retry_at = event.what, datetime.fromisoformat(self.started_at) + wait
+        elif isinstance(event.payload, RetryScheduled) and self.started_at:
+            wait = timedelta(milliseconds=event.time_ms + event.payload.wait_ms)
+            self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
     def put_off(self, until: datetime) -> None:
         """It makes its next request then at the earliest."""

@@ -12,7 +12,7 @@ from workbench.authoring.case_now import CaseKey, graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
@@ -38,7 +38,7 @@ class Due:
     `result`; `known` is what it comes to, where it was graded by the same before."""
 
     run: RunRecord
-    figures: RunFigures
+    figures: RunSummary
     result: RunResult
     now: PlannedRun
     known: RunResult | None
@@ -71,7 +71,7 @@ class Rescoring:
         self._followed: dict[Path, Suite] = {}
         """By what all runs are graded, but for those of the cases that are due."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
-        self._moved: dict[int, tuple[RunRecord, RunFigures]] = {}
+        self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
         """What runs came to before they were graded anew, by identity, until it is told."""
 
     @property

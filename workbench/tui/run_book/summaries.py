@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status, StepGrade
 from workbench.grading.repeats import joined
 from workbench.tui.run_book.record import RunKind, RunRecord, Stage
@@ -101,7 +101,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     going = (*runs, *forks)
     stages = {run.standing for run in going}
     stage: Stage = "running" if "running" in stages else "waiting" if "waiting" in stages else "done"
-    of_models: dict[str, list[RunFigures]] = {}
+    of_models: dict[str, list[RunSummary]] = {}
     for run in runs:
         if run.figures is not None:
             of_models.setdefault(run.model, []).append(run.figures)

@@ -87,9 +87,9 @@ class SteppingCommands:
         self._do(screen, SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is told so")
 
     def _ask_again(self, screen: MainScreen) -> None:
-        from workbench.engine.checkpoint import AskAgain
+        from workbench.engine.checkpoint import Regenerate
 
-        self._do(screen, AskAgain(), "The answer is set aside, and the same request made again")
+        self._do(screen, Regenerate(), "The answer is set aside, and the same request made again")
 
     def _do(self, screen: MainScreen, command: Command, said: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:

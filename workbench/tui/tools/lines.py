@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, Schema, parameters_of, type_text
-from workbench.analysis.tool_lint import Finding
+from workbench.analysis.tool_lint import LintFinding
 from workbench.analysis.tool_size import tokens_of
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
@@ -66,7 +66,7 @@ def row_line(state: ToolShelves, row: ToolRow, width: int) -> Line:
     return spread((Span("    "), Span(one_line(row.tool.name), "tool")), (*(mark if findings else EMPTY), *size), width)
 
 
-def finding_sign(findings: Sequence[Finding]) -> tuple[str, Role]:
+def finding_sign(findings: Sequence[LintFinding]) -> tuple[str, Role]:
     """The sign of the worst of some findings."""
     bad = any(finding.severity == "error" for finding in findings)
     return (GLYPHS.error, "error") if bad else (GLYPHS.warned, "warned")
@@ -209,7 +209,7 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
     return [*lines, *((Span(" " * (indent + 2)), Span(row, "muted")) for row in rows)]
 
 
-def _finding_lines(findings: Sequence[Finding], width: int) -> list[Line]:
+def _finding_lines(findings: Sequence[LintFinding], width: int) -> list[Line]:
     lines: list[Line] = []
     for finding in findings:
         sign, role = finding_sign([finding])

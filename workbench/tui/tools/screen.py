@@ -17,7 +17,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
-from workbench.analysis.tool_lint import Finding, lint_suite
+from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
@@ -155,7 +155,7 @@ class ToolsScreen(ListScreen[None]):
         """Look at the tools of every suite, off the loop."""
         suites = [(file, self.state.tools_of(file.path)) for file in self._files if file.suite is not None]
 
-        def look() -> Mapping[Path, tuple[Finding, ...]]:
+        def look() -> Mapping[Path, tuple[LintFinding, ...]]:
             return {file.path: lint_suite(file.suite, tools) for file, tools in suites if file.suite}
 
         for path, findings in (await asyncio.to_thread(look)).items():

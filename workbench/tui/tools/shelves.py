@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workbench.analysis.tool_lint import Finding, ToolName
+from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.analysis.tool_size import tokens_of
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
@@ -66,8 +66,8 @@ class ToolShelves:
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
         self._shelves = [shelf for file in files for shelf in _shelves_of(file, remembered.get(file.path, {}))]
-        self._findings: dict[Path, tuple[Finding, ...]] = {}
-        self._about: dict[tuple[Path, ToolName | None], list[Finding]] = {}
+        self._findings: dict[Path, tuple[LintFinding, ...]] = {}
+        self._about: dict[tuple[Path, ToolName | None], list[LintFinding]] = {}
         self._named = len(files) > 1
         self.filter = ""
         self.rows: list[ToolRow] = []
@@ -124,7 +124,7 @@ class ToolShelves:
         shelves = [shelf for shelf in self._shelves if shelf.file.path == path and shelf.case is None]
         return tuple(tool for shelf in shelves for tool in shelf.tools)
 
-    def set_findings(self, path: Path, findings: Sequence[Finding]) -> None:
+    def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
         """Take over what lint says of a suite's tools."""
         self._findings[path] = tuple(findings)
         self._about = {}
@@ -133,13 +133,13 @@ class ToolShelves:
                 for name in finding.tools or (None,):
                     self._about.setdefault((of, name), []).append(finding)
 
-    def findings_on(self, row: ToolRow) -> tuple[Finding, ...]:
+    def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
         """The findings about a tool; on a suite or a shelf, those about all of its suite's tools together."""
         name = ToolName(row.tool.name, row.tool.server, row.shelf.case) if row.tool is not None else None
         return tuple(self._about.get((row.shelf.file.path, name), ()))
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[LintFinding]:
         return [finding for found in self._findings.values() for finding in found]
 
     @property

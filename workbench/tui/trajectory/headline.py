@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from workbench.grading.figures import RunFigures
+from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED
 from workbench.reports.values import cost_text
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
@@ -56,7 +56,7 @@ def facts(run: RunRecord) -> list[str]:
     return said
 
 
-def model_time(figures: RunFigures) -> str:
+def model_time(figures: RunSummary) -> str:
     """How long the model took to answer; empty where it never did."""
     answered = figures.asked and (figures.status in GRADED or figures.latency_ms > 0)
     return duration(figures.latency_ms) if answered else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.trajectory.events import AskedAgain, Paused, ResultEdited
+from workbench.trajectory.events import Paused, Regenerated, ResultEdited
 from workbench.tui.run_book.shown.item_list import RunItems
 from workbench.tui.run_book.shown.items import CallItem, HoldItem, MessageItem, ResultItem, SetAsideItem
 
@@ -61,7 +61,7 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
         answer.result = replace(answer.result, content=edit.content, is_error=edit.is_error)
 
 
-def set_aside(run: RunItems, asked: AskedAgain) -> None:
+def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request is going to be made again: what it was answered becomes one item, and what was said
     since stands before the next attempt."""
     request = run.request()

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from workbench.grading.grade import RunResult
 from workbench.trajectory.events import (
-    AskedAgain,
     CallArgumentsDelta,
     CallEdited,
     CallFinished,
@@ -23,6 +22,7 @@ from workbench.trajectory.events import (
     MessageAdded,
     Paused,
     ReasoningDelta,
+    Regenerated,
     RequestFailed,
     RequestStarted,
     ResponseFinished,
@@ -118,7 +118,7 @@ class RunView:
         """Take one more event of the run."""
         self._end_wait()
         run = self._run
-        match event.what:
+        match event.payload:
             case RunStarted() as start:
                 self._begin(start)
             case StepStarted() as step:
@@ -171,7 +171,7 @@ class RunView:
             case by_hand:
                 self._take_by_hand(by_hand)
 
-    def _take_by_hand(self, what: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | AskedAgain) -> None:
+    def _take_by_hand(self, what: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
         """Take what a person does to the run, and when it waits for that."""
         run = self._run
         match what:
@@ -188,7 +188,7 @@ class RunView:
                 edit_result(run, what)
             case MessageAdded(text=text):
                 add_message(run, MessageItem("user", GrowingText(text), self._next_number(), by_hand=True))
-            case AskedAgain():
+            case Regenerated():
                 set_aside(run, what)
 
     def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:

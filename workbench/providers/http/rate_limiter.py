@@ -14,7 +14,7 @@ SPACING_S = 0.001
 """Between two requests at least: those that leave at once are answered at once, and then wait for this program."""
 
 
-class Gate:
+class RateLimiter:
     """Lets requests through in the order in which they came.
 
     `clock` gives monotonic seconds, `sleep` waits seconds.

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.engine.making import CALL, WEATHER, Clock, finish_of, make
 from tests.engine.scripted import NO_ROUTE, BreakOff, Fail, Hang, Say, ScriptedModel
-from workbench.engine.loop import RunRequest, fail, run_case
 from workbench.engine.recorder import Recorder
+from workbench.engine.run import RunRequest, fail, run_case
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.mocks import Mocks
@@ -146,7 +146,7 @@ async def test_tool_time_and_model_time_are_numbers_of_their_own() -> None:
     events: list[Event] = []
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
     trajectory = await run_case(request, model, tools, Recorder("run-1", clock, events.append))
-    (slow,) = [event.what for event in events if isinstance(event.what, ResultReceived)]
+    (slow,) = [event.payload for event in events if isinstance(event.payload, ResultReceived)]
     assert slow.latency_ms == 5001.0
     # A look at the clock takes a millisecond: one for the first token, one for each event, one for the end.
     assert [round_.latency_ms for round_ in trajectory.rounds] == [6.0, 3.0]

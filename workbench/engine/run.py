@@ -1,6 +1,6 @@
-"""The agent loop of one run: ask the model, answer its tool calls, ask again, until it answers in words.
+"""One run from `RunStarted` to `RunFinished`, around its agent loop.
 
-Whatever happens ends in exactly one `RunFinished`: the model's answer, a limit, a stop, or an infrastructure error.
+Every run ends in exactly one `RunFinished`: the model's answer, a limit, a stop, or an infrastructure error.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import logging
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.engine.checkpoint import Checkpoint
+from workbench.engine.agent_loop import AgentLoop, StepFailed, StepNotJudgedError
+from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.conversation import opening_messages
-from workbench.engine.conversing import Conversing, Parts, StepFailed, StepNotJudgedError
 from workbench.engine.executing import Audit, Executor
 from workbench.engine.fork import Fork
-from workbench.engine.holding import Holding
 from workbench.engine.permission import READ_ONLY, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
@@ -36,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run to be made: which case, under which settings, on which model; `fork` is what it begins like."""
+    """One run to make: a case under its settings on a model. With `fork`, the run starts as another run did."""
 
     case: Case
     settings: CaseSettings
@@ -55,24 +54,35 @@ async def run_case(
     audit: Audit | None = None,
     retries: RetryPolicy = DEFAULT_RETRIES,
     judge: AskJudge | None = None,
-    checkpoint: Checkpoint | None = None,
+    control: RunControl | None = None,
     step_failed: StepFailed | None = None,
 ) -> Trajectory:
-    """Make one run and return its trajectory. Without an `audit` no tool is really executed. `judge` is asked where a
-    mock's condition is judged. `checkpoint` may hold the run and change it. `step_failed` judges the steps of a chain
-    that stops at the first one that fails.
+    """Make one run and return its trajectory.
 
-    Cancelling the task that awaits this stops the run: it then ends with the reason `stopped`. Infrastructure errors
-    end it with `error` or `timed out`; none is raised.
+    Without `audit`, no tool is executed for real. `judge` is asked where the condition of a mock is judged. `control`
+    may hold the run and change it. `step_failed` judges the steps of a chain that stops on failure.
+
+    Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
+    `error` or `timed out` and are not raised.
     """
     limits = request.settings.limits
     start(request, tools.definitions, recorder, seed=model.seed, notices=(*model.notices, *tools.notices))
     try:
         async with TimeLimit(limits.timeout_s) as limit:
             executor = Executor(tools, recorder, permission, limit, audit, judge)
-            holding = Holding(checkpoint, recorder, limit)
-            parts = Parts(model, executor, recorder, retries, limit, holding, step_failed or _no_step_fails)
-            finish = await Conversing(request.case, request.settings, parts, request.fork).to_the_end()
+            loop = AgentLoop(
+                request.case,
+                request.settings,
+                model=model,
+                executor=executor,
+                recorder=recorder,
+                retries=retries,
+                limit=limit,
+                checkpoint=Checkpoint(control, recorder, limit),
+                step_failed=step_failed or _no_step_fails,
+                fork=request.fork,
+            )
+            finish = await loop.run()
     except TimeoutError:
         finish = RunFinished(
             "timed out", f"no end within {limits.timeout_s:g} s: raise limits.timeout_s to wait longer"
@@ -100,7 +110,7 @@ def start(
     seed: int | None = None,
     notices: tuple[str, ...] = (),
 ) -> None:
-    """Say that a run begins, and how its conversation stands."""
+    """Emit `RunStarted`, which holds the opening of the conversation."""
     system, messages = _opening(request)
     recorder.emit(
         RunStarted(
@@ -118,7 +128,7 @@ def start(
 
 
 def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
-    """The system prompt and the messages that a run begins with: a fork with those of the other run."""
+    """Returns the system prompt and the opening messages; a fork has those of the run it forks."""
     origin = request.fork.origin.start if request.fork is not None else None
     if request.fork is None or origin is None:
         return request.settings.system, opening_messages(request.case)
@@ -126,12 +136,12 @@ def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
 
 
 def fail(request: RunRequest, reason: Literal["stopped", "error"], error: str | None, recorder: Recorder) -> Trajectory:
-    """A run that could not even begin: no tools, no model, or stopped before its turn."""
+    """Record a run that could not start: no tools, no model, or stopped before its turn. Returns its trajectory."""
     start(request, (), recorder)
     recorder.emit(RunFinished(reason, error))
     return recorder.trajectory
 
 
 async def _no_step_fails(trajectory: Trajectory, step: int) -> bool:
-    """For who does not judge steps."""
+    """The default of `run_case`, where steps are not judged."""
     return False

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.providers.http.gate import LONGEST_HOLD_S, Gate
+from workbench.providers.http.rate_limiter import LONGEST_HOLD_S, RateLimiter
 
 
 class World:
@@ -47,17 +47,17 @@ class World:
 
 
 class Traffic:
-    """Requests at a gate: when each began, and how many were under way at a time."""
+    """Requests at a limiter: when each began, and how many were under way at a time."""
 
-    def __init__(self, gate: Gate, world: World) -> None:
-        self.gate = gate
+    def __init__(self, limiter: RateLimiter, world: World) -> None:
+        self.limiter = limiter
         self.world = world
         self.began: list[tuple[int, float]] = []
         self.under_way = 0
         self.most = 0
 
     async def request(self, name: int, takes_s: float) -> None:
-        async with self.gate.turn():
+        async with self.limiter.turn():
             self.began.append((name, round(self.world.now, 2)))
             self.under_way += 1
             self.most = max(self.most, self.under_way)
@@ -67,11 +67,11 @@ class Traffic:
                 self.under_way -= 1
 
 
-def in_a_world(test: Callable[[World, Gate, Traffic], Coroutine[Any, Any, None]]) -> None:
+def in_a_world(test: Callable[[World, RateLimiter, Traffic], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
         world = World()
-        gate = Gate(world.clock, world.sleep)
-        await test(world, gate, Traffic(gate, world))
+        limiter = RateLimiter(world.clock, world.sleep)
+        await test(world, limiter, Traffic(limiter, world))
 
     asyncio.run(run())
 
@@ -83,8 +83,8 @@ durations = st.lists(st.floats(0.01, 10.0), min_size=1, max_size=15)
 def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
     takes: list[float], concurrency: int, per_minute: float | None, leave: set[int], data: st.DataObject
 ) -> None:
-    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
-        gate.limit("model", concurrency, per_minute)
+    async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
+        limiter.limit("model", concurrency, per_minute)
         tasks = [asyncio.create_task(traffic.request(name, seconds)) for name, seconds in enumerate(takes)]
         leaving = {name for name in leave if name < len(tasks)}
         for name in sorted(leaving):
@@ -102,7 +102,7 @@ def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
             assert all(gap >= 60 / per_minute - 0.02 for gap in gaps)
         # No place is lost: as many as before get in at once.
         traffic.most = 0
-        gate.limit("model", concurrency, None)
+        limiter.limit("model", concurrency, None)
         world.now += 1000
         await world.run(*(asyncio.create_task(traffic.request(99, 1.0)) for _ in range(concurrency)))
         assert traffic.most == concurrency
@@ -111,12 +111,12 @@ def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
 
 
 def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody() -> None:
-    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
-        gate.limit("model", 2, None)
+    async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
+        limiter.limit("model", 2, None)
         first = asyncio.create_task(traffic.request(0, 5.0))
         await world.settle()
-        gate.hold(30.0)
-        gate.hold(10.0)
+        limiter.hold(30.0)
+        limiter.hold(10.0)
         others = [asyncio.create_task(traffic.request(name, 1.0)) for name in (1, 2)]
         await world.run(first, *others)
         assert traffic.began == [(0, 0.0), (1, 30.0), (2, 30.0)]
@@ -125,12 +125,12 @@ def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody() -> None:
 
 
 def test_a_pause_that_is_asked_for_during_one_prolongs_it() -> None:
-    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
-        gate.limit("model", 1, None)
-        gate.hold(5.0)
+    async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
+        limiter.limit("model", 1, None)
+        limiter.hold(5.0)
         waiting = asyncio.create_task(traffic.request(0, 1.0))
         await world.settle()
-        gate.hold(20.0)
+        limiter.hold(20.0)
         await world.run(waiting)
         assert traffic.began == [(0, 20.0)]
 
@@ -138,12 +138,12 @@ def test_a_pause_that_is_asked_for_during_one_prolongs_it() -> None:
 
 
 def test_who_waits_is_told_for_how_long_when_a_pause_begins_becomes_longer_and_is_come_into() -> None:
-    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
-        gate.limit("model", 1, None)
+    async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
+        limiter.limit("model", 1, None)
         told: list[tuple[str, float]] = []
 
         async def request(name: str) -> None:
-            async with gate.turn(lambda wait_s: told.append((name, round(world.now + wait_s)))):
+            async with limiter.turn(lambda wait_s: told.append((name, round(world.now + wait_s)))):
                 await world.sleep(3.0)
 
         under_way = asyncio.create_task(request("under way"))
@@ -151,28 +151,28 @@ def test_who_waits_is_told_for_how_long_when_a_pause_begins_becomes_longer_and_i
         waiting = asyncio.create_task(request("waiting"))
         await world.settle()
         assert told == []
-        gate.hold(20.0)
-        gate.hold(10.0)
+        limiter.hold(20.0)
+        limiter.hold(10.0)
         assert told == [("waiting", 20)]
         late = asyncio.create_task(request("late"))
         await world.settle()
-        gate.hold(30.0)
+        limiter.hold(30.0)
         assert told[1:] == [("late", 20), ("waiting", 30), ("late", 30)]
         late.cancel()
         await world.settle()
-        gate.hold(40.0)
+        limiter.hold(40.0)
         assert told[4:] == [("waiting", 40)]
         await world.run(under_way, waiting)
-        gate.hold(50.0)
+        limiter.hold(50.0)
         assert len(told) == 5
 
     in_a_world(test)
 
 
 def test_nobody_is_made_to_wait_for_longer_than_a_minute() -> None:
-    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
-        gate.limit("model", 1, None)
-        gate.hold(86400.0)
+    async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
+        limiter.limit("model", 1, None)
+        limiter.hold(86400.0)
         await world.run(asyncio.create_task(traffic.request(0, 1.0)))
         assert traffic.began == [(0, LONGEST_HOLD_S)]
 
@@ -180,10 +180,10 @@ def test_nobody_is_made_to_wait_for_longer_than_a_minute() -> None:
 
 
 def test_of_several_models_behind_an_endpoint_the_smallest_limits_hold() -> None:
-    async def test(world: World, gate: Gate, traffic: Traffic) -> None:
-        gate.limit("small", 1, None)
-        gate.limit("slow", 8, 60.0)
-        gate.limit("small", 2, None)
+    async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
+        limiter.limit("small", 1, None)
+        limiter.limit("slow", 8, 60.0)
+        limiter.limit("small", 2, None)
         await world.run(*(asyncio.create_task(traffic.request(name, 10.0)) for name in range(3)))
         assert traffic.began == [(0, 0.0), (1, 1.0), (2, 10.0)]
 
