@@ -149,7 +149,7 @@ class FilterScreen(BesideScreen[Answer]):
 
     @property
     def _filtering(self) -> bool:
-        return self.focused is self._filter
+        return isinstance(self.focused, FilterField)
 
     @property
     def _filter_said(self) -> str:
