@@ -59,5 +59,5 @@ def _thread_works(loop: Any) -> bool:
 
 def settle_by_the_loop() -> None:
     """Have Textual's pilot and app wait this way."""
-    textual.pilot.wait_for_idle = wait_until_calm
-    textual.app.wait_for_idle = wait_until_calm
+    for module in (textual.pilot, textual.app):
+        vars(module)["wait_for_idle"] = wait_until_calm
