@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import pytest
 from textual import events
+from textual.pilot import Pilot
 from textual.widget import Widget
 
 from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
@@ -23,6 +24,10 @@ from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.view import SuiteTree
 
 SAID = "Something broke, and the rest goes on"
+
+
+class PilotEnded(Exception):  # noqa: N818
+    """The app has ended before its first screen."""
 
 
 class PlantedError(Exception):
@@ -151,12 +156,20 @@ async def test_the_same_error_three_times_in_a_row_ends_the_app_and_drafts_are_k
     drafts.close()
 
 
+async def ended(pilot: Pilot[int], timeout: float = 0) -> bool:  # noqa: ASYNC109
+    """Takes the place of waiting for a screen, which never comes."""
+    assert pilot.app._task is not None
+    await asyncio.wait([pilot.app._task], timeout=20)
+    raise PilotEnded
+
+
 @pytest.mark.parametrize("what", ["compose", "on_mount"])
 async def test_without_a_main_screen_the_app_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     monkeypatch.setattr(MainScreen, what, fails, raising=False)
-    with pytest.raises(Exception):  # noqa: B017 (the test's own way of waiting for the first screen)
-        async with asyncio.timeout(20), opened(suites_in(tmp_path, smart_home=SMART_HOME), errs=True):
+    monkeypatch.setattr(Pilot, "_wait_for_screen", ended)
+    with pytest.raises(PilotEnded):
+        async with opened(suites_in(tmp_path, smart_home=SMART_HOME), errs=True):
             pass
     assert "workbench broke: PlantedError" in capsys.readouterr().err
