@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from workbench import __version__
 from workbench.batches.events import BatchDone, BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.redacting import SuiteParts, redacted_run, redacted_suite_text
@@ -28,6 +27,7 @@ from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
+from workbench.version import __version__
 
 KEPT_TIMEOUT_S = 1.0
 """How long the next run waits for one that is over to be written: long enough for a disk that is in order."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from workbench import __version__
 from workbench.batches.asked import same_question
 from workbench.batches.keeping import cases_as_kept
 from workbench.batches.known_secrets import learn_secrets
@@ -31,6 +30,7 @@ from workbench.history.records import BatchRow, RunRow, SuiteRef
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.model import Case, GraderName
 from workbench.trajectory.trajectory import Trajectory
+from workbench.version import __version__
 
 _AT_A_TIME = 256
 """Runs that are opened together: what happened in thousands of them would fill the memory."""

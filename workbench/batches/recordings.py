@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from workbench import __version__
 from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import result_of_recording, suite_of_recording
@@ -48,6 +47,7 @@ from workbench.trajectory.recording import (
     header_line,
     result_line,
 )
+from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
 

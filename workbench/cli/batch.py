@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench import __version__
 from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
@@ -36,6 +35,7 @@ from workbench.reports.text import text_report
 from workbench.reports.timing import timing_line
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.recording import RecordingError
+from workbench.version import __version__
 
 
 def run_and_report(options: argparse.Namespace) -> int:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from operator import itemgetter
 
-from workbench import __version__
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
 from workbench.cli.beginning import begin_from
@@ -37,6 +36,7 @@ from workbench.reports.comparison_json import comparison_report
 from workbench.reports.comparison_markdown import markdown_of
 from workbench.reports.history_list import called
 from workbench.reports.paint import Paint, paint_for
+from workbench.version import __version__
 
 
 def compare(options: argparse.Namespace) -> int:

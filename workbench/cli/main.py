@@ -12,12 +12,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench import __version__
 from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.cli.history_options import add_history_options, history_for
 from workbench.cli.judges import add_judge_option
 from workbench.cli.model_options import add_model_options, program_for
 from workbench.cli.parser import Parser
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from workbench import __version__
 from workbench.analysis.aggregates import aggregates_of
 from workbench.analysis.failures import Failures, failures_of
 from workbench.analysis.quality import Quality, quality_of
@@ -42,6 +41,7 @@ from workbench.reports.text import text_report
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, GraderName, Suite
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording, recordings_in
+from workbench.version import __version__
 
 
 @dataclass(frozen=True)

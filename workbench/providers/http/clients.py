@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from workbench import __version__
 from workbench.config.addresses import is_loopback
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.providers.http.faults import Faults, Refused
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     import anthropic

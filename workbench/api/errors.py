@@ -1,0 +1,31 @@
+"""What can go wrong for a Python caller before any run is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from workbench.suite.trust import Needs
+
+
+class WorkbenchError(Exception):
+    """Something is wrong that the caller can mend; the message says what to do."""
+
+
+class ApprovalError(WorkbenchError):
+    """Suites need what was not approved, so nothing was started. `needs` holds it, one entry for each suite."""
+
+    def __init__(self, refused: Iterable[tuple[str, Needs, Sequence[str]]]) -> None:
+        refused = tuple(refused)
+        self.needs = tuple(needs for _, needs, _ in refused)
+        lines = [
+            line for suite, _, allowed in refused for line in (f"{suite} would, on this machine:", *_indented(allowed))
+        ]
+        super().__init__(
+            "not approved, so nothing was started:\n"
+            + "\n".join(lines)
+            + "\nAllow all of it with approve=workbench.ALL, or decide in a function: approve=lambda needs: …"
+        )
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]

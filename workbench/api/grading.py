@@ -1,0 +1,203 @@
+"""Grading calls that were made elsewhere, in production or by an agent that runs by itself. No model is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from workbench.api.approving import Approve, approval_for, approve_nothing
+from workbench.api.details import details_of
+from workbench.api.suites import SuiteCase
+from workbench.batches.approval import Proposal
+from workbench.batches.known_secrets import learn_secrets
+from workbench.batches.plan import PlannedRun, decided_by, next_run_id
+from workbench.batches.regrading import graded_anew
+from workbench.batches.single import result_of
+from workbench.checks.evaluate import Outside
+from workbench.config.folders import user_folders
+from workbench.config.models import ConfigError
+from workbench.config.program import program_in
+from workbench.config.secrets import Secrets
+from workbench.engine.arguments import usable
+from workbench.engine.conversation import opening_messages
+from workbench.grading.grade import Grade, Issue, RunResult, Status
+from workbench.providers.function import call_events, json_arguments, with_ids
+from workbench.providers.wire.assembly import read_arguments
+from workbench.suite.model import Case, GraderName
+from workbench.suite.settings import settings_of
+from workbench.tools.definitions import definitions_for
+from workbench.tools.python_reference import PythonFunctions
+from workbench.trajectory.events import (
+    CallFinished,
+    Event,
+    EventPayload,
+    RequestStarted,
+    ResponseFinished,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
+from workbench.trajectory.fold import fold
+from workbench.trajectory.messages import JsonValue, ToolCall
+
+MODEL_NAME = "given calls"
+"""What stands in the place of a model in results and reports."""
+
+
+def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
+    """Make a tool call, for `grade` or as the answer of an agent.
+
+    Arguments are named, or given as one mapping, or as the JSON text that a model wrote. Text that is no JSON object
+    makes a call with broken arguments, which is graded as such. Raises TypeError for what JSON cannot hold.
+
+    >>> import workbench
+    >>> workbench.call("get_current_time", timezone="Europe/Oslo").arguments
+    {'timezone': 'Europe/Oslo'}
+    >>> workbench.call("search", {"from": "Oslo"}, limit=5).arguments
+    {'from': 'Oslo', 'limit': 5}
+    >>> workbench.call("search", '{"from": "Oslo"}').arguments
+    {'from': 'Oslo'}
+    >>> workbench.call("search", '{"from": "Os').problem
+    'JSON that breaks off before its end'
+    """
+    if isinstance(arguments, str):
+        read, problem = read_arguments(arguments)
+        if problem is not None:
+            if named:
+                raise TypeError(f"the arguments of {tool} are {problem}: no others can be added to them")
+            return ToolCall("", tool, raw=arguments, problem=problem)
+        arguments = read
+    made = ToolCall("", tool, {**(arguments or {}), **named})
+    return replace(made, arguments=json_arguments(made))
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What calls that were made elsewhere came to by a case."""
+
+    result: RunResult
+    """All of it: the grades of all graders and the trajectory that was graded."""
+    _case: SuiteCase = field(repr=False)
+    _secrets: Secrets = field(repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case passed, if with a warning."""
+        return self.result.status in ("passed", "warned")
+
+    @property
+    def status(self) -> Status:
+        """`passed`, `warned`, `failed`, or `error` where it could not be graded."""
+        return self.result.status
+
+    @property
+    def score(self) -> float | None:
+        """The score of the grader that decides, 0 to 1; `None` where it has none."""
+        return self.result.score
+
+    @property
+    def reason(self) -> str | None:
+        """Why the case did not pass, in one line."""
+        return self.result.reason
+
+    @property
+    def grades(self) -> tuple[Grade, ...]:
+        """The grade of each grader, that of the one that decides first."""
+        return self.result.grades
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What the grader that decides found wrong."""
+        return self.result.grade.issues if self.result.grade is not None else ()
+
+    @property
+    def details(self) -> str:
+        """The result as text: the score and each issue."""
+        return details_of([self.result], [self._case.definition], [self._case.suite], self._secrets)
+
+    def assert_passed(self) -> None:
+        """Raise AssertionError with the details where the case did not pass."""
+        if not self.passed:
+            raise AssertionError(self.details)
+
+
+def grade(
+    case: SuiteCase,
+    calls: Sequence[ToolCall | Sequence[ToolCall]] = (),
+    *,
+    answer: str | None = None,
+    latency_ms: float = 0.0,
+    by: GraderName | None = None,
+    approve: Approve = approve_nothing,
+) -> Graded:
+    """Grade tool calls by a case of a suite. No model is asked, and no tool is called.
+
+    Each of `calls` is one answer of a model: a call, or a list of calls that it made at once. For a chain each answer
+    belongs to a step, and an empty list is an answer without calls. `answer` is the final text, if there was one,
+    `latency_ms` how long all of it took. `by` chooses the grader that decides, instead of the case's own.
+
+    Checks that call Python functions of the suite need approval: `approve` as in `evaluate`; ApprovalError is raised
+    without it. Checks that a language model judges are not evaluated here: the result then has the status `error`.
+
+    >>> import workbench
+    >>> case = workbench.load("clock.toml").case("time-in-oslo")
+    >>> result = workbench.grade(case, [workbench.call("get_time", timezone="Europe/Oslo")], answer="It is noon.")
+    >>> result.passed, result.score
+    (True, 1.0)
+
+    >>> result = workbench.grade(case, [workbench.call("get_time", timezone="Oslo")])
+    >>> result.status, result.reason
+    ('failed', 'wrong argument: get_time.timezone: not equal')
+    """
+    suite, definition = case.suite.definition, case.definition
+    if by is not None:
+        definition = decided_by(definition, by)
+    program = program_in(user_folders(), os.environ)
+    with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
+        learn_secrets(program, case.suite.path.parent, suite)
+    approval = approval_for(Proposal.of_grading([(case.suite.file, definition)], program), approve)
+    grant = approval.grant(case.suite.path)
+    planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
+    told = _told(case, definition, calls, answer)
+    at_ms = [0.0] * (len(told) - 1) + [latency_ms]
+    trajectory = fold(Event(planned.run_id, number, at_ms[number], what) for number, what in enumerate(told))
+    functions = PythonFunctions(grant.code if grant is not None else None)
+    graded = graded_anew(result_of(planned, "error", trajectory), planned, Outside(call_python=functions.answer))
+    return Graded(graded, case, program.secrets)
+
+
+def _told(
+    case: SuiteCase, definition: Case, calls: Sequence[ToolCall | Sequence[ToolCall]], answer: str | None
+) -> list[EventPayload]:
+    """What would have happened in a run with these calls."""
+    suite = case.suite.definition
+    told: list[EventPayload] = [
+        RunStarted(
+            suite_hash=case.suite.file.hash,
+            case_id=case.id,
+            case_name=case.name,
+            model=MODEL_NAME,
+            system=settings_of(suite, definition).system,
+            messages=opening_messages(definition),
+            tools=tuple(definitions_for(suite, definition)),
+        )
+    ]
+    answers = [[each] if isinstance(each, ToolCall) else list(each) for each in calls]
+    ids = (call_id for call_id, _ in with_ids(each for made in answers for each in made))
+    for number, made in enumerate(answers, start=1):
+        told.append(RequestStarted(number))
+        for each in made:
+            told += map(_usable, call_events(next(ids), each, number))
+        told.append(ResponseFinished(number, "tool calls" if made else "answered", None, None, 0.0))
+    if answer is not None or not answers:
+        number = len(answers) + 1
+        text = [TextDelta(number, answer)] if answer else []
+        told += [RequestStarted(number), *text, ResponseFinished(number, "answered", None, None, 0.0)]
+    told.append(RunFinished("steps done" if definition.steps else "answered"))
+    return told
+
+
+def _usable(event: EventPayload) -> EventPayload:
+    return usable(event) if isinstance(event, CallFinished) else event

@@ -1,0 +1,135 @@
+"""Suites for Python callers: loaded from their files, or refused with everything that is wrong in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from workbench.api.errors import WorkbenchError
+from workbench.suite.findings import did_you_mean
+from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.model import Case, Suite
+from workbench.suite.problems import Problem
+from workbench.suite.project import find_suites
+
+SuitePath = str | os.PathLike[str]
+
+
+class SuiteError(WorkbenchError, ValueError):
+    """Suite files cannot be used. Each of `problems` has a `file`, a `line` (from 1, `None` where the whole file is
+    meant), a path in the file (`where`, such as `cases[3].ordered[0].args.city`), a `message` and a `hint`."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problem for problem in problems if problem.severity == "error")
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+@dataclass(frozen=True)
+class SuiteCase:
+    """One case of a loaded suite."""
+
+    suite: LoadedSuite = field(repr=False)
+    definition: Case = field(repr=False)
+    """Everything that the suite file says of it."""
+    id: str
+    name: str
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the case and of its suite, by which `evaluate` can select it."""
+        return tuple(dict.fromkeys((*self.suite.definition.tags, *self.definition.tags)))
+
+
+@dataclass(frozen=True)
+class LoadedSuite:
+    """A suite file as it was read, without errors."""
+
+    name: str
+    path: Path
+    file: SuiteFile = field(repr=False)
+
+    @property
+    def definition(self) -> Suite:
+        """Everything that the suite file says."""
+        assert self.file.suite is not None
+        return self.file.suite
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What may be wrong in the file and keeps nothing from running."""
+        return self.file.warnings
+
+    @cached_property
+    def cases(self) -> tuple[SuiteCase, ...]:
+        """All cases, in the order of the file."""
+        return tuple(SuiteCase(self, case, case.id, case.name) for case in self.definition.cases)
+
+    def case(self, case_id: str) -> SuiteCase:
+        """Return the case with this id. Raises KeyError, which names the ids that there are.
+
+        A case that writes no `id` has one made of its name: "Time in Oslo" is `time-in-oslo`.
+        """
+        for case in self.cases:
+            if case.id == case_id:
+                return case
+        ids = [case.id for case in self.cases]
+        near = did_you_mean(case_id, ids)
+        raise KeyError(f"{self.path} has no case {case_id!r}: {near or 'its cases are ' + ', '.join(ids)}")
+
+
+def load(path: SuitePath) -> LoadedSuite:
+    """Read a suite file.
+
+    Raises SuiteError when the file cannot be read or has errors; `problems` then names every one of them.
+
+    >>> import workbench
+    >>> suite = workbench.load("clock.toml")
+    >>> suite.name, [case.id for case in suite.cases]
+    ('Clock', ['time-in-oslo', 'small-talk'])
+    >>> suite.case("time-in-oslo").definition.user
+    'What time is it in Oslo?'
+
+    >>> try:
+    ...     workbench.load("broken.toml")
+    ... except workbench.SuiteError as error:
+    ...     for problem in error.problems:
+    ...         print(problem.line, problem.where, "-", problem.message, "-", problem.hint)
+    6 cases[0].expect_no_cals - unknown key `expect_no_cals` in a case - did you mean `expect_no_calls`?
+    """
+    return _sound(load_suite(Path(path)))
+
+
+def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) -> tuple[LoadedSuite, ...]:
+    """Return the suites that are meant: loaded ones as they are, files and those in folders read.
+
+    Raises SuiteError with the errors of all files, and ValueError where there is no suite at a path.
+    """
+    given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite) else list(suites)
+    files: dict[Path, SuiteFile] = {}
+    for each in given:
+        for file in [each.file] if isinstance(each, LoadedSuite) else _read(each):
+            files.setdefault(file.path.absolute(), file)
+    broken = [file for file in files.values() if file.suite is None]
+    if broken:
+        raise SuiteError(problem for file in broken for problem in file.problems)
+    if not files:
+        raise ValueError("there is no suite to evaluate: give a path, a loaded suite, or several of them")
+    return tuple(map(_sound, files.values()))
+
+
+def _read(path: SuitePath) -> Iterator[SuiteFile]:
+    if not os.fspath(path):
+        raise ValueError("an empty text is no path: give '.' for the current folder")
+    found = find_suites([Path(path)])
+    if not found:
+        raise ValueError(f"there is no suite in {path}: a suite is a TOML file that says 'format = 1'")
+    return map(load_suite, found)
+
+
+def _sound(file: SuiteFile) -> LoadedSuite:
+    if file.suite is None:
+        raise SuiteError(file.problems)
+    return LoadedSuite(file.suite.name, file.path, file)
