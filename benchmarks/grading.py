@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 
-from workbench.checks.evaluate import NOTHING_OUTSIDE
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, Suite
@@ -66,7 +66,7 @@ def report_all(name: str, suite: Suite, run: Trajectory, batches: int = 20, repe
     settings = settings_of(suite, case)
     print(f"{name}:")
     for grader_name, grader in GRADERS.items():
-        report(f"  {grader_name}", partial(grader.grade, case, settings, run, NOTHING_OUTSIDE), batches, repeats)
+        report(f"  {grader_name}", partial(grader.grade, case, settings, run, EMPTY_CONTEXT), batches, repeats)
     report("  grade_run, all of them", partial(grade_run, suite, case, run), batches, repeats)
     fresh = [deepcopy(case) for _ in range(batches * repeats)]
     report("  grade_run, all of them, cold", lambda: grade_run(suite, fresh.pop(), run), batches, repeats)

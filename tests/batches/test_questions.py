@@ -18,7 +18,7 @@ from workbench.batches.judging import Asking, RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import graded
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside, evaluate
+from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
 from workbench.grading.errors import JudgementNeededError
@@ -121,4 +121,4 @@ def test_what_was_judged_can_be_read_while_a_thread_that_took_too_long_goes_on(t
 def test_a_value_that_json_cannot_say_is_an_error_of_the_check(tmp_path: Path) -> None:
     judge = RunJudge(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS))
     with pytest.raises(CheckError, match="cannot be judged: the value cannot be written as JSON"):
-        evaluate(Judged(judged="c"), float("inf"), outside=Outside(judge=judge.known))
+        evaluate(Judged(judged="c"), float("inf"), context=CheckContext(judge=judge.known))

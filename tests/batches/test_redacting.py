@@ -112,7 +112,7 @@ def test_every_other_text_of_a_run_is_clean() -> None:
         CallStarted(1, f"id-{KEY}", f"tool-{KEY}"),
         CallArgumentsDelta(f"id-{KEY}", "{}"),
         CallFinished(f"id-{KEY}"),
-        replace(END, carry={"signature": [f"<{KEY}>"]}),
+        replace(END, provider_state={"signature": [f"<{KEY}>"]}),
         ResultReceived(f"id-{KEY}", f"got {KEY}", False, "server", 1.0),
         RunFinished("error", f"broke at {KEY}"),
     ]

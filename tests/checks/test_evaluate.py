@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.strategies import CHECK, checks, json_values
 from workbench.checks.equality import by_json, by_python, json_equal
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CheckVerdict, Outside, all_hold, evaluate, why
+from workbench.checks.evaluate import CheckContext, CheckVerdict, all_hold, evaluate, why
 from workbench.suite.checks import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue
 
@@ -82,9 +82,9 @@ def test_a_check_holds(written: Any, value: JsonValue) -> None:
         ({"near": 21, "tolerance": 2}, "warm", "not a number"),
         ({"near": 21, "tolerance": 2}, 10**400, "too large to compare"),
         ({"near": 21, "tolerance": 2}, math.nan, "not a number"),
-        ({"datetime": "2026-06-10"}, 20260610, "not a text that holds a moment"),
-        ({"datetime": "2026-06-10"}, "soon", "not a moment that can be read"),
-        ({"datetime": "soon"}, "2026-06-10", "the expected moment cannot be read"),
+        ({"datetime": "2026-06-10"}, 20260610, "not a text that holds a time"),
+        ({"datetime": "2026-06-10"}, "soon", "not a time that can be read"),
+        ({"datetime": "soon"}, "2026-06-10", "the expected time cannot be read"),
         ({"datetime": "2026-06-10"}, "9" * 60, "too large to compare"),
         ({"datetime": "1:00+99:99"}, "1:00Z", "an offset of a day or more"),
         ({"contains": "5"}, 5, "not a text"),
@@ -153,8 +153,8 @@ def test_a_python_check_asks_its_function() -> None:
         asked.append((reference, value))
         return isinstance(value, int) and value % 2 == 0
 
-    assert evaluate(check, 4, outside=Outside(even)).holds
-    assert not evaluate(check, 5, outside=Outside(even)).holds
+    assert evaluate(check, 4, context=CheckContext(even)).holds
+    assert not evaluate(check, 5, context=CheckContext(even)).holds
     assert asked == [("checks:even", 4), ("checks:even", 5)]
 
 
@@ -164,7 +164,7 @@ def test_a_python_check_that_cannot_be_asked_is_no_verdict() -> None:
 
     check = CHECK.validate_python({"python": "checks:even"})
     with pytest.raises(CheckError, match=r"checks:even.*OverflowError: bad day"):
-        evaluate(check, 4, outside=Outside(broken))
+        evaluate(check, 4, context=CheckContext(broken))
     with pytest.raises(CheckError, match="checks:even"):
         evaluate(check, 4)
 
@@ -213,7 +213,7 @@ def test_a_value_too_deep_to_compare_fails_its_check() -> None:
 @pytest.mark.parametrize("answer", ["yes", 1, None])
 def test_a_python_check_must_answer_true_or_false(answer: object) -> None:
     with pytest.raises(CheckError, match="must answer True or False"):
-        evaluate(PythonCheck(python="m:f"), 1, outside=Outside(lambda _reference, _value: answer))
+        evaluate(PythonCheck(python="m:f"), 1, context=CheckContext(lambda _reference, _value: answer))
 
 
 def test_what_a_check_said_of_a_value_is_asked_once_where_it_is_kept() -> None:
@@ -224,17 +224,17 @@ def test_what_a_check_said_of_a_value_is_asked_once_where_it_is_kept() -> None:
         return value == 4
 
     check, other = PythonCheck(python="m:f"), PythonCheck(python="m:f")
-    outside = Outside(even, said={})
-    assert [evaluate(check, value, outside=outside).holds for value in (4, 5, 4)] == [True, False, True]
+    context = CheckContext(even, verdicts={})
+    assert [evaluate(check, value, context=context).holds for value in (4, 5, 4)] == [True, False, True]
     assert asked == [4, 5]
-    assert evaluate(other, 4, outside=outside).holds
+    assert evaluate(other, 4, context=context).holds
     assert asked == [4, 5, 4]
 
 
 def test_plain_values_are_compared_by_each_rule_also_where_verdicts_are_kept() -> None:
-    check, outside = Equals(equals=1), Outside(said={})
-    assert evaluate(check, True, equal=by_python, outside=outside).holds
-    assert not evaluate(check, True, equal=by_json, outside=outside).holds
+    check, context = Equals(equals=1), CheckContext(verdicts={})
+    assert evaluate(check, True, equal=by_python, context=context).holds
+    assert not evaluate(check, True, equal=by_json, context=context).holds
 
 
 JSON_TYPE_OF = {str: "string", bool: "boolean", type(None): "null", list: "array", dict: "object", int: "integer"}
@@ -286,13 +286,13 @@ def test_several_checks_say_which_of_them_failed_and_ask_a_judge_last() -> None:
         return CheckVerdict(0.0, False, "rude")
 
     check = CHECK.validate_python({"all_of": [{"judged": "polite"}, {"prefix": "x"}, {"any_of": [1, "xy"]}]})
-    outside = Outside(judge=judge)
-    verdict = evaluate(check, "a", outside=outside)
+    context = CheckContext(judge=judge)
+    verdict = evaluate(check, "a", context=context)
     assert why(check, verdict, "a") == (
         'expected judged: polite and starting with "x" and (1 or "xy"), got "a" (starting with "x": begins otherwise)'
     )
     assert asked == []
-    assert evaluate(check, "xy", outside=outside).note == "judged: polite: rude"
+    assert evaluate(check, "xy", context=context).note == "judged: polite: rude"
     assert asked == ["xy"]
     # The rule of whoever compares is that of the checks inside, too.
     either = CHECK.validate_python({"any_of": [1, "b"]})

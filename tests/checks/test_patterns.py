@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import CHECK
 from workbench.checks import patterns
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside, evaluate
+from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.checks.patterns import SearchError, found
 
 ENDLESS = "^(a|aa)+$"
@@ -32,10 +32,10 @@ def test_a_search_that_takes_too_long_is_an_error_that_names_pattern_and_length(
 
 
 def test_all_searches_of_a_check_have_one_limit() -> None:
-    check, outside = CHECK.validate_python({"pattern": ENDLESS}), Outside(searched={ENDLESS: 0.6})
+    check, context = CHECK.validate_python({"pattern": ENDLESS}), CheckContext(search_time={ENDLESS: 0.6})
     with pytest.raises(SearchError):
-        evaluate(check, "a", outside=outside)
-    assert evaluate(check, "a", outside=Outside(searched={})).holds
+        evaluate(check, "a", context=context)
+    assert evaluate(check, "a", context=CheckContext(search_time={})).holds
 
 
 class Searches:

@@ -113,7 +113,7 @@ def test_a_named_model_has_everything_its_table_says(tmp_path: Path) -> None:
         price = { input = 3, output = 15.5, cached_input = 0.3 }
         concurrency = 2
         requests_per_minute = 0.5
-        silence_s = 10
+        read_timeout_s = 10
         legacy_auth = true
         """,
     )
@@ -127,11 +127,21 @@ def test_a_named_model_has_everything_its_table_says(tmp_path: Path) -> None:
         price=Price(3, 15.5, 0.3),
         concurrency=2,
         requests_per_minute=0.5,
-        silence_s=10,
+        read_timeout_s=10,
         legacy_auth=True,
         origin="project",
         file=tmp_path / "workbench.toml",
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("silence_s = 10", 10), ("silence_s = 10\nread_timeout_s = 20", 20)],
+    ids=["earlier", "both"],
+)
+def test_the_earlier_name_of_a_setting_is_still_read(tmp_path: Path, written: str, seconds: float) -> None:
+    settings(tmp_path, f'[models.slow]\nprovider = "openai"\n{written}\n')
+    assert resolved("slow", tmp_path).read_timeout_s == seconds
 
 
 def test_a_model_may_be_called_like_its_provider(tmp_path: Path) -> None:
@@ -142,7 +152,7 @@ def test_a_model_may_be_called_like_its_provider(tmp_path: Path) -> None:
 def test_what_a_table_leaves_out_is_the_vendors_own(tmp_path: Path) -> None:
     settings(tmp_path, '[models.gpt-4o-mini]\nprovider = "openai"\n[models.other]\nprovider = "anthropic"\n' + LOCAL)
     spec = resolved("gpt-4o-mini", tmp_path)
-    assert (spec.model, spec.base_url, spec.api_key_env, spec.params, spec.silence_s) == (
+    assert (spec.model, spec.base_url, spec.api_key_env, spec.params, spec.read_timeout_s) == (
         "gpt-4o-mini",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",

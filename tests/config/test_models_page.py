@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.model_book import ModelBook, described
-from workbench.config.models import DEFAULT_SILENCE_S, PROVIDERS, SET_BY_PROGRAM, ModelSpec
+from workbench.config.models import DEFAULT_READ_TIMEOUT_S, PROVIDERS, SET_BY_PROGRAM, ModelSpec
 from workbench.config.settings_file import SETTINGS, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def test_the_table_has_every_key_and_no_other() -> None:
     table = PAGE[PAGE.index("| key | type |") : PAGE.index("Everything wrong with the file")]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SETTINGS)
     assert all(f"`{provider}`" in table for provider in PROVIDERS)
-    assert f"| {DEFAULT_SILENCE_S:g} | seconds" in table
+    assert f"| {DEFAULT_READ_TIMEOUT_S:g} | seconds" in table
 
 
 def test_what_the_program_sets_itself_is_named() -> None:

@@ -56,7 +56,7 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         ("concurrency = 0", "3: models.m.concurrency is not what it must be: give a whole number of at least 1"),
         ("concurrency = 1.5", "3: models.m.concurrency is not what it must be: give a whole number"),
         ("requests_per_minute = 0", "3: models.m.requests_per_minute is not what it must be: give a number above 0"),
-        ("silence_s = inf", "3: models.m.silence_s is not what it must be: give a number of seconds above 0"),
+        ("read_timeout_s = inf", "3: models.m.read_timeout_s is not what it must be: give a number of seconds above 0"),
         ('legacy_auth = "yes"', "3: models.m.legacy_auth is not what it must be: give true or false"),
     ],
 )
@@ -98,5 +98,5 @@ def test_all_problems_are_told_each_with_its_line(tmp_path: Path) -> None:
         "3:models.m.concurrency",
         "5:models.n.provider",
         "6:models.n.providr",
-        "7:models.n.silence_s",
+        "7:models.n.read_timeout_s",
     ]

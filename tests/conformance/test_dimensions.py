@@ -13,7 +13,7 @@ from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.published.dimensions import GradedTest, Group, failure_analysis, graded_test, suite_report
 from workbench.analysis.quality import quality_of
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.run import graded_by
 from workbench.suite.model import Case, Gate, Suite
@@ -67,7 +67,7 @@ def case_of(given: Mapping[str, Any]) -> Case:
     )
 
 
-def grade_of(given: Mapping[str, Any], outside: Outside = NOTHING_OUTSIDE, **options: str) -> Grade:
+def grade_of(given: Mapping[str, Any], context: CheckContext = EMPTY_CONTEXT, **options: str) -> Grade:
     case, run = case_of(given["case"]), given["run"]
     suite = Suite.model_validate({"format": 1, "name": "vectors", "cases": [case], "grading": {"dimensions": options}})
     trajectory = trajectory_of(
@@ -75,7 +75,7 @@ def grade_of(given: Mapping[str, Any], outside: Outside = NOTHING_OUTSIDE, **opt
         answer=run["response"],
         latency_ms=run["latency_ms"],
     )
-    return graded_by("dimensions", case, settings_of(suite, case), trajectory, outside)
+    return graded_by("dimensions", case, settings_of(suite, case), trajectory, context)
 
 
 ARGUMENT_KINDS = {

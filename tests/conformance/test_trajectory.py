@@ -14,7 +14,7 @@ from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
 from workbench.analysis.aggregates import gate_holds, statistic
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CheckVerdict, Judge, Outside
+from workbench.checks.evaluate import CheckContext, CheckVerdict, Judge
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
 from workbench.grading.trajectory import grade_trajectory
@@ -106,7 +106,7 @@ def grade_of(given: Mapping[str, Any], case: Case) -> Grade:
         trajectory = Trajectory("run")
     else:
         trajectory = trajectory_of(*((call["tool"], call["arguments"]) for call in given["calls"]))
-    return grade_trajectory(case, Grading(), trajectory, outside=Outside(judge=judge_of(given.get("judge"))))
+    return grade_trajectory(case, Grading(), trajectory, context=CheckContext(judge=judge_of(given.get("judge"))))
 
 
 @pytest.mark.parametrize("vector", of_kind("matcher"))

@@ -21,7 +21,7 @@ from workbench.trajectory.events import (
     RunFinished,
 )
 
-BUSY = ModelError("busy", passing=True)
+BUSY = ModelError("busy", retryable=True)
 
 
 @dataclass
@@ -65,7 +65,7 @@ async def test_the_latency_is_that_of_the_attempt_that_succeeded() -> None:
         clock.now += seconds
 
     policy = RetryPolicy(sleep=wait)
-    model = ScriptedModel([Fail(ModelError("busy", passing=True, retry_after_s=30)), Say("Rain.")])
+    model = ScriptedModel([Fail(ModelError("busy", retryable=True, retry_after_s=30)), Say("Rain.")])
     made = await make(model, policy, clock)
     assert made.trajectory.duration_ms > 30_000
     assert made.trajectory.model_latency_ms < 100
@@ -129,7 +129,7 @@ async def test_a_lasting_failure_is_not_tried_again() -> None:
 @pytest.mark.parametrize(("asked", "waited"), [(3.0, 3.0), (0.0, 0.0), (86400.0, 60.0), (-5.0, 0.0)])
 async def test_an_endpoint_that_asks_for_a_wait_gets_it_up_to_a_minute(asked: float, waited: float) -> None:
     waits = Waits()
-    busy = ModelError("busy", passing=True, retry_after_s=asked)
+    busy = ModelError("busy", retryable=True, retry_after_s=asked)
     await make(ScriptedModel([Fail(busy), Say("Rain.")]), waits.policy())
     assert waits.seconds == [waited]
 

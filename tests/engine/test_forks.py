@@ -311,7 +311,7 @@ def of_another_model(origin: Trajectory) -> Trajectory:
 
 async def test_on_another_model_calls_have_ids_of_ours_and_nothing_of_the_provider_goes_back() -> None:
     before = (await made_before()).trajectory
-    first = replace(before.rounds[0], carry={"wire": "messages", "parts": []})
+    first = replace(before.rounds[0], provider_state={"wire": "messages", "parts": []})
     origin = replace(before, rounds=(first, *before.rounds[1:]))
     for other in (origin, of_another_model(origin)):
         model = ScriptedModel([Say("Sun.")])
@@ -319,7 +319,7 @@ async def test_on_another_model_calls_have_ids_of_ours_and_nothing_of_the_provid
         _, answer, *results = model.requests[0].messages
         ids = [call.id for call in answer.tool_calls]
         assert ids == [result.call_id for result in results] == [call.call.id for call in made.trajectory.calls]
-        assert (answer.carry is None) == (other is not origin)
+        assert (answer.provider_state is None) == (other is not origin)
         assert ids == (["call00001", "call00002"] if other is not origin else ["call-0", "call-1"])
 
 

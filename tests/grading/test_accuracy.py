@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.evaluate import CheckVerdict, Outside
+from workbench.checks.evaluate import CheckContext, CheckVerdict
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
@@ -224,7 +224,7 @@ def test_no_judge_is_asked_about_a_call_that_is_wrong_without_it(mode: str) -> N
         ("say", {"text": "for c", "to": "c", "loud": True}),
     ]
     grading = Grading(by="accuracy", accuracy=AccuracyOptions(mode=mode))
-    grade = grade_accuracy(case, grading, trajectory_of(*calls), outside=Outside(judge=judge))
+    grade = grade_accuracy(case, grading, trajectory_of(*calls), context=CheckContext(judge=judge))
     assert sorted(map(str, asked)) == ([] if mode == "exact" else ["for a", "for b"])
     last = grade.pairings[2].arguments
     assert [(each.argument, each.holds) for each in last] == [("to", True), ("text", None), ("loud", False)]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.grading.graders import GRADERS
 from workbench.grading.matching import paired_in_turn
 from workbench.suite.model import GraderName, Suite
@@ -27,7 +27,7 @@ def test_a_call_of_a_large_run_is_held_against_a_hundred_others_at_most(grader: 
         asked.append(value)
         return value == "7"
 
-    grade = GRADERS[grader].grade(case, settings_of(suite, case), trajectory_of(*made), Outside(function))
+    grade = GRADERS[grader].grade(case, settings_of(suite, case), trajectory_of(*made), CheckContext(function))
     assert len(asked) <= size * 101
     assert sorted(line.call for line in grade.pairings if line.call is not None) == [*range(size)]
     assert [line.call for line in grade.pairings if any(verdict.holds for verdict in line.arguments)] == [7]

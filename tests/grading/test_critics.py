@@ -9,7 +9,7 @@ import pytest
 from tests.grading.cases import COMPATIBLE, QUANTITY_FREE, call, case_of, critics
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
@@ -200,7 +200,7 @@ class TestChecks:
             return value == 4
 
         case = case_of(call("f", {"n": {"python": "checks:even"}}))
-        result = grade_critics(case, DEFAULT, trajectory_of(("f", {"n": 4})), outside=Outside(even))
+        result = grade_critics(case, DEFAULT, trajectory_of(("f", {"n": 4})), context=CheckContext(even))
         assert result.score == 1.0
         assert asked == [4]
 

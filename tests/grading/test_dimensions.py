@@ -7,7 +7,7 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.errors import JudgementNeededError
 from workbench.grading.grade import Grade
 from workbench.grading.run import graded_by
@@ -16,9 +16,9 @@ from workbench.suite.settings import settings_of
 from workbench.trajectory.messages import ToolCall
 
 
-def graded(case: Case, *calls: CallSpec | ToolCall, answer: str = "", outside: Outside = NOTHING_OUTSIDE) -> Grade:
+def graded(case: Case, *calls: CallSpec | ToolCall, answer: str = "", context: CheckContext = EMPTY_CONTEXT) -> Grade:
     settings = settings_of(Suite(format=1, name="suite", cases=(case,)), case)
-    return graded_by("dimensions", case, settings, trajectory_of(*calls, answer=answer), outside)
+    return graded_by("dimensions", case, settings, trajectory_of(*calls, answer=answer), context)
 
 
 def kinds(grade: Grade) -> list[str]:
@@ -51,7 +51,7 @@ def test_a_validator_that_raises_has_not_held() -> None:
         raise ZeroDivisionError("by zero")
 
     case = case_of(call("f", {"a": {"python": "checks:broken", "optional": True}}))
-    grade = graded(case, ("f", {"a": 1}), outside=Outside(broken))
+    grade = graded(case, ("f", {"a": 1}), context=CheckContext(broken))
     assert (grade.numbers["parameters"], kinds(grade)) == (0.0, ["invalid argument"])
     assert "ZeroDivisionError" in grade.issues[0].why
 
@@ -59,12 +59,12 @@ def test_a_validator_that_raises_has_not_held() -> None:
 def test_a_required_check_that_raises_and_a_validator_without_its_function_are_errors() -> None:
     required = case_of(call("f", {"a": {"python": "checks:broken"}}))
     with pytest.raises(CheckError, match=r"f\.a: .*raised ValueError: no"):
-        graded(required, ("f", {"a": 1}), outside=Outside(_raising(ValueError("no"))))
+        graded(required, ("f", {"a": 1}), context=CheckContext(_raising(ValueError("no"))))
     optional = case_of(call("f", {"a": {"python": "checks:gone", "optional": True}}))
     with pytest.raises(CheckError, match=r"f\.a: .*needs a Python function"):
         graded(optional, ("f", {"a": 1}))
     with pytest.raises(CheckError, match=r"f\.a: .*cannot be asked: not trusted"):
-        graded(optional, ("f", {"a": 1}), outside=Outside(_raising(CheckError("not trusted"))))
+        graded(optional, ("f", {"a": 1}), context=CheckContext(_raising(CheckError("not trusted"))))
 
 
 def _raising(error: Exception) -> Any:
@@ -80,7 +80,7 @@ def test_a_judge_that_must_be_asked_first_is_asked() -> None:
 
     case = case_of(call("f", {"a": {"judged": "is polite", "optional": True}}))
     with pytest.raises(JudgementNeededError):
-        graded(case, ("f", {"a": "Dear Sam"}), outside=Outside(judge=needed))
+        graded(case, ("f", {"a": "Dear Sam"}), context=CheckContext(judge=needed))
 
 
 def test_graded_checks_and_weights_give_no_share_in_between() -> None:

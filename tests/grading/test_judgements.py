@@ -8,7 +8,7 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import trajectory_of
-from workbench.checks.evaluate import CheckVerdict, Outside
+from workbench.checks.evaluate import CheckContext, CheckVerdict
 from workbench.grading.errors import JudgementNeededError
 from workbench.grading.graders import GRADERS
 from workbench.grading.judgements import Judgement, JudgeUse, KnownJudgements, judged_value
@@ -73,7 +73,7 @@ def needed(grader: str, *calls: tuple[str, dict[str, JsonValue]], **case: Any) -
     suite = Suite.model_validate({"format": 1, "name": "s", "grading": {"by": grader}})
     while True:
         try:
-            grade_run(suite, case_of(**case), trajectory_of(*calls, answer="Rain."), outside=Outside(None, judge))
+            grade_run(suite, case_of(**case), trajectory_of(*calls, answer="Rain."), context=CheckContext(None, judge))
         except JudgementNeededError as error:
             asked.append(error.value)
             known[judged_value(error.value)] = CheckVerdict(1.0, True)

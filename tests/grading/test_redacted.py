@@ -11,7 +11,7 @@ from workbench.batches.plan import plan_runs
 from workbench.batches.redacting import SuiteParts, redacted_result, redacted_suite_text
 from workbench.batches.regrading import graded_anew
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import NOTHING_OUTSIDE
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.suite.loading import parse_suite
@@ -67,12 +67,12 @@ def secrets() -> Secrets:
 )
 def test_a_run_is_graded_again_unless_a_check_looks_at_what_is_not_stored(case: str, why: str | None) -> None:
     (planned,) = plan_runs([parse_suite(SUITE.replace("CASE", case), Path("shop.toml"))])
-    made = graded_anew(result_of(planned, "passed", MADE), planned, NOTHING_OUTSIDE)
+    made = graded_anew(result_of(planned, "passed", MADE), planned, EMPTY_CONTEXT)
     assert made.status == "passed"
     stored = redacted_result(made, SuiteParts(secrets()), planned.case)
     assert KEY not in repr(stored)
     read = outcome_from_json(outcome_to_json(outcome_of(stored)))
-    again = graded_anew(replace(stored, redacted=read.redacted), planned, NOTHING_OUTSIDE)
+    again = graded_anew(replace(stored, redacted=read.redacted), planned, EMPTY_CONTEXT)
     assert (again.status, again.score) == ("passed", made.score)
     assert again.not_regraded is None if why is None else why in (again.not_regraded or "")
     assert "redacted" not in outcome_to_json(outcome_of(made))

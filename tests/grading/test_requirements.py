@@ -7,7 +7,7 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.critics import grade_critics
 from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Issue
@@ -37,9 +37,9 @@ def test_a_call_out_of_its_place_is_no_extra_one(grader: GraderName) -> None:
     suite = suite_of_case(case_of(call("a"), call("b"), extra_calls="forbid"))
     (case,) = suite.cases
     settings = settings_of(suite, case)
-    swapped = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {})), NOTHING_OUTSIDE)
+    swapped = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {})), EMPTY_CONTEXT)
     assert [issue for issue in swapped.issues if issue.kind == "extra call"] == []
-    twice = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {}), ("b", {})), NOTHING_OUTSIDE)
+    twice = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {}), ("b", {})), EMPTY_CONTEXT)
     assert [issue.tool for issue in twice.issues if issue.kind == "extra call" and issue.decides] == ["b"]
 
 

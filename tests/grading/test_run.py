@@ -7,7 +7,7 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.grading.grade import Grade, Status
 from workbench.grading.run import grade_run
 from workbench.suite.model import Case, LimitsTable, Suite
@@ -113,7 +113,7 @@ def test_python_checks_are_asked_in_arguments_prohibitions_and_answers() -> None
         return True
 
     trajectory = trajectory_of(("f", {"n": 1}), ("g", {"n": 2}), answer="done")
-    (grade, *_), _ = grade_run(document, case, trajectory, outside=Outside(fine))
+    (grade, *_), _ = grade_run(document, case, trajectory, context=CheckContext(fine))
     assert sorted(map(repr, asked)) == ["'done'", "1", "2"], "once for all graders"
     assert "forbidden call" in {issue.kind for issue in grade.issues}
 

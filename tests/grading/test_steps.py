@@ -13,7 +13,7 @@ from tests.grading.cases import QUANTITY_FREE, call
 from tests.strategies import checks, json_values
 from tests.trajectories import CallSpec
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.errors import JudgementNeededError
 from workbench.grading.explaining import reason_of
 from workbench.grading.grade import StepGrade
@@ -57,10 +57,12 @@ def run_of(*rounds: list[CallSpec], reason: FinishReason = "steps done", old: bo
     return Trajectory("run", RunStarted("", "", "", "", None, (), ()), made, RunFinished(reason))
 
 
-def grade_steps(suite: Suite, case: Case, run: Trajectory, outside: Outside = NOTHING_OUTSIDE) -> tuple[StepGrade, ...]:
+def grade_steps(
+    suite: Suite, case: Case, run: Trajectory, context: CheckContext = EMPTY_CONTEXT
+) -> tuple[StepGrade, ...]:
     """Those of the grader that decides."""
     settings = settings_of(suite, case)
-    return grade_steps_by(settings.grading.by, case, settings, run, outside)
+    return grade_steps_by(settings.grading.by, case, settings, run, context)
 
 
 def statuses(steps: tuple[StepGrade, ...]) -> list[str | None]:
@@ -96,7 +98,7 @@ def test_a_step_without_a_tool_expects_no_call(by: str) -> None:
 @EVERY_GRADER
 def test_a_call_where_a_step_expects_none_fails_the_chain_too(by: GraderName) -> None:
     suite, case = chain(A, {}, by=by, grading={"critics": QUANTITY_FREE, "fail_threshold": 0.0, "warn_threshold": 0.0})
-    grade = graded_by(by, case, settings_of(suite, case), run_of([MADE_A], [MADE_B]), Outside())
+    grade = graded_by(by, case, settings_of(suite, case), run_of([MADE_A], [MADE_B]), CheckContext())
     extra = [issue for issue in grade.issues if issue.kind == "extra call"]
     assert [(issue.call, issue.why, issue.decides) for issue in extra] == [(1, "the step expects no call", True)]
     assert grade.status == "failed"
@@ -107,7 +109,7 @@ def test_a_step_that_fails_fails_the_chain_whatever_the_score(by: GraderName) ->
     suite, case = chain(A, B, by=by, grading={"fail_threshold": 0.0, "warn_threshold": 0.0})
     run = run_of([MADE_B], [MADE_A])
     (grade, *_), status, steps = grade_run_and_steps(suite, case, run)
-    whole = graded_whole(by, case, settings_of(suite, case), run, Outside())
+    whole = graded_whole(by, case, settings_of(suite, case), run, CheckContext())
     failed = [issue for issue in grade.issues if issue.kind == "failed step"]
     assert [(issue.call, issue.expected_call, issue.decides) for issue in failed] == [
         (step.call, step.expected_call, True) for step in steps if step.status == "failed"
@@ -152,7 +154,7 @@ def test_an_error_says_in_which_step_it_is(by: str) -> None:
     suite, case = chain(A, call("b", {"y": {"python": "m:f"}}), by=by)
     run = run_of([MADE_A], [MADE_B])
     with pytest.raises(CheckError, match=r"^step 2 cannot be judged: b\.y: "):
-        grade_run_and_steps(suite, case, run, outside=Outside(function))
+        grade_run_and_steps(suite, case, run, context=CheckContext(function))
 
 
 @EVERY_GRADER
@@ -251,7 +253,7 @@ def test_what_a_check_said_for_the_run_is_not_asked_again_for_the_step(by: str) 
 
     suite, case = chain(call("a", {"x": {"python": "m:f"}}), call("a", {"x": {"python": "m:f"}}), by=by)
     run = run_of([("a", {"x": ["one"]})], [("a", {"x": ["two"]})])
-    _, status, steps = grade_run_and_steps(suite, case, run, outside=Outside(function))
+    _, status, steps = grade_run_and_steps(suite, case, run, context=CheckContext(function))
     assert (status, statuses(steps)) == ("passed", ["passed", "passed"])
     assert len(asked) <= 4  # of two checks and two values
 
@@ -262,7 +264,7 @@ def test_a_judge_who_is_to_be_asked_first_is_said_so() -> None:
 
     suite, case = chain(call("a", {"x": {"judged": "polite"}}))
     with pytest.raises(JudgementNeededError):
-        grade_steps(suite, case, run_of([MADE_A]), Outside(judge=ask))
+        grade_steps(suite, case, run_of([MADE_A]), CheckContext(judge=ask))
     with pytest.raises(CheckError):
         grade_steps(suite, case, run_of([MADE_A]))
 
@@ -283,9 +285,9 @@ def test_under_decision_the_chain_scores_the_mean_of_its_steps(
     steps: list[dict[str, Any]], rounds: list[list[CallSpec]], old: bool
 ) -> None:
     suite, case = chain(*steps, by="decision")
-    outside = Outside(lambda _reference, _value: True, lambda _check, _value: pytest.fail("nothing is judged"))
+    context = CheckContext(lambda _reference, _value: True, lambda _check, _value: pytest.fail("nothing is judged"))
     run = run_of(*rounds, old=old)
-    (grade, *_), _, graded = grade_run_and_steps(suite, case, run, outside=outside)
+    (grade, *_), _, graded = grade_run_and_steps(suite, case, run, context=context)
     mean = math.fsum(step.score or 0.0 for step in graded) / len(graded)
     assert math.isclose(mean, grade.score or 0.0, abs_tol=1e-9)
     assert [step.status is None for step in graded] == [number > len(rounds) for number in range(1, len(steps) + 1)]
@@ -296,8 +298,8 @@ def test_under_decision_the_chain_scores_the_mean_of_its_steps(
 def test_any_chain_is_graded_step_by_step(by: str, steps: list[dict[str, Any]], rounds: list[list[CallSpec]]) -> None:
     suite, case = chain(*steps, by=by)
     run = run_of(*rounds)
-    outside = Outside(lambda _reference, _value: True)
-    for step in grade_steps(suite, case, run, outside):
+    context = CheckContext(lambda _reference, _value: True)
+    for step in grade_steps(suite, case, run, context):
         assert (step.status is None) == (step.score is None)
         assert step.why
         for issue in step.issues:

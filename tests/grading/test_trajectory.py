@@ -9,7 +9,7 @@ import pytest
 from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict
 from workbench.grading.errors import JudgementNeededError
 from workbench.grading.grade import CallPairing, Grade
 from workbench.grading.run import graded_by
@@ -23,15 +23,15 @@ def case_of(**table: Any) -> Case:
     return Case.model_validate({"name": "case", "user": "go", **table})
 
 
-def grade(case: Case, *calls: CallSpec | ToolCall, outside: Outside = NOTHING_OUTSIDE) -> Grade:
-    return grade_trajectory(case, Grading(), trajectory_of(*calls), outside=outside)
+def grade(case: Case, *calls: CallSpec | ToolCall, context: CheckContext = EMPTY_CONTEXT) -> Grade:
+    return grade_trajectory(case, Grading(), trajectory_of(*calls), context=context)
 
 
 def in_a_run(case: Case, *calls: CallSpec, answer: str = "") -> Grade:
     """The grade with everything that a run adds to it."""
     suite = Suite.model_validate({"format": 1, "name": "suite", "cases": [case]})
     run = trajectory_of(*calls, answer=answer)
-    return graded_by("trajectory", case, settings_of(suite, case), run, NOTHING_OUTSIDE)
+    return graded_by("trajectory", case, settings_of(suite, case), run, EMPTY_CONTEXT)
 
 
 def lines(found: Grade) -> list[tuple[int | None, int | None, str]]:
@@ -217,7 +217,7 @@ def test_a_judge_is_asked_last_and_only_of_calls_that_are_right_otherwise() -> N
         ("search", {"mood": "grim", "limit": 4}),
         ("search", {"limit": 3}),
         ("search", {"mood": "sunny", "limit": 3}),
-        outside=Outside(judge=judge),
+        context=CheckContext(judge=judge),
     )
     assert judge.values == ["sunny"]
     assert found.pairings[0].arguments[0].why == "it does"
@@ -226,7 +226,7 @@ def test_a_judge_is_asked_last_and_only_of_calls_that_are_right_otherwise() -> N
 def test_nobody_is_asked_for_the_sake_of_what_is_shown() -> None:
     judge = Asked()
     case = case_of(ordered=[call("open"), call("search", JUDGED)])
-    found = grade(case, ("search", {"mood": "sunny", "limit": 3}), ("open", {}), outside=Outside(judge=judge))
+    found = grade(case, ("search", {"mood": "sunny", "limit": 3}), ("open", {}), context=CheckContext(judge=judge))
     assert judge.values == []
     assert found.score == 0.5
     assert [verdict.holds for verdict in line_of(found, "wrong order").arguments] == [None, True]
@@ -245,5 +245,5 @@ def test_a_judgement_that_is_still_to_come_is_asked_for() -> None:
         grade(
             case_of(ordered=[call("search", JUDGED)]),
             ("search", {"mood": "sunny", "limit": 3}),
-            outside=Outside(judge=not_yet),
+            context=CheckContext(judge=not_yet),
         )

@@ -87,7 +87,7 @@ async def test_what_an_agent_raises_ends_its_run_and_its_own_model_errors_are_pa
         raise KeyError(request.case)
 
     async def busy(request: AgentRequest) -> str:
-        raise ModelError("busy", passing=True)
+        raise ModelError("busy", retryable=True)
 
     def plain(request: AgentRequest) -> str:
         return "no coroutine"
@@ -96,7 +96,7 @@ async def test_what_an_agent_raises_ends_its_run_and_its_own_model_errors_are_pa
         await events_of(broken)
     with pytest.raises(ModelError, match=r"^busy$") as raised:
         await events_of(busy)
-    assert raised.value.passing
+    assert raised.value.retryable
     with pytest.raises(ModelError, match="an agent must be an async function"):
         await events_of(plain)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, SuiteR
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.paint import Paint
 from workbench.reports.sparks import sparkline
-from workbench.reports.when import ago, moment, took_s
+from workbench.reports.when import ago, local_time, took_s
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 PLAIN = Paint(False)
@@ -129,4 +129,4 @@ def test_how_long_ago_is_said_where_it_is_short(before: timedelta, said: str) ->
 
 
 def test_a_time_that_is_none_is_left_as_it_is() -> None:
-    assert (moment("yesterday"), ago("yesterday", NOW), took_s("yesterday", "today")) == ("yesterday", "", None)
+    assert (local_time("yesterday"), ago("yesterday", NOW), took_s("yesterday", "today")) == ("yesterday", "", None)

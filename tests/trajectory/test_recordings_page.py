@@ -13,6 +13,7 @@ import pytest
 from workbench.trajectory.event_lines import EVENT_NAMES
 from workbench.trajectory.messages import Message, ToolDefinition, Usage
 from workbench.trajectory.recording import Header, RecordedSuite, read_recording
+from workbench.trajectory.typed_json import stored_name
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recordings.md").read_text(encoding="utf-8")
 
@@ -34,13 +35,13 @@ def test_the_example_is_a_whole_recording(example: Path) -> None:
 
 @pytest.mark.parametrize("cls", [Header, RecordedSuite, Message, ToolDefinition, Usage])
 def test_every_key_of_what_is_recorded_is_explained(cls: type) -> None:
-    assert [field.name for field in fields(cls) if f"`{field.name}`" not in PAGE] == []
+    assert [stored_name(field) for field in fields(cls) if f"`{stored_name(field)}`" not in PAGE] == []
 
 
 @pytest.mark.parametrize(("cls", "name"), EVENT_NAMES.items(), ids=EVENT_NAMES.values())
 def test_every_event_has_a_row_with_its_keys(cls: type, name: str) -> None:
     [row] = [line for line in PAGE.split("\n") if re.match(rf"\| [^|]*`{name}`", line)]
-    assert [field.name for field in fields(cls) if f"`{field.name}`" not in row] == []
+    assert [stored_name(field) for field in fields(cls) if f"`{stored_name(field)}`" not in row] == []
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")

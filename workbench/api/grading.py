@@ -15,7 +15,7 @@ from workbench.batches.known_secrets import learn_secrets
 from workbench.batches.plan import PlannedRun, decided_by, next_run_id
 from workbench.batches.regrading import graded_anew
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.config.folders import user_folders
 from workbench.config.models import ConfigError
 from workbench.config.program import program_in
@@ -164,7 +164,7 @@ def grade(
     at_ms = [0.0] * (len(told) - 1) + [latency_ms]
     trajectory = fold(Event(planned.run_id, number, at_ms[number], what) for number, what in enumerate(told))
     functions = PythonFunctions(grant.code if grant is not None else None)
-    graded = graded_anew(result_of(planned, "error", trajectory), planned, Outside(call_python=functions.answer))
+    graded = graded_anew(result_of(planned, "error", trajectory), planned, CheckContext(call_python=functions.answer))
     return Graded(graded, case, program.secrets)
 
 

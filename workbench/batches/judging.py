@@ -94,7 +94,7 @@ class RunJudge:
         return tuple(sorted(used, key=lambda each: (each.model, each.criteria, each.value)))
 
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """What is known of a value, for `Outside.judge`; may be called on any thread.
+        """What is known of a value, for `CheckContext.judge`; may be called on any thread.
 
         Raises JudgementNeededError when it is to be asked for, CheckError when there is no judgement to be had.
         """

@@ -14,7 +14,7 @@ from workbench.batches.recorded import result_of_recording
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.single import graded
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
@@ -94,7 +94,7 @@ async def _regrade(run: ToRegrade, judges: RegradingJudges, functions: dict[Path
     return replace(result, cost_usd=recorded.cost_usd, redacted=recorded.redacted)
 
 
-def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> RunResult:
+def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
     """A run that is over, graded by a case as it is now, which `planned` holds: no model and no tool is asked. A run
     that did not come to its end keeps what it came to. Takes as long as the checks do, those in `outside` included."""
     result = replace(result, grading=planned.settings.grading)
@@ -105,7 +105,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> Run
     if why_not is not None:
         return replace(result, not_regraded=why_not)
     try:
-        grades, status, steps = grade_run_and_steps(planned.suite, planned.case, result.trajectory, outside=outside)
+        grades, status, steps = grade_run_and_steps(planned.suite, planned.case, result.trajectory, context=context)
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
     except Exception as error:

@@ -15,7 +15,7 @@ from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.judging import RunJudge, judged
 from workbench.batches.plan import PlannedRun
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython, Judge, Outside, Said
+from workbench.checks.evaluate import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import SpentTime
 from workbench.config.models import Price
 from workbench.engine.agent_loop import StepNotJudgedError
@@ -180,8 +180,8 @@ class RunGrading:
         self._planned = planned
         self.call_python = call_python
         self.judge = judge
-        self._said: Said = {}
-        self._searched: SpentTime = {}
+        self._verdicts: VerdictCache = {}
+        self._search_time: SpentTime = {}
 
     async def result(self, trajectory: Trajectory) -> RunResult:
         """What the run came to."""
@@ -191,8 +191,8 @@ class RunGrading:
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
         """Whether a step failed; raises StepNotJudgedError."""
 
-        def grade(outside: Outside) -> StepGrade:
-            return grade_step(self._planned.suite, self._planned.case, trajectory, step, outside)
+        def grade(context: CheckContext) -> StepGrade:
+            return grade_step(self._planned.suite, self._planned.case, trajectory, step, context)
 
         graded = await self.attempted(grade, trajectory)
         if isinstance(graded, str):
@@ -206,8 +206,8 @@ class RunGrading:
         if finish.reason == "stopped":
             return result_of(planned, "stopped", trajectory)
 
-        def grade(outside: Outside) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
-            return grade_run_and_steps(planned.suite, planned.case, trajectory, outside=outside)
+        def grade(context: CheckContext) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
+            return grade_run_and_steps(planned.suite, planned.case, trajectory, context=context)
 
         try:
             graded = await self.attempted(grade, trajectory)
@@ -218,15 +218,15 @@ class RunGrading:
         grades, status, steps = graded
         return replace(result_of(planned, status, trajectory, grades), steps=steps)
 
-    async def attempted(self, grade: Callable[[Outside], _Graded], trajectory: Trajectory) -> _Graded | str:
+    async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
         """What grading comes to, or why it comes to nothing."""
 
         async def in_time(ask: Judge | None) -> _Graded:
-            outside = Outside(self.call_python, ask, self._said, self._searched)
+            context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
             async with asyncio.timeout(GRADING_TIMEOUT_S):
                 if _is_quick(self._planned.case, trajectory):
-                    return grade(outside)
-                return await in_thread(lambda: grade(outside))
+                    return grade(context)
+                return await in_thread(lambda: grade(context))
 
         try:
             return await (in_time(None) if self.judge is None else judged(in_time, self.judge))

@@ -9,12 +9,11 @@ from typing import Any
 from pydantic import JsonValue
 
 from workbench.checks.canonical import canonical_text
+from workbench.checks.closeness import closeness, is_close, json_number, seconds_between, timestamp_credit
 from workbench.checks.describe import describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
 from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.loose import loose
-from workbench.checks.moments import moment_credit, seconds_between
-from workbench.checks.numbers import closeness, is_close, json_number
 from workbench.checks.patterns import SpentTime, found
 from workbench.checks.similarity import as_text, similarity
 from workbench.suite.checks import (
@@ -42,7 +41,7 @@ from workbench.suite.checks import (
     duration_seconds,
 )
 from workbench.suite.decimals import decimals
-from workbench.suite.moments import read_moment
+from workbench.suite.timestamps import read_timestamp
 
 CallPython = Callable[[str, JsonValue], object]
 """Calls the function behind a reference such as `"checks:is_even"` with a value. It should answer a bool."""
@@ -52,7 +51,7 @@ CallPython = Callable[[str, JsonValue], object]
 class CheckVerdict:
     """What one check says of one value. `score` is in 0..1, and can lie between for the graded checks.
 
-    `note` is the reason alone. `measured` is false when there was nothing to measure: no number for `near`, a moment
+    `note` is the reason alone. `measured` is false when there was nothing to measure: no number for `near`, a time
     beyond the calendar, a value too deep to compare; the check then does not hold.
     """
 
@@ -63,29 +62,29 @@ class CheckVerdict:
 
 
 Judge = Callable[[Judged, JsonValue], CheckVerdict]
-"""Says what a language model found of a value. Raises CheckError where there is no such finding."""
+"""Returns the judgement of a language model on a value. Raises CheckError where there is none."""
 
 
-Said = dict[tuple[int, int], tuple[Check, JsonValue, CheckVerdict]]
-"""By the ids of check and value, which are kept with the verdict: while they are, no other object has their ids."""
+VerdictCache = dict[tuple[int, int], tuple[Check, JsonValue, CheckVerdict]]
+"""Verdicts by the ids of check and value. An entry holds on to both, so that no other object can get their ids."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """What some checks ask that stands outside of them; `None` where there is nothing to be asked.
+class CheckContext:
+    """What some checks need beyond the value; `None` where it is not available.
 
-    With `said`, what a check said of a value is kept there, so that it is found out once for all who share it. Plain
-    values are not: each asks them by a rule of its own. Nor is what a judge said, who remembers it.
-    With `searched`, each pattern has one time limit for all its searches.
+    `verdicts` is shared by evaluations of the same values, so that each is computed once. Plain values are not cached,
+    because each grader compares them by its own rule, and judgements are not, because the judge remembers them.
+    `search_time` gives each pattern one time limit for all its searches.
     """
 
     call_python: CallPython | None = None
     judge: Judge | None = None
-    said: Said | None = None
-    searched: SpentTime | None = None
+    verdicts: VerdictCache | None = None
+    search_time: SpentTime | None = None
 
 
-NOTHING_OUTSIDE = Outside()
+EMPTY_CONTEXT = CheckContext()
 
 
 def why(check: Check, verdict: CheckVerdict, value: JsonValue, given: bool = True) -> str:
@@ -101,13 +100,15 @@ def evaluate(
     given: bool = True,
     *,
     equal: EqualsRule = by_json,
-    outside: Outside = NOTHING_OUTSIDE,
+    context: CheckContext = EMPTY_CONTEXT,
 ) -> CheckVerdict:
-    """Evaluate a check. `given` is false when the argument was left out; then only an `optional` check holds.
+    """Evaluate a check against a value.
 
-    `equal` is the rule by which a plain value and `equals` are compared. Raises CheckError for `judged`, which needs
-    a judge in `outside`, for `python` without `call_python` or when the function raises, and for `pattern` when its
-    search takes too long; never anything else.
+    `given` is false when the argument was left out; only an `optional` check holds then. `equal` is the rule for plain
+    values and `equals`.
+
+    Raises CheckError for `judged` without a judge in `context`, for `python` without `call_python` or when the function
+    raises, and for `pattern` when its search takes too long. Raises nothing else.
     """
     if not given:
         return _LEFT_OUT_ALLOWED if check.optional else _NOT_GIVEN
@@ -117,17 +118,17 @@ def evaluate(
         except (OverflowError, RecursionError, ValueError) as error:
             return _not_comparable(error)
     if isinstance(check, AllOf | AnyOf):
-        return _evaluate_parts(check, value, equal, outside)
-    if outside.said is None or type(check) is Judged:
-        return _evaluated(check, value, outside)
+        return _evaluate_parts(check, value, equal, context)
+    if context.verdicts is None or type(check) is Judged:
+        return _evaluated(check, value, context)
     place = (id(check), id(value))
-    known = outside.said.get(place)
+    known = context.verdicts.get(place)
     if known is None:
-        known = outside.said[place] = (check, value, _evaluated(check, value, outside))
+        known = context.verdicts[place] = (check, value, _evaluated(check, value, context))
     return known[2]
 
 
-def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, outside: Outside) -> CheckVerdict:
+def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
     """The verdict of the part that decides: of all_of the worst, of any_of the best. A judge is asked only where the
     other parts leave it open."""
     must_all = isinstance(check, AllOf)
@@ -135,7 +136,7 @@ def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, o
     for part in sorted(check.parts, key=lambda part: asks(part, Judged)):
         if asks(part, Judged) and any(verdict.holds is not must_all for verdict, _ in found):
             break
-        found.append((evaluate(part, value, equal=equal, outside=outside), part))
+        found.append((evaluate(part, value, equal=equal, context=context), part))
     verdict, part = (min if must_all else max)(found, key=lambda each: (each[0].holds, each[0].score))
     if verdict.holds:
         return verdict
@@ -148,14 +149,14 @@ def _unequal(expected: JsonValue, value: JsonValue) -> CheckVerdict:
     return _NOT_EQUAL
 
 
-def _evaluated(check: Check, value: JsonValue, outside: Outside) -> CheckVerdict:
+def _evaluated(check: Check, value: JsonValue, context: CheckContext) -> CheckVerdict:
     try:
         if type(check) is PythonCheck:
-            return _evaluate_python(check, value, outside.call_python)
+            return _evaluate_python(check, value, context.call_python)
         if type(check) is Judged:
-            return _evaluate_judged(check, value, outside.judge)
+            return _evaluate_judged(check, value, context.judge)
         if type(check) is Pattern:
-            return _evaluate_pattern(check, value, outside.searched)
+            return _evaluate_pattern(check, value, context.search_time)
         return _EVALUATORS[type(check)](check, value)
     except (OverflowError, RecursionError, ValueError) as error:
         return _not_comparable(error)
@@ -171,14 +172,14 @@ def all_hold(
     arguments: Mapping[str, JsonValue],
     *,
     equal: EqualsRule = by_json,
-    outside: Outside = NOTHING_OUTSIDE,
+    context: CheckContext = EMPTY_CONTEXT,
 ) -> bool:
     """Whether the checks of all named arguments hold; arguments without a check are not looked at.
 
     This is a mock's `when` and a prohibition's `args`. Raises CheckError as `evaluate` does.
     """
     return all(
-        evaluate(check, arguments.get(name), name in arguments, equal=equal, outside=outside).holds
+        evaluate(check, arguments.get(name), name in arguments, equal=equal, context=context).holds
         for name, check in checks.items()
     )
 
@@ -265,21 +266,21 @@ def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
 
 def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:
     if not isinstance(value, str):
-        return CheckVerdict(0.0, False, "not a text that holds a moment")
+        return CheckVerdict(0.0, False, "not a text that holds a time")
     try:
-        expected = read_moment(check.datetime)
+        expected = read_timestamp(check.datetime)
     except ValueError:
-        return CheckVerdict(0.0, False, "the expected moment cannot be read")
+        return CheckVerdict(0.0, False, "the expected time cannot be read")
     try:
-        actual = read_moment(value)
+        actual = read_timestamp(value)
     except ValueError:
-        return CheckVerdict(0.0, False, "not a moment that can be read")
+        return CheckVerdict(0.0, False, "not a time that can be read")
     try:
         distance = seconds_between(expected, actual)
     except ValueError:
         return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
     tolerance = duration_seconds(check.tolerance)
-    credit = moment_credit(distance, tolerance, duration_seconds(check.max_difference))
+    credit = timestamp_credit(distance, tolerance, duration_seconds(check.max_difference))
     if distance == 0:
         return _HOLDS
     return CheckVerdict(credit, distance <= tolerance, f"{distance:g} s apart")

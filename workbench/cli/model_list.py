@@ -243,7 +243,7 @@ def _model_as_json(listed: _Listed) -> dict[str, object]:
         "price": {"input": price.input, "output": price.output, "cached_input": price.cached_input} if price else None,
         "concurrency": spec.concurrency,
         "requests_per_minute": spec.requests_per_minute,
-        "silence_s": spec.silence_s,
+        "read_timeout_s": spec.read_timeout_s,
         "legacy_auth": spec.legacy_auth,
         "origin": spec.origin,
         "file": str(spec.file) if spec.file is not None else None,

@@ -29,7 +29,7 @@ from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
 from workbench.history.records import BatchRow, ResumedBy, RunRow, SuiteRef
 from workbench.reports.history_list import called
-from workbench.reports.when import ago, moment
+from workbench.reports.when import ago, local_time
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case, Gate
 from workbench.suite.project import find_suites
@@ -171,7 +171,7 @@ def _is_of(batch: BatchRow, project: Path) -> bool:
 
 
 def _when(batch: BatchRow) -> str:
-    return ", ".join(filter(None, (moment(batch.started_at), ago(batch.started_at, datetime.now(UTC)))))
+    return ", ".join(filter(None, (local_time(batch.started_at), ago(batch.started_at, datetime.now(UTC)))))
 
 
 def _suites_at(paths: list[str]) -> Sequence[Path]:

@@ -35,7 +35,7 @@ Origin = Literal["suite", "project", "user", "command line"]
 """Who said how a model is reached: a suite (`openai:…@URL` among its models), a `workbench.toml` beside it, the user's
 own `workbench.toml`, or the command line. The first two need trust."""
 
-DEFAULT_SILENCE_S = 100.0
+DEFAULT_READ_TIMEOUT_S = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class ModelSpec:
     """How one model is reached.
 
     `name` is what the user calls it, `model` what its endpoint does. `api_key_env` is the variable that holds its key,
-    `None` when it needs none. `params` go into every request under the API's own names. `silence_s` is how long the
-    endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
+    `None` when it needs none. `params` go into every request under the API's own names. `read_timeout_s` is how long
+    the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with the older API
     version, as gateways want it. `file` is the `workbench.toml` that names the model, if one does.
     """
 
@@ -66,7 +66,7 @@ class ModelSpec:
     price: Price | None = None
     concurrency: int | None = None
     requests_per_minute: float | None = None
-    silence_s: float = DEFAULT_SILENCE_S
+    read_timeout_s: float = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
     origin: Origin = "user"
     file: Path | None = None

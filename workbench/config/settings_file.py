@@ -17,11 +17,12 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import ErrorDetails
 
 from workbench.config.models import (
-    DEFAULT_SILENCE_S,
+    DEFAULT_READ_TIMEOUT_S,
     OWN_URLS,
     PROVIDERS,
     ConfigError,
@@ -51,6 +52,9 @@ class _Price(_Strict):
     cached_input: Annotated[float, _NOT_NEGATIVE] | None = None
 
 
+_EARLIER_NAMES = {"silence_s": "read_timeout_s"}
+
+
 class _Model(_Strict):
     provider: Provider
     base_url: Annotated[str, AfterValidator(checked_base_url)] | None = None
@@ -60,8 +64,18 @@ class _Model(_Strict):
     price: _Price | None = None
     concurrency: Annotated[int, Field(ge=1)] | None = None
     requests_per_minute: Annotated[float, _POSITIVE] | None = None
-    silence_s: Annotated[float, _POSITIVE] = DEFAULT_SILENCE_S
+    read_timeout_s: Annotated[float, _POSITIVE] = DEFAULT_READ_TIMEOUT_S
     legacy_auth: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_new_names(cls, written: object) -> object:
+        """Read settings under the names that earlier versions gave them. The new name wins where both are written."""
+        if not isinstance(written, dict):
+            return written
+        return {_EARLIER_NAMES.get(name, name): value for name, value in written.items()} | {
+            name: value for name, value in written.items() if name not in _EARLIER_NAMES
+        }
 
     @field_validator("legacy_auth")
     @classmethod
@@ -121,7 +135,7 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
         price=Price(price.input, price.output, price.cached_input) if price is not None else None,
         concurrency=written.concurrency,
         requests_per_minute=written.requests_per_minute,
-        silence_s=written.silence_s,
+        read_timeout_s=written.read_timeout_s,
         legacy_auth=written.legacy_auth,
         origin=origin,
         file=file,
@@ -161,7 +175,7 @@ _WANTED = {
     "cached_input": "give US dollars per million tokens, not below 0",
     "concurrency": "give a whole number of at least 1",
     "requests_per_minute": "give a number above 0",
-    "silence_s": "give a number of seconds above 0",
+    "read_timeout_s": "give a number of seconds above 0",
     "legacy_auth": "give true or false",
 }
 
@@ -193,7 +207,9 @@ def _line_of(text: str, place: tuple[str, ...]) -> int | None:
     if table is None or len(place) < 3:
         return table
     end = _first_line(r"\s*\[", lines, table) or len(lines) + 1
-    key = _first_line(rf"""\s*["']?{re.escape(place[2])}["']?\s*[=.]""", lines[: end - 1], table)
+    names = (place[2], *(earlier for earlier, name in _EARLIER_NAMES.items() if name == place[2]))
+    written = "|".join(map(re.escape, names))
+    key = _first_line(rf"""\s*["']?(?:{written})["']?\s*[=.]""", lines[: end - 1], table)
     return key or table
 
 

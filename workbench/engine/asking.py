@@ -40,7 +40,7 @@ async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: 
         except TooMuchError:
             raise
         except ModelError as error:
-            wait_s = retries.wait_s(attempt, error.retry_after_s) if error.passing else None
+            wait_s = retries.wait_s(attempt, error.retry_after_s) if error.retryable else None
             if wait_s is None:
                 if attempt == 1:
                     raise
@@ -73,5 +73,7 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
         recorder.emit(RequestFailed(request.round, str(error)))
         raise
     latency_ms = recorder.ms_since(began)
-    recorder.emit(ResponseFinished(request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.carry))
+    recorder.emit(
+        ResponseFinished(request.round, end.stop_reason, end.usage, first_token_ms, latency_ms, end.provider_state)
+    )
     return recorder.trajectory.rounds[-1]

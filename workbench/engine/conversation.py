@@ -39,7 +39,9 @@ def _message(message: PriorMessage) -> Message:
 def answer_message(answer: Round) -> Message:
     """A finished answer as the assistant's message that goes back to the model, with the arguments as a person changed
     them."""
-    return Message("assistant", answer.text, tuple(record.sent for record in answer.calls), carry=answer.carry)
+    return Message(
+        "assistant", answer.text, tuple(record.sent for record in answer.calls), provider_state=answer.provider_state
+    )
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:

@@ -24,7 +24,9 @@ def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tu
 
 def _round(of: Round, ids: Iterator[str]) -> Round:
     set_aside = tuple(_round(answer, ids) for answer in of.superseded)
-    return replace(of, carry=None, superseded=set_aside, calls=tuple(_call(call, next(ids)) for call in of.calls))
+    return replace(
+        of, provider_state=None, superseded=set_aside, calls=tuple(_call(call, next(ids)) for call in of.calls)
+    )
 
 
 def _call(of: CallRecord, call_id: str) -> CallRecord:

@@ -176,7 +176,9 @@ def _answer(of: Round) -> Iterator[EventPayload]:
         call = record.call
         yield CallStarted(of.number, call.id, call.tool)
         yield CallFinished(call.id, call.arguments, call.raw, call.problem)
-    yield ResponseFinished(of.number, of.stop_reason, of.usage, of.first_token_ms, of.latency_ms or 0.0, of.carry)
+    yield ResponseFinished(
+        of.number, of.stop_reason, of.usage, of.first_token_ms, of.latency_ms or 0.0, of.provider_state
+    )
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:

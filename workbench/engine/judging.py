@@ -162,7 +162,7 @@ async def _ask(
     try:
         return await ask(model, ModelRequest(1, _SYSTEM, messages, (_VERDICT,)), recorder, retries, limit)
     except ModelError as error:
-        if error.passing or "tool" not in str(error).casefold():
+        if error.retryable or "tool" not in str(error).casefold():
             raise
     # A server that refuses tools for this model: the orders say how to answer without.
     return await ask(model, ModelRequest(2, _SYSTEM, messages, ()), recorder, retries, limit)

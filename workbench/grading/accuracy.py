@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from workbench.checks.equality import by_json
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.errors import GradingError
@@ -30,7 +30,7 @@ EXTRA = "extra"
 
 
 def grade_accuracy(
-    case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+    case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
     """Grade a run by the accuracy of its calls; the suite's thresholds make the verdict.
 
@@ -48,7 +48,7 @@ def grade_accuracy(
         reason = _without_either(len(expected), len(calls))
     else:
         options = grading.accuracy
-        reading = _Reading(expected, calls, options, outside)
+        reading = _Reading(expected, calls, options, context)
         lines = reading.in_any_order() if options.mode == "flexible" else reading.in_order()
         counts = _counts(lines, options.mode)
         score = _score(counts, len(expected), options)
@@ -70,12 +70,12 @@ class _Reading:
         expected: Sequence[ExpectedCall],
         calls: Sequence[CallRecord],
         options: AccuracyOptions,
-        outside: Outside,
+        context: CheckContext,
     ) -> None:
         self._expected = expected
         self._calls = calls
         self._options = options
-        self._outside = outside
+        self._context = context
         self._verdicts: dict[tuple[int, int], tuple[ArgumentVerdict, ...]] = {}
         self.all_compared = True
         """Whether there can be no more exact pairs than were found."""
@@ -170,7 +170,7 @@ class _Reading:
     def _judged(self, row: int, column: int) -> tuple[ArgumentVerdict, ...]:
         wanted, arguments = self._expected[row], self._calls[column].arguments
         return judge_arguments(
-            wanted.tool, wanted.args or {}, arguments, equal=by_json, outside=self._outside, all_or_nothing=True
+            wanted.tool, wanted.args or {}, arguments, equal=by_json, context=self._context, all_or_nothing=True
         )
 
 
@@ -189,7 +189,7 @@ def _missing(expected: Sequence[ExpectedCall], places: range) -> list[CallPairin
 
 
 def _missing_line(index: int, expected: ExpectedCall) -> CallPairing:
-    arguments = judge_arguments(expected.tool, expected.args or {}, {}, equal=by_json, outside=NOTHING_OUTSIDE)
+    arguments = judge_arguments(expected.tool, expected.args or {}, {}, equal=by_json, context=EMPTY_CONTEXT)
     return CallPairing(index, None, False, 0.0, 0.0, arguments, outcome=MISSING)
 
 

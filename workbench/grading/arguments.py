@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from workbench.checks.describe import describe
 from workbench.checks.equality import EqualsRule
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import Outside, evaluate
+from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.weights import is_required
 from workbench.suite.checks import Check, Checks, Judged, asks
@@ -20,7 +20,7 @@ def judge_arguments(
     arguments: Mapping[str, JsonValue],
     *,
     equal: EqualsRule,
-    outside: Outside,
+    context: CheckContext,
     shared: float = 0.0,
     same_tool: bool = True,
     all_or_nothing: bool = False,
@@ -50,7 +50,7 @@ def judge_arguments(
             holds, why = None, "not asked, as the call is wrong without it"
         else:
             try:
-                verdict = evaluate(check, value, given, equal=equal, outside=outside)
+                verdict = evaluate(check, value, given, equal=equal, context=context)
             except CheckError as error:
                 raise CheckError(f"{tool}.{name}: {error}") from error
             holds, why = verdict.holds, verdict.note

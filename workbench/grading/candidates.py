@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from workbench.checks.canonical import canonical_text
-from workbench.checks.numbers import spelled_number
+from workbench.checks.closeness import spelled_number
 from workbench.grading.matching import Bucket
 from workbench.suite.checks import Checks, DateTime, Equals, Judged, Pattern, PythonCheck, Similar, asks
 from workbench.suite.model import ANY_TOOL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from workbench.checks.closeness import spelled_number
 from workbench.checks.equality import json_equal
-from workbench.checks.numbers import spelled_number
 from workbench.suite.checks import Equals
 
 

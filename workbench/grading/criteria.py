@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.checks.numbers import published_number
+from workbench.checks.closeness import published_number
 from workbench.checks.similarity import as_text
 from workbench.grading.errors import GradingError
 from workbench.grading.tool_names import ToolRegistry

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workbench.checks.closeness import closeness, published_number
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
-from workbench.checks.numbers import closeness, published_number
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.grading.assignment import (
     MOST_PAIRS,
     best_pairing,
@@ -33,7 +33,7 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 def judge(
-    check: Check, value: JsonValue, given: bool, arcade_compatible: bool, outside: Outside = NOTHING_OUTSIDE
+    check: Check, value: JsonValue, given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
 ) -> CheckVerdict:
     """One critic on one value. The peer's own critics see an argument that was left out as null.
 
@@ -43,14 +43,14 @@ def judge(
     if not given and isinstance(check, _PEER_CRITICS):
         value, given = None, True
     if not arcade_compatible:
-        return evaluate(check, value, given, equal=by_casting, outside=outside)
+        return evaluate(check, value, given, equal=by_casting, context=context)
     if not isinstance(check, Near):
-        return evaluate(check, value, given, equal=by_arcade_casting, outside=outside)
+        return evaluate(check, value, given, equal=by_arcade_casting, context=context)
     try:
         number = published_number(value)
     except (TypeError, ValueError, OverflowError):
         return CheckVerdict(0.0, False, "not a number", measured=False)
-    verdict = evaluate(check, number, given, outside=outside)
+    verdict = evaluate(check, number, given, context=context)
     return replace(verdict, score=closeness(check, number)) if verdict.measured else verdict
 
 
@@ -72,7 +72,7 @@ class CriticPairing:
         calls: Sequence[CallRecord],
         registry: ToolRegistry,
         options: CriticsOptions,
-        outside: Outside,
+        context: CheckContext,
     ) -> None:
         self._expected = expected
         self._critics = critics
@@ -82,7 +82,7 @@ class CriticPairing:
         self._filled = [registry.filled(record.tool, record.arguments) for record in calls]
         self._tool_weight = options.tool_selection_weight
         self._compatible = options.arcade_compatible
-        self._outside = outside
+        self._context = context
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
         self.surely_best = True
         """Whether no other pairing of the calls can gain more."""
@@ -202,7 +202,7 @@ class CriticPairing:
         if not self._same_tool(row, column) and asks(critic.check, Judged):
             return _OF_ANOTHER_TOOL
         try:
-            return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._outside)
+            return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._context)
         except CheckError as error:
             raise CheckError(f"{self._expected[row].tool}.{name}: {error}") from error
 

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.candidates import NOT_ALL_COMPARED
 from workbench.grading.criteria import CallCritics, critics_of
 from workbench.grading.critic_pairing import CriticPairing
@@ -24,7 +24,9 @@ from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
-def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE) -> Grade:
+def grade_critics(
+    case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
+) -> Grade:
     """Grade a run by critics. `Grade.pairings` are filled even where a rule decides before anything is scored.
 
     Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
@@ -36,7 +38,7 @@ def grade_critics(case: Case, grading: Grading, trajectory: Trajectory, *, outsi
     options = grading.critics
     registry = ToolRegistry(trajectory.start.tools if trajectory.start else ())
     critics = critics_of(expected, registry, arcade_compatible=options.arcade_compatible)
-    pairing = CriticPairing(expected, critics, calls, registry, options, outside)
+    pairing = CriticPairing(expected, critics, calls, registry, options, context)
     pairings = pairing.lines()
     score, verdict, reason, numbers = _decide(expected, critics, calls, pairings, grading)
     if numbers and not pairing.surely_best:

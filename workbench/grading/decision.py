@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from workbench.checks.equality import by_python
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
@@ -30,7 +30,7 @@ EXTRA_COST = 0.5
 
 
 def grade_decision(
-    case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+    case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
     """Grade a run by its decisions; the suite's thresholds make the verdict.
 
@@ -39,7 +39,7 @@ def grade_decision(
     """
     if not case.expects_calls_or_none:
         return Grade("decision", None, "not applicable", case.why_no_expected_calls)
-    items = list(_steps(case, trajectory, outside) if case.steps else _calls(case, trajectory, outside))
+    items = list(_steps(case, trajectory, context) if case.steps else _calls(case, trajectory, context))
     total = math.fsum([item.credit for item in items])
     score = total / len(items)
     # An item without an expected and an actual call is a refusal that was right: it counts, and there is no line of it.
@@ -73,7 +73,7 @@ def judge_decision(
     called: bool,
     tool: str,
     arguments: Mapping[str, JsonValue],
-    outside: Outside = NOTHING_OUTSIDE,
+    context: CheckContext = EMPTY_CONTEXT,
 ) -> Decision:
     """Judge one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
 
@@ -83,7 +83,7 @@ def judge_decision(
         # A refusal that is right has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
     same = expected.is_any or expected.tool == tool
-    judged = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, outside=outside)
+    judged = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, context=context)
     return Decision(float(called), float(same), *judged)
 
 
@@ -93,7 +93,7 @@ def judge_expected_arguments(
     arguments: Mapping[str, JsonValue],
     *,
     same_tool: bool = True,
-    outside: Outside = NOTHING_OUTSIDE,
+    context: CheckContext = EMPTY_CONTEXT,
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
     """The share of expected arguments that are right, less half a share for each one too many, never below 0.
 
@@ -103,7 +103,7 @@ def judge_expected_arguments(
     if checks is None:
         return 1.0, ()
     verdicts = judge_arguments(
-        tool, checks, arguments, equal=by_python, outside=outside, shared=1.0, same_tool=same_tool
+        tool, checks, arguments, equal=by_python, context=context, shared=1.0, same_tool=same_tool
     )
     if not verdicts:
         return (0.0 if arguments else 1.0), unlisted_arguments(set(), arguments, 1 / (len(arguments) or 1))
@@ -112,7 +112,7 @@ def judge_expected_arguments(
     return max(0.0, (right - EXTRA_COST * len(extra)) / len(verdicts)), verdicts + extra
 
 
-def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
+def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
     """The k-th expected call against the k-th actual one; where none is expected, the refusal against the first."""
     expected = case.expected_calls()
     calls = trajectory.calls
@@ -128,7 +128,7 @@ def _calls(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
             # the arguments are those of no call.
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
-            judged = judge_decision(wanted, True, record.tool, record.arguments, outside)
+            judged = judge_decision(wanted, True, record.tool, record.arguments, context)
             yield _line(index, index, judged, _outcome(judged.tool_name, judged.arguments, judged.verdicts))
 
 
@@ -137,7 +137,7 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
     return _pairing(expected_call, call, judged.verdicts, judged.score, outcome, parts)
 
 
-def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[CallPairing]:
+def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
     """Each step against the first call of its round, by tool and arguments; whether it was right to call is no part.
 
     A step that expects no call is right when there is none, or else earns what arguments that were left out do. One
@@ -157,7 +157,7 @@ def _steps(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Cal
             step.args if step.tool is not None else {},
             first.arguments if first else {},
             same_tool=right_tool,
-            outside=outside,
+            context=context,
         )
         parts = {"tool_name": float(right_tool), "arguments": score}
         if step.tool is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from workbench.checks.describe import describe
 from workbench.checks.equality import by_python
 from workbench.checks.errors import CheckError, FunctionRaisedError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
 from workbench.grading.findings import argument_issue, extra_call, missing_call
@@ -40,7 +40,7 @@ def grade_dimensions(
     trajectory: Trajectory,
     options: DimensionsOptions = _DEFAULTS,
     *,
-    outside: Outside = NOTHING_OUTSIDE,
+    context: CheckContext = EMPTY_CONTEXT,
 ) -> Grade:
     """Grade a run by dimensions. Every case can be: one that expects no calls lives by its keywords alone.
 
@@ -67,7 +67,7 @@ def grade_dimensions(
         score = 1.0 if complete else 0.5
         return Grade("dimensions", score, "passed" if complete else "failed", reason, lines, (), numbers)
     as_published = options.repeated_calls == "as published"
-    pairings, missing, surely_best = _paired(expected, calls, outside, first_call_for_all=as_published)
+    pairings, missing, surely_best = _paired(expected, calls, context, first_call_for_all=as_published)
     wanted = {call.tool for call in expected}
     if ANY_TOOL in wanted:
         wanted = {record.tool for record in calls}
@@ -125,7 +125,7 @@ def _recall(
 def _paired(
     expected: Sequence[ExpectedCall],
     calls: Sequence[CallRecord],
-    outside: Outside,
+    context: CheckContext,
     *,
     first_call_for_all: bool = False,
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
@@ -146,7 +146,7 @@ def _paired(
     def judged_on(row: int, column: int) -> _Judged:
         judged = known.get((row, column))
         if judged is None:
-            judged = known[row, column] = _judged(expected[row], calls[column], outside)
+            judged = known[row, column] = _judged(expected[row], calls[column], context)
         return judged
 
     def score(row: int, column: int) -> float:
@@ -255,7 +255,7 @@ _RIGHT, _WRONG, _NOTHING = 2, 1, 0
 """What an argument earns, in halves."""
 
 
-def _judged(expected: ExpectedCall, record: CallRecord, outside: Outside) -> _Judged:
+def _judged(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Judged:
     """The parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further zeros."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
@@ -265,7 +265,7 @@ def _judged(expected: ExpectedCall, record: CallRecord, outside: Outside) -> _Ju
         if check.optional and not given:
             continue
         try:
-            verdict = evaluate(check, arguments.get(name), given, equal=by_python, outside=outside)
+            verdict = evaluate(check, arguments.get(name), given, equal=by_python, context=context)
         except CheckError as error:
             verdict = _without_verdict(check, error, f"{expected.tool}.{name}")
         earned: int | None = _NOTHING if check.optional or not given else _WRONG

@@ -11,7 +11,7 @@ class GradingError(Exception):
 
 
 class JudgementNeededError(Exception):
-    """A judge must be asked of a value before the run can be graded; raised by an `Outside.judge` that can be.
+    """A judge must be asked of a value before the run can be graded; raised by an `CheckContext.judge` that can be.
 
     It is no CheckError, so that whoever adds words to one lets it pass.
     """

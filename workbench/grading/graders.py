@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workbench.checks.equality import EqualsRule, by_json, by_python
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.casting import by_casting
 from workbench.grading.critics import grade_critics
@@ -28,7 +28,7 @@ class Grader:
     `grade` raises CheckError and GradingError as `grade_run` does.
     """
 
-    grade: Callable[[Case, CaseSettings, Trajectory, Outside], Grade]
+    grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
     """The keys of a case that are part of its score, and so decide nothing beside it."""
@@ -37,18 +37,18 @@ class Grader:
 
 
 GRADERS: dict[GraderName, Grader] = {
-    "critics": Grader(lambda case, of, run, outside: grade_critics(case, of.grading, run, outside=outside), by_casting),
+    "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
     "decision": Grader(
-        lambda case, of, run, outside: grade_decision(case, of.grading, run, outside=outside), by_python
+        lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
     ),
-    "accuracy": Grader(lambda case, of, run, outside: grade_accuracy(case, of.grading, run, outside=outside), by_json),
+    "accuracy": Grader(lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), by_json),
     "trajectory": Grader(
-        lambda case, of, run, outside: grade_trajectory(case, of.grading, run, outside=outside),
+        lambda case, of, run, context: grade_trajectory(case, of.grading, run, context=context),
         by_json,
         frozenset({"disallowed", "extra_calls", "forbidden_args"}),
     ),
     "dimensions": Grader(
-        lambda case, of, run, outside: grade_dimensions(case, of.limits, run, of.grading.dimensions, outside=outside),
+        lambda case, of, run, context: grade_dimensions(case, of.limits, run, of.grading.dimensions, context=context),
         by_python,
         frozenset({"response_contains", "forbidden_args"}),
         lambda grading, run: latency_of(grading.dimensions, run),
@@ -62,20 +62,20 @@ def graded_whole(
     case: Case,
     settings: CaseSettings,
     trajectory: Trajectory,
-    outside: Outside,
+    context: CheckContext,
     of_any_grader: Sequence[Issue] | None = None,
 ) -> Grade:
     """The grade of one grader, with the issues of the requirements and the status. Of a chain it is that of the whole,
     whatever its steps come to. `of_any_grader` as in `requirement_issues`. Raises as `grade_run` does."""
     grader = GRADERS[name]
-    grade = grader.grade(case, settings, trajectory, outside)
+    grade = grader.grade(case, settings, trajectory, context)
     demands = requirement_issues(
         case,
         settings.limits,
         trajectory,
         grade.pairings,
         equal=grader.equal,
-        outside=outside,
+        context=context,
         scored=grader.scored,
         of_any_grader=of_any_grader,
     )

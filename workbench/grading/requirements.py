@@ -9,7 +9,7 @@ from workbench.checks.canonical import canonical_text
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside, all_hold, evaluate
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, all_hold, evaluate
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.step_rounds import calls_of_silent_steps
@@ -31,7 +31,7 @@ def requirement_issues(
     pairings: Sequence[CallPairing] = (),
     *,
     equal: EqualsRule = by_json,
-    outside: Outside = NOTHING_OUTSIDE,
+    context: CheckContext = EMPTY_CONTEXT,
     scored: Container[str] = (),
     of_any_grader: Sequence[Issue] | None = None,
 ) -> tuple[Issue, ...]:
@@ -45,13 +45,13 @@ def requirement_issues(
     check cannot be evaluated.
     """
     if of_any_grader is None:
-        of_any_grader = issues_of_any_grader(case, limits, trajectory, outside)
+        of_any_grader = issues_of_any_grader(case, limits, trajectory, context)
     if not _makes_demands(case):
         return tuple(of_any_grader)
     issues: list[Issue] = []
     forbidden: set[int | None] = set()
     if case.disallowed and "disallowed" not in scored:
-        issues += _forbidden_calls(case.disallowed, trajectory.calls, equal, outside)
+        issues += _forbidden_calls(case.disallowed, trajectory.calls, equal, context)
         forbidden = {issue.call for issue in issues}
     expected = case.expected_calls()
     if any(call.limits_args for call in expected):
@@ -80,22 +80,22 @@ _makes_demands: ByIdentity[Case, bool] = ByIdentity(
 
 
 def issues_of_any_grader(
-    case: Case, limits: Limits, trajectory: Trajectory, outside: Outside = NOTHING_OUTSIDE
+    case: Case, limits: Limits, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[Issue, ...]:
     """The issues apart from the score that are the same under every grader. Raises CheckError."""
     return (
         *_broken_arguments(trajectory.calls),
-        *_answer_issues(case, trajectory, outside),
+        *_answer_issues(case, trajectory, context),
         *_limit_issues(case, limits, trajectory),
     )
 
 
 def _forbidden_calls(
-    disallowed: Sequence[ExpectedCall], calls: Sequence[CallRecord], equal: EqualsRule, outside: Outside
+    disallowed: Sequence[ExpectedCall], calls: Sequence[CallRecord], equal: EqualsRule, context: CheckContext
 ) -> Iterator[Issue]:
     for index, record in enumerate(calls):
         for prohibition in disallowed:
-            if _fits(prohibition, record, equal, outside):
+            if _fits(prohibition, record, equal, context):
                 yield forbidden_call(prohibition, record, index)
 
 
@@ -112,7 +112,7 @@ def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) ->
     )
 
 
-def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outside: Outside) -> bool:
+def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
     """Whether a call is one that a prohibition means: the tool, and all its checks on what the model really wrote."""
     if not is_meant(prohibition, record.tool):
         return False
@@ -123,7 +123,7 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, outs
     if not prohibition.args:
         return not record.arguments
     try:
-        return all_hold(prohibition.args, record.arguments, equal=equal, outside=outside)
+        return all_hold(prohibition.args, record.arguments, equal=equal, context=context)
     except CheckError as error:
         raise CheckError(f"disallowed {prohibition.tool}: {error}") from error
 
@@ -214,19 +214,19 @@ def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Ite
         yield _answer_issue(expected, trajectory, "not in the final answer", decides=decides)
 
 
-def _answer_issues(case: Case, trajectory: Trajectory, outside: Outside) -> Iterator[Issue]:
+def _answer_issues(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[Issue]:
     if case.response is not None:
-        verdict_note = _answer_check(case.response, trajectory.final_answer, outside)
+        verdict_note = _answer_check(case.response, trajectory.final_answer, context)
         if verdict_note is not None:
             yield _answer_issue(describe(case.response), trajectory, verdict_note)
 
 
-def _answer_check(check: Check, answer: str, outside: Outside) -> str | None:
+def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
     """Why the final answer does not meet its check; `None` when it does. A plain text is compared trimmed."""
     if isinstance(check, Equals) and check.plain and isinstance(check.equals, str):
         return None if check.equals.strip() == answer.strip() else "not the expected text"
     try:
-        verdict = evaluate(check, answer, bool(answer), outside=outside)
+        verdict = evaluate(check, answer, bool(answer), context=context)
     except CheckError as error:
         raise CheckError(f"response: {error}") from error
     return None if verdict.holds else verdict.note

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.errors import GradingError, JudgementNeededError
 from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.grade import Grade, Issue, Status, StepGrade
@@ -19,7 +19,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 def grade_run(
-    suite: Suite, case: Case, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+    suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status]:
     """Grade a run that ended without trouble of the infrastructure; the first grade is the one that decides.
 
@@ -32,18 +32,18 @@ def grade_run(
     either ends the run with status `error`. Raises JudgementNeededError, of whatever grader, when a judge is to be
     asked first.
     """
-    return grade_run_and_steps(suite, case, trajectory, outside=outside)[:2]
+    return grade_run_and_steps(suite, case, trajectory, context=context)[:2]
 
 
 def grade_run_and_steps(
-    suite: Suite, case: Case, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+    suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
     """`grade_run`, with the steps of a chain as the grader that decides judges them."""
     trajectory = _without_too_much(trajectory)
     settings = settings_of(suite, case)
-    if outside.said is None:
-        outside = replace(outside, said={}, searched={})
-    run = _Graded(case, settings, trajectory, outside, issues_of_any_grader(case, settings.limits, trajectory, outside))
+    if context.verdicts is None:
+        context = replace(context, verdicts={}, search_time={})
+    run = _Graded(case, settings, trajectory, context, issues_of_any_grader(case, settings.limits, trajectory, context))
     deciding = settings.grading.by
     first, steps = run.by(deciding)
     assert first.status is not None
@@ -59,10 +59,12 @@ def _without_too_much(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, rounds=(*before, replace(last, text="", reasoning="", calls=())))
 
 
-def graded_by(name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, outside: Outside) -> Grade:
+def graded_by(
+    name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
+) -> Grade:
     """The grade of one grader, with the issues that decide beside its score and the status; raises as `grade_run`."""
-    of_any_grader = issues_of_any_grader(case, settings.limits, trajectory, outside)
-    return _Graded(case, settings, trajectory, outside, of_any_grader).by(name)[0]
+    of_any_grader = issues_of_any_grader(case, settings.limits, trajectory, context)
+    return _Graded(case, settings, trajectory, context, of_any_grader).by(name)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,13 @@ class _Graded:
     case: Case
     settings: CaseSettings
     trajectory: Trajectory
-    outside: Outside
+    context: CheckContext
     of_any_grader: tuple[Issue, ...]
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
         # The steps first: what cannot be judged in one of them is said to be of that step.
-        steps = grade_steps(name, self.case, self.settings, self.trajectory, self.outside)
-        grade = graded_whole(name, self.case, self.settings, self.trajectory, self.outside, self.of_any_grader)
+        steps = grade_steps(name, self.case, self.settings, self.trajectory, self.context)
+        grade = graded_whole(name, self.case, self.settings, self.trajectory, self.context, self.of_any_grader)
         failed = tuple(_failed_steps(self.case, self.trajectory, steps))
         return (grade._replace(issues=(*failed, *grade.issues), status="failed") if failed else grade), steps
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.checks.describe import describe_value
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import ArgumentVerdict
 from workbench.grading.graders import graded_whole
 from workbench.grading.step_rounds import rounds_of_steps
@@ -15,7 +15,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 def fault_of_call(
-    suite: Suite, case: Case, trajectory: Trajectory, call: int, outside: Outside = NOTHING_OUTSIDE
+    suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
     """What fails of a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing does.
 
@@ -23,7 +23,7 @@ def fault_of_call(
     it. Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
-    grade = graded_whole(settings.grading.by, case, settings, trajectory, outside)
+    grade = graded_whole(settings.grading.by, case, settings, trajectory, context)
     expected = case.expected_calls()
     for pairing in grade.pairings:
         # A call of another tool may stand there only until the right one comes.
@@ -34,7 +34,7 @@ def fault_of_call(
     for issue in grade.issues:
         if issue.call == call and issue.decides:
             return f"{issue.tool}: {issue.argument + ': ' if issue.argument else ''}{issue.why}"
-    return _of_step(suite, case, trajectory, call, outside)
+    return _of_step(suite, case, trajectory, call, context)
 
 
 def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
@@ -48,10 +48,10 @@ def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
     return f"{wrong.argument} {describe_value(wrong.got)} {fails} {kind}{wrong.expected}"
 
 
-def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, outside: Outside) -> str | None:
+def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext) -> str | None:
     for number, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and 0 <= call - reached.first_call < len(reached.round.calls):
-            step = grade_step(suite, case, trajectory, number, outside)
+            step = grade_step(suite, case, trajectory, number, context)
             named = {step.call, *(issue.call for issue in step.issues)}
             return f"step {number} fails: {step.why}" if step.status == "failed" and call in named else None
     return None

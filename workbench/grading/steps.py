@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, Outside
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.errors import GradingError
 from workbench.grading.explaining import reason_of
 from workbench.grading.grade import Grade, Issue, Status, StepGrade
@@ -23,24 +23,24 @@ from workbench.trajectory.trajectory import Round, Trajectory
 
 
 def grade_steps(
-    by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, outside: Outside
+    by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
     """Grade every step of a chain by a grader; a case that is none has no steps. Raises as `grade_run` does, and says
     of which step the error is."""
     rounds = rounds_of_steps(case, trajectory) if case.steps else ()
     return tuple(
-        _named(by, case, settings, number, reached, trajectory, outside) for number, reached in enumerate(rounds, 1)
+        _named(by, case, settings, number, reached, trajectory, context) for number, reached in enumerate(rounds, 1)
     )
 
 
 def grade_step(
-    suite: Suite, case: Case, trajectory: Trajectory, step: int, outside: Outside = NOTHING_OUTSIDE
+    suite: Suite, case: Case, trajectory: Trajectory, step: int, context: CheckContext = EMPTY_CONTEXT
 ) -> StepGrade:
     """Grade one step, counted from 1, by the grader that decides; the run may still be under way. Raises as `grade_run`
     does."""
     settings = settings_of(suite, case)
     reached = rounds_of_steps(case, trajectory)[step - 1]
-    return _graded(settings.grading.by, case, settings, step, reached, trajectory, outside)
+    return _graded(settings.grading.by, case, settings, step, reached, trajectory, context)
 
 
 def _named(
@@ -50,10 +50,10 @@ def _named(
     step: int,
     reached: StepRound | None,
     trajectory: Trajectory,
-    outside: Outside,
+    context: CheckContext,
 ) -> StepGrade:
     try:
-        return _graded(by, case, settings, step, reached, trajectory, outside)
+        return _graded(by, case, settings, step, reached, trajectory, context)
     except (CheckError, GradingError) as error:
         raise type(error)(f"step {step} cannot be judged: {error}") from error
 
@@ -82,7 +82,7 @@ def _graded(
     step: int,
     reached: StepRound | None,
     trajectory: Trajectory,
-    outside: Outside,
+    context: CheckContext,
 ) -> StepGrade:
     calls_before = sum(earlier.tool is not None for earlier in case.steps[: step - 1])
     expected_call = calls_before if case.steps[step - 1].tool is not None else None
@@ -95,7 +95,7 @@ def _graded(
     def grade(answer: Round) -> Grade:
         # As the only round it is that of the only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
-        return graded_whole(by, alone, limitless, run, outside)
+        return graded_whole(by, alone, limitless, run, context)
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:

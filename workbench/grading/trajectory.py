@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
 from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE, CheckVerdict, Outside, evaluate
+from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
@@ -34,7 +34,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 def grade_trajectory(
-    case: Case, grading: Grading, trajectory: Trajectory, *, outside: Outside = NOTHING_OUTSIDE
+    case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
     """Grade a run by its trajectory; `grading` has no option for it.
 
@@ -48,7 +48,7 @@ def grade_trajectory(
         return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
     if not trajectory.rounds:
         raise GradingError("trajectory: the model has answered nothing, so there are no calls to grade, nor none")
-    return _Reading(case, trajectory, outside).grade()
+    return _Reading(case, trajectory, context).grade()
 
 
 class _Reading:
@@ -57,7 +57,7 @@ class _Reading:
     Expected calls count as in `Case.expected_calls()`; whether a call fits one is found out when it is asked, once.
     """
 
-    def __init__(self, case: Case, trajectory: Trajectory, outside: Outside) -> None:
+    def __init__(self, case: Case, trajectory: Trajectory, context: CheckContext) -> None:
         calls = trajectory.calls
         self._disallowed = case.disallowed
         self._expected = case.expected_calls()
@@ -65,8 +65,8 @@ class _Reading:
         self._calls = calls
         self._wanted = [_wanted(call) for call in self._expected]
         self._called_tools = [canonical_text(record.tool) for record in calls]
-        self._outside = outside
-        self._asking_nobody = replace(NOTHING_OUTSIDE, searched=outside.searched)
+        self._context = context
+        self._asking_nobody = replace(EMPTY_CONTEXT, search_time=context.search_time)
         self._verdicts: dict[tuple[int, int], _Said] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
         self._among = Candidates(
@@ -78,7 +78,7 @@ class _Reading:
         self._call_of = {**self._ordered, **self._in_any_order()}
         self._all_compared = not self._among.exhausted
         self._offenders = [
-            [call for call, record in enumerate(calls) if _meets(prohibition, record, outside)]
+            [call for call, record in enumerate(calls) if _meets(prohibition, record, context)]
             for prohibition in case.disallowed
         ]
         self._why_unexpected = why_unexpected(case)
@@ -156,7 +156,7 @@ class _Reading:
         fits = self._fitting.get((expected, call))
         if fits is None:
             said: _Said = {}
-            fits = _all_hold(self._expected[expected], self._calls[call], said, self._outside)
+            fits = _all_hold(self._expected[expected], self._calls[call], said, self._context)
             self._fitting[expected, call] = fits
             if fits or self._wanted[expected].asks_outside:
                 self._verdicts[expected, call] = said
@@ -354,13 +354,13 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
 _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
-def _meets(expected: ExpectedCall, record: CallRecord, outside: Outside) -> bool:
+def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
     """Whether tool and arguments are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
-    return same and _all_hold(expected, record, {}, outside)
+    return same and _all_hold(expected, record, {}, context)
 
 
-def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, outside: Outside) -> bool:
+def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
     """Whether the arguments are as expected; `said` takes up what the checks said until one failed.
 
     Functions and judges are asked last, when all else holds (A8).
@@ -372,7 +372,7 @@ def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, outside: 
         return expected.args is None or not arguments
     for asked in _wanted(expected).in_turn:
         try:
-            verdict = said[asked.argument] = _verdict(asked, arguments, outside)
+            verdict = said[asked.argument] = _verdict(asked, arguments, context)
         except CheckError as error:
             raise CheckError(f"{expected.tool}.{asked.argument}: {error}") from error
         if not verdict.holds:
@@ -380,11 +380,11 @@ def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, outside: 
     return True
 
 
-def _verdict(asked: _Asked, arguments: _Arguments, outside: Outside) -> CheckVerdict:
+def _verdict(asked: _Asked, arguments: _Arguments, context: CheckContext) -> CheckVerdict:
     value = arguments.get(asked.argument)
     if asked.compares_texts:
         value = canonical(value)
-    return evaluate(asked.check, value, asked.argument in arguments, outside=outside)
+    return evaluate(asked.check, value, asked.argument in arguments, context=context)
 
 
 def _shown(name: str, verdict: CheckVerdict | None, said: str, arguments: _Arguments) -> ArgumentVerdict:

@@ -25,11 +25,12 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """The end of a model's answer, always the last thing it says. `carry` is what the provider wants back with it."""
+    """The end of a model's answer, always the last thing it says. `provider_state` is what the provider wants back with
+    it."""
 
     stop_reason: StopReason
     usage: Usage | None = None
-    carry: JsonValue = None
+    provider_state: JsonValue = None
 
 
 class ModelError(Exception):
@@ -39,9 +40,9 @@ class ModelError(Exception):
     `retry_after_s` is how long the endpoint asks to wait before that.
     """
 
-    def __init__(self, message: str, *, passing: bool = False, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)
-        self.passing = passing
+        self.retryable = retryable
         self.retry_after_s = retry_after_s
 
 

@@ -243,7 +243,7 @@ def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
         elif isinstance(what, _PIECES):
             current.pieces.append((offset_ms, what))
         elif isinstance(what, ResponseFinished):
-            current.pieces.append((offset_ms, AnswerFinished(what.stop_reason, what.usage, what.carry)))
+            current.pieces.append((offset_ms, AnswerFinished(what.stop_reason, what.usage, what.provider_state)))
         elif isinstance(what, RequestFailed):
             current.error = what.error
     return attempts

@@ -17,7 +17,7 @@ from workbench.reports.history_list import called
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import ReportModel
 from workbench.reports.values import counted
-from workbench.reports.when import moment
+from workbench.reports.when import local_time
 
 FailOn = Literal["regression"]
 
@@ -64,8 +64,8 @@ def baseline_lines(
     gone or in error. No `width`: nothing is cut."""
     diff = against.diff
     changes = [change for change in diff.changes if not only_worse or change.kind in ("broke", "gone", "errored")]
-    again = f", as graded again on {moment(against.grading.graded_at)}" if against.grading is not None else ""
-    title = f"against the baseline {called(against.batch)} of {moment(against.batch.started_at)}{again}"
+    again = f", as graded again on {local_time(against.grading.graded_at)}" if against.grading is not None else ""
+    title = f"against the baseline {called(against.batch)} of {local_time(against.batch.started_at)}{again}"
     yield ""
     yield paint(title, "strong")
     yield f"  {counts_text(diff, paint)}"

@@ -19,7 +19,7 @@ from workbench.reports.markdown import code, table, text
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.values import counted
 from workbench.reports.visible import fit, one_line
-from workbench.reports.when import moment
+from workbench.reports.when import local_time
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24
@@ -112,7 +112,8 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
     """Which batches they are, when they began, and by which grading each is looked at where that is not the first one:
     `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`."""
     return " → ".join(
-        f"{called(side.batch)} ({moment(side.batch.started_at)}{by_grading(side.grading)})" for side in (before, after)
+        f"{called(side.batch)} ({local_time(side.batch.started_at)}{by_grading(side.grading)})"
+        for side in (before, after)
     )
 
 

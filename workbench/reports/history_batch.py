@@ -19,7 +19,7 @@ from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK, STATUS_SIGNS
 from workbench.reports.values import cost_text, counted, milliseconds, score_text, seconds
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.reports.when import moment, moment_ms, took_s
+from workbench.reports.when import epoch_ms, local_time, took_s
 from workbench.suite.decimals import decimals
 from workbench.suite.model import Gate
 from workbench.trajectory.json_text import json_text
@@ -45,7 +45,7 @@ def head_lines(
     """
     took = took_s(batch.started_at, batch.ended_at)
     took_text = f", took {seconds(took * 1000)}" if took is not None else ""
-    yield f"{paint(called(batch), 'strong')}  {moment(batch.started_at)}{took_text}"
+    yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
         resume = "" if going else f"; 'workbench {batch.resumed_by} --resume {batch.number}{history}' makes them"
         yield paint(f"  {missing}{one_line(resume)}", "warn")
@@ -53,7 +53,7 @@ def head_lines(
         yield f"  {FORK}: an experiment, which speaks for no case"
     for each in gradings:
         this = ", which this is" if each is shown else ""
-        yield f"  graded again, grading {each.number}: {moment(each.graded_at)}{this}"
+        yield f"  graded again, grading {each.number}: {local_time(each.graded_at)}{this}"
     for line in (*_graded_by(runs), *settings_lines(batch)):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "quiet")
 
@@ -69,7 +69,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
     """That some runs were made after the grading by which a batch is looked at, if so: they have not its grades.
     `history` is what a command that is typed needs to find the batch."""
-    at_ms = moment_ms(grading.graded_at) if grading is not None else None
+    at_ms = epoch_ms(grading.graded_at) if grading is not None else None
     ended = [run.figures.ended_ms for run in runs if run.figures is not None]
     if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
         yield (

@@ -17,7 +17,7 @@ from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.sparks import sparkline
 from workbench.reports.values import counted
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.reports.when import ago, moment
+from workbench.reports.when import ago, local_time
 from workbench.suite.decimals import decimals
 
 _ROOMY = 100
@@ -51,7 +51,7 @@ def batch_lines(
         rate = rate_text(batch.parts)
         cells = [
             paint(f"{f'#{batch.number}':>{number}}", "strong"),
-            fit(moment(batch.started_at), _WHEN),
+            fit(local_time(batch.started_at), _WHEN),
             *([paint(fit(ago(batch.started_at, now), _AGO), "quiet")] if ago_width else []),
             fit(_suites(batch), suites),
             fit(_models(batch), models),

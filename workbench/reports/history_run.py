@@ -22,7 +22,7 @@ from workbench.reports.step_grades import step_lines
 from workbench.reports.steps import StepLines
 from workbench.reports.values import score_text
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.reports.when import moment
+from workbench.reports.when import local_time
 from workbench.trajectory.events import Event
 
 _MODEL_MAX = 24
@@ -77,7 +77,7 @@ def case_lines(
     rows = sorted(((batch, cell) for of_model in cells.values() for batch, cell in of_model.items()), key=_newest_first)
     for at, (batch, cell) in enumerate(rows):
         sign = paint(STATUS_SIGNS[cell.status], cell.status)
-        when = moment(batches[batch].started_at)
+        when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
         why = f": {one_line(cell.reason)}" if cell.reason and cell.status != "passed" else ""
         room = width - number - 2 - 16 - 2 - model_width - 4

@@ -1,4 +1,4 @@
-"""Times of batches as a person reads them: where the program runs, and how long ago."""
+"""Times of batches for a person: in the local time zone, and how long ago."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from workbench.reports.visible import one_line
 
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))
 _AGO_UP_TO_S = 14 * 86_400
-"""What is longer ago is told by its date alone."""
+"""Older times are shown by their date alone."""
 
 
-def moment(at: str) -> str:
-    """A time, given as ISO 8601, as it is where the program runs: `2026-11-22 14:03`; any other text made visible."""
+def local_time(at: str) -> str:
+    """Returns an ISO 8601 time in the local time zone, as `2026-11-22 14:03`; any other text as `one_line` shows it."""
     try:
         return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError):
         return one_line(at)
 
 
-def moment_ms(at: str) -> float | None:
-    """A time, given as ISO 8601, in milliseconds since 1970; `None` for any other text."""
+def epoch_ms(at: str) -> float | None:
+    """Returns an ISO 8601 time in milliseconds since 1970; `None` for any other text."""
     try:
         return datetime.fromisoformat(at).timestamp() * 1000
     except ValueError:
         return None
 
 
-def moment_of_ms(at_ms: float) -> str:
-    """A time, given in milliseconds since 1970, likewise."""
+def local_time_of_ms(at_ms: float) -> str:
+    """Returns a time in milliseconds since 1970 as `local_time` does."""
     return f"{datetime.fromtimestamp(at_ms / 1000):%Y-%m-%d %H:%M}"
 
 
 def ago(at: str, now: datetime) -> str:
-    """How long ago that was, where it is short: `now`, `4 min ago`, `3 h ago`, `2 days ago`; else nothing. `now` has a
-    time zone."""
+    """Returns the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`; empty beyond two weeks. `now`
+    has a time zone."""
     seconds = took_s(at, now.isoformat())
     if seconds is None or seconds >= _AGO_UP_TO_S:
         return ""
@@ -46,7 +46,7 @@ def ago(at: str, now: datetime) -> str:
 
 
 def took_s(began: str, ended: str | None) -> float | None:
-    """The seconds between two times, given as ISO 8601, at least 0; `None` where that is not known."""
+    """Returns the seconds between two ISO 8601 times, at least 0; `None` when one cannot be read."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
     except (ValueError, TypeError):

@@ -218,10 +218,10 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 
 
 def _is_moment(text: str) -> bool:
-    from workbench.suite.moments import read_moment  # imports dateutil, which takes its time
+    from workbench.suite.timestamps import read_timestamp  # imports dateutil, which takes its time
 
     try:
-        read_moment(text)
+        read_timestamp(text)
     except (ValueError, OverflowError):
         return False
     return True

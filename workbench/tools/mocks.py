@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import CallPython, CheckVerdict, Judge, Outside, all_hold
+from workbench.checks.evaluate import CallPython, CheckContext, CheckVerdict, Judge, all_hold
 from workbench.suite.checks import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.suite.model import Mock
 from workbench.tools.answer import OnProgress, ToolAnswer
@@ -157,7 +157,7 @@ async def condition_holds(
     # Left among the others, a judged check says that it needs a judge, or that its argument was not given.
     asked = [name for name, check in when.items() if judge is not None and name in arguments and asks(check, Judged)]
     others = {name: check for name, check in when.items() if name not in asked}
-    if not await _all_hold(others, arguments, Outside(call_python)):
+    if not await _all_hold(others, arguments, CheckContext(call_python)):
         return False
     for name in asked:
         if judge is not None and not await _judged_holds(when[name], arguments[name], call_python, judge):
@@ -165,17 +165,17 @@ async def condition_holds(
     return True
 
 
-async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], outside: Outside) -> bool:
+async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context: CheckContext) -> bool:
     if any(asks(check, PythonCheck, Pattern) for check in checks.values()):
-        return await in_thread(lambda: all_hold(checks, arguments, outside=outside))
-    return all_hold(checks, arguments, outside=outside)
+        return await in_thread(lambda: all_hold(checks, arguments, context=context))
+    return all_hold(checks, arguments, context=context)
 
 
 async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
     """Whether a check with judged parts holds. No judge is asked where the other parts settle it."""
 
     async def holds(say: Judge) -> bool:
-        return await _all_hold({"": check}, {"": value}, Outside(call_python, say))
+        return await _all_hold({"": check}, {"": value}, CheckContext(call_python, say))
 
     if not await holds(lambda _check, _value: CheckVerdict(1.0, True)):
         return False

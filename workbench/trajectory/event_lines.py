@@ -34,7 +34,7 @@ from workbench.trajectory.events import (
     TextDelta,
 )
 from workbench.trajectory.json_text import escape_lone_surrogates
-from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
+from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of, stored_name
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -63,7 +63,7 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 """What each event is called in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
-_FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in EVENT_NAMES}
+_FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
 
 
 class EventLineError(ValueError):
@@ -75,13 +75,13 @@ def event_to_line(event: Event) -> str:
 
     Raises TypeError, ValueError or RecursionError when it holds what JSON cannot say.
     """
-    what = event.payload
-    cls = type(what)
+    payload = event.payload
+    cls = type(payload)
     if cls in _DELTAS:
         # Most events are pieces of an answer: a general encoder would cost five times as much.
         return (
             f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},'
-            f'"ms":{event.time_ms!r},{_DELTAS[cls](what)}}}'
+            f'"ms":{event.time_ms!r},{_DELTAS[cls](payload)}}}'
         )
     line: dict[str, Any] = {
         "event": EVENT_NAMES[cls],
@@ -89,8 +89,8 @@ def event_to_line(event: Event) -> str:
         "seq": event.sequence,
         "ms": event.time_ms,
     }
-    for name in _FIELDS[cls]:
-        line[name] = getattr(what, name)
+    for key, name in _FIELDS[cls]:
+        line[key] = getattr(payload, name)
     return compact_json(line)
 
 
@@ -112,8 +112,8 @@ def event_from_json(data: object) -> Event:
     if cls is None:
         raise EventLineError(f"this version knows no event {name!r:.80}")
     try:
-        what = reader_of(cls)(data)
-        return Event(_RUN(data.get("run")), _SEQ(data.get("seq")), _MS(data.get("ms")), what)
+        payload = reader_of(cls)(data)
+        return Event(_RUN(data.get("run")), _SEQ(data.get("seq")), _MS(data.get("ms")), payload)
     except ValueError as error:
         raise EventLineError(f"no whole {name}: {error}") from error
 
@@ -122,12 +122,12 @@ def _quoted(text: str) -> str:
     return escape_lone_surrogates(encode_basestring(text))
 
 
-def _answer_delta(what: Any) -> str:
-    return f'"round":{what.round},"text":{_quoted(what.text)}'
+def _answer_delta(payload: Any) -> str:
+    return f'"round":{payload.round},"text":{_quoted(payload.text)}'
 
 
-def _arguments_delta(what: Any) -> str:
-    return f'"call_id":{_quoted(what.call_id)},"fragment":{_quoted(what.fragment)}'
+def _arguments_delta(payload: Any) -> str:
+    return f'"call_id":{_quoted(payload.call_id)},"fragment":{_quoted(payload.fragment)}'
 
 
 _DELTAS: dict[type[EventPayload], Callable[[Any], str]] = {

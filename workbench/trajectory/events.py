@@ -140,8 +140,8 @@ class ResponseFinished:
     usage: Usage | None
     first_token_ms: float | None
     latency_ms: float
-    carry: JsonValue = None
-    """What the provider wants back with this answer (`Message.carry`)."""
+    provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
+    """See `Message.provider_state`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class _OpenRound:
             first_token_ms=response.first_token_ms if response else None,
             latency_ms=response.latency_ms if response else None,
             errors=tuple(self.errors),
-            carry=response.carry if response else None,
+            provider_state=response.provider_state if response else None,
             step=self.step,
             added=self.added,
             superseded=self.superseded,

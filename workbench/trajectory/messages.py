@@ -45,8 +45,8 @@ class ToolCall:
 class Message:
     """One message of the conversation: `tool_calls` on an assistant's, `call_id` and `is_error` on a tool's.
 
-    `carry` is what a provider wants to see again word for word with its answer, signed reasoning for one; only the
-    provider that gave it understands it.
+    `provider_state` is what a provider wants to see again word for word with its answer, signed reasoning for one; only
+    the provider that gave it understands it.
     """
 
     role: Role
@@ -54,7 +54,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
     is_error: bool = False
-    carry: JsonValue = None
+    provider_state: JsonValue = field(default=None, metadata={"stored": "carry"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Round:
     latency_ms: float | None = None
     errors: tuple[str, ...] = ()
     """Why earlier attempts of this request failed, or the last one did."""
-    carry: JsonValue = None
+    provider_state: JsonValue = None
     step: StepStarted | None = None
     """The step of a chain whose request it is."""
     added: tuple[str, ...] = ()

@@ -15,10 +15,16 @@ from workbench.trajectory.json_text import escape_lone_surrogates
 Reader = Callable[[Any], Any]
 
 
-def compact_json(value: Any) -> str:
-    """`value`, which may hold data classes, as JSON on one line. Lone surrogates are escaped.
+def stored_name(of: Field[Any]) -> str:
+    """Returns the JSON key of a data class's field: the name in its metadata under `stored`, else its own name."""
+    name: str = of.metadata.get("stored", of.name)
+    return name
 
-    Raises TypeError, ValueError or RecursionError for what JSON cannot say, NaN and the infinities among it.
+
+def compact_json(value: Any) -> str:
+    """Returns `value`, which may hold data classes, as JSON on one line. Lone surrogates are escaped.
+
+    Raises TypeError, ValueError or RecursionError for what JSON cannot express, such as NaN and infinity.
     """
     return escape_lone_surrogates(_ENCODER.encode(value))
 
@@ -44,9 +50,10 @@ def reader_of(hint: Any) -> Reader:
 def _reader_of(hint: Any) -> Reader:
     origin, arguments = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
-        return _record(hint, [field.name for field in fields(hint) if _needed(field)])
+        keys = {field.name: stored_name(field) for field in fields(hint)}
+        return _record(hint, keys, [field.name for field in fields(hint) if _needed(field)])
     if hasattr(hint, "_field_defaults"):
-        return _record(hint, [name for name in hint._fields if name not in hint._field_defaults])
+        return _record(hint, {}, [name for name in hint._fields if name not in hint._field_defaults])
     if origin is Literal:
         return _one_of(arguments)
     if origin is tuple:
@@ -104,21 +111,21 @@ def _needed(field: Field[Any]) -> bool:
     return field.default is field.default_factory is MISSING
 
 
-def _record(cls: Any, needed: Sequence[str]) -> Reader:
-    readers = [(name, reader_of(hint)) for name, hint in get_type_hints(cls).items()]
+def _record(cls: Any, keys: Mapping[str, str], needed: Sequence[str]) -> Reader:
+    readers = [(name, keys.get(name, name), reader_of(hint)) for name, hint in get_type_hints(cls).items()]
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
             raise ValueError("must be an object")
         found = {}
-        for name, inner in readers:
-            if name in value:
+        for name, key, inner in readers:
+            if key in value:
                 try:
-                    found[name] = inner(value[name])
+                    found[name] = inner(value[key])
                 except ValueError as error:
-                    raise ValueError(f"{name}: {error}") from None
+                    raise ValueError(f"{key}: {error}") from None
             elif name in needed:
-                raise ValueError(f"{name} is missing")
+                raise ValueError(f"{key} is missing")
         return cls(**found)
 
     return read
@@ -126,7 +133,7 @@ def _record(cls: Any, needed: Sequence[str]) -> Reader:
 
 def _plain(value: object) -> dict[str, Any]:
     if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        return {stored_name(field): getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")

@@ -18,7 +18,7 @@ TWICE = RetryPolicy(attempts=2, first_wait_s=0.001, longest_asked_s=0.001)
 
 
 def spec_of(server: Server, api: Api, **settings: Any) -> ModelSpec:
-    spec = ModelSpec(f"{api} model", api, "test-model", base_url_of(server, api), silence_s=20.0)
+    spec = ModelSpec(f"{api} model", api, "test-model", base_url_of(server, api), read_timeout_s=20.0)
     return replace(spec, **settings)
 
 

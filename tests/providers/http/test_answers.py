@@ -47,7 +47,7 @@ def api(request: pytest.FixtureRequest) -> Api:
 
 
 def spec_of(server: Server, api: Api) -> ModelSpec:
-    return ModelSpec("m", api, "test-model", base_url_of(server, api), silence_s=20.0)
+    return ModelSpec("m", api, "test-model", base_url_of(server, api), read_timeout_s=20.0)
 
 
 def _compressed(answer: Answer) -> Answer:
@@ -173,7 +173,7 @@ async def test_a_certificate_of_ones_own_is_accepted_when_its_authority_is_named
 async def _refusal_of(spec: ModelSpec) -> str:
     with pytest.raises(ModelError) as raised:
         await ask(spec)
-    assert not raised.value.passing
+    assert not raised.value.retryable
     return str(raised.value)
 
 
@@ -199,7 +199,7 @@ async def test_a_certificate_that_is_wrong_is_told_with_what_is_wrong(
 async def test_tls_where_there_is_none_and_none_where_there_is_are_told(api: Api) -> None:
     with serve() as plain, serve(tls=_tls_of(trustme.CA(), "127.0.0.1")) as secure:
         to_plain = replace(spec_of(plain, api), base_url=plain.url.replace("http:", "https:"))
-        to_secure = replace(spec_of(secure, api), base_url=secure.url.replace("https:", "http:"), silence_s=2.0)
+        to_secure = replace(spec_of(secure, api), base_url=secure.url.replace("https:", "http:"), read_timeout_s=2.0)
         assert "does not speak TLS: write http:// in base_url" in await _refusal_of(to_plain)
         with pytest.raises(ModelError, match=r"broke the connection .* write https:// in base_url"):
             await ask(to_secure)

@@ -35,7 +35,7 @@ def api(request: pytest.FixtureRequest) -> Api:
 
 
 def spec_of(server: Server, api: Api) -> ModelSpec:
-    return ModelSpec("m", api, "test-model", base_url_of(server, api), "MY_KEY", silence_s=20.0)
+    return ModelSpec("m", api, "test-model", base_url_of(server, api), "MY_KEY", read_timeout_s=20.0)
 
 
 async def check(spec: ModelSpec, **environment: str) -> CheckResult:
@@ -107,7 +107,7 @@ async def test_a_listing_that_misses_the_model_by_its_status_is_doubtful() -> No
 )
 async def test_what_is_wrong_is_told_in_one_sentence(answer: Answer, sentence: str, api: Api) -> None:
     with serve(models=answer) as server:
-        result = await check(replace(spec_of(server, api), silence_s=0.2))
+        result = await check(replace(spec_of(server, api), read_timeout_s=0.2))
     assert not result.ok
     assert sentence in result.sentence
 

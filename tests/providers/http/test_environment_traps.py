@@ -12,7 +12,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.endpoints import Endpoints
-from workbench.providers.http.faults import Faults
+from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import ModelError
 
 PLANTED = "planted-0123456789"
@@ -95,7 +95,7 @@ async def test_older_gateways_get_the_key_and_the_version_as_they_want_them() ->
 async def test_the_vendor_itself_is_told_organisation_and_project(base_url: str, leaves: bool) -> None:
     spec = ModelSpec("m", "openai", "gpt", base_url)
     clients = Clients()
-    client = await clients.client(spec, "sk-of-mine", Faults(spec, Secrets()))
+    client = await clients.client(spec, "sk-of-mine", EndpointErrors(spec, Secrets()))
     named = {name for name in client.headers if name.startswith(("openai-", "x-mine"))}
     assert str(client.sdk.base_url) == f"{base_url}/"
     assert named == (set() if leaves else {"openai-organization", "openai-project", "x-mine"})

@@ -41,7 +41,7 @@ class Fault:
     answer: Callable[[Api], Answer]
     sentence: str
     passing: bool = False
-    silence_s: float = 20.0
+    read_timeout_s: float = 20.0
 
 
 def _refusal(status: int, message: str = "so it is", **headers: str) -> Callable[[Api], Answer]:
@@ -98,10 +98,13 @@ FAULTS = (
     Fault("cut without chunks", _half(CUT, framing="close"), "broke off before its end", True),
     Fault("reset in the stream", _half(RESET), "broke the connection in the middle of its answer", True),
     Fault(
-        "no headers", lambda _: Answer(before=(HANG,)), "was silent for 0.25 s: raise silence_s", silence_s=SILENCE_S
+        "no headers",
+        lambda _: Answer(before=(HANG,)),
+        "was silent for 0.25 s: raise read_timeout_s",
+        read_timeout_s=SILENCE_S,
     ),
-    Fault("nothing but headers", lambda _: Answer((HANG,)), "was silent for 0.25 s", silence_s=SILENCE_S),
-    Fault("silence in the stream", _half(HANG), "was silent for 0.25 s", silence_s=SILENCE_S),
+    Fault("nothing but headers", lambda _: Answer((HANG,)), "was silent for 0.25 s", read_timeout_s=SILENCE_S),
+    Fault("silence in the stream", _half(HANG), "was silent for 0.25 s", read_timeout_s=SILENCE_S),
     Fault("not HTTP", lambda _: Answer(before=(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", CUT)), "does not answer as HTTP does"),
 )
 
@@ -119,7 +122,7 @@ async def test_a_fault_ends_in_one_plain_sentence_and_harms_nobody_beside_it(
 ) -> None:
     endpoints = Endpoints(Secrets(), sleep=lambda _: asyncio.sleep(0), clock=iter(range(0, 10**9, 100)).__next__)
     with Server(lambda request: fault.answer(api)) as server:
-        spec = spec_of(server, api, silence_s=fault.silence_s)
+        spec = spec_of(server, api, read_timeout_s=fault.read_timeout_s)
         broken, beside = await asyncio.gather(
             run_on(endpoints, spec), run_on(endpoints, spec_of(healthy, "openai", name="healthy"))
         )

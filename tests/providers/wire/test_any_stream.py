@@ -115,5 +115,5 @@ def holds_together(provider: Provider, answer: Answer) -> None:
     assert answer.end.stop_reason in ("answered", "tool calls", "truncated", "refused")
     assert all(call.problem is None or (call.raw is not None and not call.arguments) for call in answer.finished)
     calls = tuple(ToolCall(call_id, "t") for call_id in answer.ids)
-    again = Message("assistant", answer.text, calls, carry=answer.end.carry)
+    again = Message("assistant", answer.text, calls, provider_state=answer.end.provider_state)
     assert wire_of(a_spec(provider)).body(a_request(again))

@@ -38,7 +38,7 @@ def test_text_comes_piece_by_piece() -> None:
     assert got.text == "Hello"
     assert [type(event).__name__ for event in got.events] == ["TextDelta", "TextDelta", "AnswerFinished"]
     assert got.end.stop_reason == "answered"
-    assert got.end.carry is None
+    assert got.end.provider_state is None
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -307,7 +307,7 @@ def test_errors_say_what_came(stream: str, message: str, passing: bool) -> None:
     with pytest.raises(ModelError) as caught:
         read("openai", stream)
     assert message in str(caught.value)
-    assert caught.value.passing is passing
+    assert caught.value.retryable is passing
 
 
 # Whole documents

@@ -11,7 +11,7 @@ from workbench.config.models import PROVIDERS, Provider
 from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelError
 from workbench.providers.wire.choose import wire_of
-from workbench.providers.wire.errors import error_passes, error_text, quoted, reports_error
+from workbench.providers.wire.errors import error_text, is_retryable_error, quoted, reports_error
 from workbench.providers.wire.sse import SseParser
 from workbench.trajectory.messages import ToolDefinition
 
@@ -109,14 +109,14 @@ def test_what_is_an_error(document: object, is_one: bool) -> None:
     ],
 )
 def test_which_errors_pass(error: object, passing: bool) -> None:
-    assert error_passes({"error": error}) is passing
+    assert is_retryable_error({"error": error}) is passing
 
 
 @given(json_values)
 def test_any_document_can_be_asked_for_its_error(document: Any) -> None:
     words = error_text(document)
     assert words is None or words
-    assert isinstance(error_passes({"error": document}), bool)
+    assert isinstance(is_retryable_error({"error": document}), bool)
 
 
 TOOLS = [ToolDefinition("get_weather"), ToolDefinition("home.set_tv"), ToolDefinition("x.y")]

@@ -50,7 +50,7 @@ def answer(*events: dict[str, Any]) -> Answer:
 
 def test_text_comes_piece_by_piece() -> None:
     got = answer(start(0, "text", text=""), text(0, "Hel"), {"type": "ping"}, text(0, "lo"), stop(0))
-    assert (got.text, got.end.stop_reason, got.end.carry) == ("Hello", "answered", None)
+    assert (got.text, got.end.stop_reason, got.end.provider_state) == ("Hello", "answered", None)
 
 
 def test_thinking_is_reasoning() -> None:
@@ -167,7 +167,7 @@ def test_errors_say_what_came(stream: str, message: str, passing: bool) -> None:
     with pytest.raises(ModelError) as caught:
         read("anthropic", stream)
     assert message in str(caught.value)
-    assert caught.value.passing is passing
+    assert caught.value.retryable is passing
 
 
 def test_a_plain_json_answer_is_read_as_well() -> None:

@@ -54,7 +54,7 @@ def test_text_comes_piece_by_piece() -> None:
         event("output_text.done", output_index=0, text="Hello"),
         done(0, MESSAGE),
     )
-    assert (got.text, got.end.stop_reason, got.end.carry) == ("Hello", "answered", None)
+    assert (got.text, got.end.stop_reason, got.end.provider_state) == ("Hello", "answered", None)
 
 
 @pytest.mark.parametrize("kind", ["reasoning_summary_text", "reasoning_text"])
@@ -205,7 +205,7 @@ def test_errors_say_what_came(stream: str, message: str, passing: bool) -> None:
     with pytest.raises(ModelError) as caught:
         read("openai-responses", stream)
     assert message in str(caught.value)
-    assert caught.value.passing is passing
+    assert caught.value.retryable is passing
 
 
 def test_a_plain_json_answer_is_read_as_well() -> None:

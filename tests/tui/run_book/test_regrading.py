@@ -17,7 +17,7 @@ from workbench.batches.events import BatchDone, BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.regrading import graded_anew
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import NOTHING_OUTSIDE
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run
 from workbench.suite.loading import parse_suite
@@ -118,7 +118,7 @@ class Bench:
     def grade(self) -> list[str]:
         cases = self.rescoring.due(10_000)
         due = [each for case in cases for each in case.runs]
-        results = {id(each.run): each.known or graded_anew(each.result, each.now, NOTHING_OUTSIDE) for each in due}
+        results = {id(each.run): each.known or graded_anew(each.result, each.now, EMPTY_CONTEXT) for each in due}
         self.rescoring.done(cases, results)
         return [each.run.case_id for each in due]
 
@@ -303,7 +303,7 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
     cases = bench.rescoring.due(100)
     again = bench.make("one", [("go", {"to": "Rome", "fast": True})])
     (due,) = (each for case in cases for each in case.runs)
-    bench.rescoring.done(cases, {id(due.run): graded_anew(due.result, due.now, NOTHING_OUTSIDE)})
+    bench.rescoring.done(cases, {id(due.run): graded_anew(due.result, due.now, EMPTY_CONTEXT)})
     assert (again.result is not None and again.result.status) == "passed"
     assert bench.rescoring.told() == ""
 
@@ -379,7 +379,7 @@ def test_grading_anew_by_the_same_case_changes_nothing(calls: list[Call], case: 
     bench = Bench()
     run = bench.make(case, calls)
     assert run.result is not None
-    assert graded_anew(run.result, run.planned, NOTHING_OUTSIDE) == run.result
+    assert graded_anew(run.result, run.planned, EMPTY_CONTEXT) == run.result
     bench.suite.change(Document.of(TEXT + "\n# The end.\n"), "Changed")
     assert bench.follow() == []
 

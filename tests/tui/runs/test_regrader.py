@@ -14,7 +14,7 @@ from tests.tui.apps import SMART_HOME, Call, Opened, conversation, opened, suite
 from workbench.authoring.document import HEAD, Document
 from workbench.batches import regrading
 from workbench.batches.plan import PlannedRun
-from workbench.checks.evaluate import Outside
+from workbench.checks.evaluate import CheckContext
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement
 
@@ -36,9 +36,9 @@ def on_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the threads on which runs are graded anew, one for each."""
     names: list[str] = []
 
-    def graded_anew(result: RunResult, planned: PlannedRun, outside: Outside) -> RunResult:
+    def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
         names.append(threading.current_thread().name)
-        return regrade(result, planned, outside)
+        return regrade(result, planned, context)
 
     regrade = regrading.graded_anew
     monkeypatch.setattr(regrading, "graded_anew", graded_anew)

@@ -20,7 +20,7 @@ from workbench.batches.events import BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.regrading import graded_anew
 from workbench.batches.single import result_of
-from workbench.checks.evaluate import NOTHING_OUTSIDE
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.loading import parse_suite
@@ -121,7 +121,7 @@ class Bench:
         self.suite.change(Document.of(self.suite.document.text.replace(old, new)), "Changed")
         self.rescoring.follow(self.suite)
         due = self.rescoring.due(10)
-        results = {id(each.run): graded_anew(each.result, each.now, NOTHING_OUTSIDE) for c in due for each in c.runs}
+        results = {id(each.run): graded_anew(each.result, each.now, EMPTY_CONTEXT) for c in due for each in c.runs}
         self.rescoring.done(due, results)
         return [each.run for case in due for each in case.runs]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.audit.samples import ANY_TEXT, UnknownSampleError, is_wildcard, sample_for, samples_of
 from workbench.analysis.schemas import properties_of, resolved
-from workbench.checks.evaluate import CheckVerdict, Outside
+from workbench.checks.evaluate import CheckContext, CheckVerdict
 from workbench.grading.requirements import keyword_text
 from workbench.suite.checks import Check, Checks, Present
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
@@ -21,10 +21,10 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 Made = tuple[str, Mapping[str, JsonValue]]
 """A call: the tool and its arguments."""
 
-AGREEING = Outside(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
+AGREEING = CheckContext(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
 """A judge and Python functions that agree to everything: what can be passed at all is asked of them."""
 
-REFUSING = Outside(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
+REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
 """A judge and Python functions that refuse everything: they are not what an empty run passes by."""
 
 

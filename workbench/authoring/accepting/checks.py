@@ -16,8 +16,8 @@ from workbench.checks.describe import describe
 from workbench.checks.errors import CheckError
 from workbench.grading.critic_pairing import judge
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
-from workbench.suite.moments import read_moment
 from workbench.suite.render import one_line
+from workbench.suite.timestamps import read_timestamp
 from workbench.trajectory.messages import JsonValue
 
 KEPT: Final = "as written"
@@ -88,7 +88,7 @@ def _rounded(number: float) -> float:
 
 def _is_moment(text: str) -> bool:
     try:
-        read_moment(text)
+        read_timestamp(text)
     except (ValueError, OverflowError):
         return False
     return any(char.isdigit() for char in text)

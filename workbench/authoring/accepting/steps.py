@@ -8,7 +8,7 @@ from workbench.authoring.accepting.calls import AcceptError, TakenCall, as_expec
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.authoring.form.tables import value_at
 from workbench.checks.errors import CheckError
-from workbench.checks.evaluate import NOTHING_OUTSIDE
+from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.arguments import judge_arguments
 from workbench.grading.casting import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
@@ -77,7 +77,7 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
     """What a step's checks say where no grader held them against this very call."""
     try:
         return judge_arguments(
-            record.tool, step.args or {}, record.arguments, equal=by_casting, outside=NOTHING_OUTSIDE, shared=1.0
+            record.tool, step.args or {}, record.arguments, equal=by_casting, context=EMPTY_CONTEXT, shared=1.0
         )
     except CheckError as error:
         raise AcceptError(f"a check of the step cannot be judged here ({error}); r runs the case again") from error

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
-from workbench.providers.http.faults import Faults
+from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import AnswerFinished, TooMuchError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
@@ -31,7 +31,7 @@ Kind = Literal["events", "document", "page", "garbage"]
 
 
 async def read_answer(
-    response: httpx2.Response, reader: AnswerReader, faults: Faults
+    response: httpx2.Response, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
     """What an answer says, piece by piece. It ends with the answer's last event, even when the connection stays open.
 
@@ -52,14 +52,14 @@ async def read_answer(
             body = await _rest(body, chunks, LARGEST_DOCUMENT_BYTES)
             if len(body) > LARGEST_DOCUMENT_BYTES:
                 raise _too_much(LARGEST_DOCUMENT_BYTES)
-            for said in reader.feed_whole(_document(body, faults)):
+            for said in reader.feed_whole(_document(body, errors)):
                 yield said
         elif kind == "page":
-            raise faults.of_page(await _rest(body, chunks, LARGEST_PAGE_BYTES))
+            raise errors.of_page(await _rest(body, chunks, LARGEST_PAGE_BYTES))
         elif body.strip():
-            raise faults.of_garbage(body)
+            raise errors.of_garbage(body)
         else:
-            raise faults.of_nothing()
+            raise errors.of_nothing()
     for last in reader.finish():
         yield last
 
@@ -129,9 +129,9 @@ def kind_of(head: bytes, content_type: str) -> Kind | None:
     return None if len(head) < _LONGEST_FIELD else "garbage"
 
 
-def _document(body: bytes, faults: Faults) -> JsonValue:
+def _document(body: bytes, errors: EndpointErrors) -> JsonValue:
     try:
         document: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
-        raise faults.of_garbage(body) from None
+        raise errors.of_garbage(body) from None
     return document

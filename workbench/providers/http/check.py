@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 from workbench.config.models import ModelSpec
 from workbench.providers.http.clients import Client
-from workbench.providers.http.faults import Faults, Refused
+from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.statuses import base_url_hint, shown_url
 from workbench.providers.http.transport import causes_of
 
-CHECK_SILENCE_S = 20.0
+CHECK_READ_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 60.0
 """For all of it: an endpoint may say something every now and then without coming to an end."""
 _LISTED_NAMES = 5
@@ -35,38 +35,38 @@ class CheckResult:
         return "✓" if self.ok else "?" if self.answers else "✗"
 
 
-async def check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult:
+async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
     """Look for the model among those that the endpoint lists. An endpoint that lists none counts as good."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
-            return await _check(spec, client, faults)
+            return await _check(spec, client, errors)
     except TimeoutError:
         sentence = f"came to no end within {CHECK_TIMEOUT_S:g} s: look at base_url and at what the server does"
-        return CheckResult(False, str(faults.error(sentence)))
+        return CheckResult(False, str(errors.error(sentence)))
 
 
-async def _check(spec: ModelSpec, client: Client, faults: Faults) -> CheckResult:
+async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
     listing, path = _listing(spec)
     place = shown_url(spec.base_url)
     try:
         names = _names(await client.get(listing, _silence(spec)))
     except client.errors as error:
         if _status_of(error) not in _LACKING:
-            return CheckResult(False, str(faults.of_exception(error, path=path)))
-        missing = str(faults.of_exception(error, path=path))
+            return CheckResult(False, str(errors.of_exception(error, path=path)))
+        missing = str(errors.of_exception(error, path=path))
         if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
             return CheckResult(False, missing, answers=True)
         return CheckResult(
             True, f"{place} answers, but lists no models: key and model name are unchecked", answers=True
         )
     if names is None:
-        return CheckResult(False, str(faults.error("answers, but not as a model API does: correct base_url")))
+        return CheckResult(False, str(errors.error("answers, but not as a model API does: correct base_url")))
     if spec.model in names:
         return CheckResult(True, f"{place} answers and has {spec.model}", answers=True)
     try:  # listings leave out what is only another name for a model
         await client.get(f"{path}/{quote(spec.model, safe='')}", _silence(spec))
     except client.errors:
-        shown = faults.quoted(", ".join(names[:_LISTED_NAMES]))
+        shown = errors.quoted(", ".join(names[:_LISTED_NAMES]))
         others = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
         listed = f"it lists {shown}{others}" if names else "it lists none"
         return CheckResult(False, f"{place} has no model {spec.model!r}: {listed}", answers=True)
@@ -94,7 +94,7 @@ def _names(body: bytes) -> list[str] | None:
 
 
 def _silence(spec: ModelSpec) -> float:
-    return min(spec.silence_s, CHECK_SILENCE_S)
+    return min(spec.read_timeout_s, CHECK_READ_TIMEOUT_S)
 
 
 def _status_of(error: Exception) -> int | None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from workbench.config.addresses import is_loopback
 from workbench.config.models import OWN_URLS, ModelSpec
-from workbench.providers.http.faults import Faults, Refused
+from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S
 from workbench.version import __version__
 
@@ -44,7 +44,7 @@ class Client:
     headers: Mapping[str, Any] = field(repr=False)  # the key is in them
     errors: tuple[type[Exception], ...]
 
-    async def post(self, path: str, body: bytes, silence_s: float) -> httpx2.Response:
+    async def post(self, path: str, body: bytes, read_timeout_s: float) -> httpx2.Response:
         """Send a request and return its answer, unread. Raises one of `errors`, `Refused` within or as it."""
         import httpx2
 
@@ -52,18 +52,18 @@ class Client:
             path,
             content=body,
             cast_to=httpx2.Response,
-            options={"headers": self.headers, "timeout": _timeout(silence_s)},
+            options={"headers": self.headers, "timeout": _timeout(read_timeout_s)},
             stream=True,
             stream_cls=self.stream_class,
         )
         return answer
 
-    async def get(self, path: str, silence_s: float) -> bytes:
+    async def get(self, path: str, read_timeout_s: float) -> bytes:
         """What a path is answered. Raises as `post`."""
         import httpx2
 
         answer = await self.sdk.get(
-            path, cast_to=httpx2.Response, options={"headers": self.headers, "timeout": _timeout(silence_s)}
+            path, cast_to=httpx2.Response, options={"headers": self.headers, "timeout": _timeout(read_timeout_s)}
         )
         return answer.content
 
@@ -77,7 +77,7 @@ class Clients:
         self._making = asyncio.Lock()
         self._tls: ssl.SSLContext | None = None
 
-    async def client(self, spec: ModelSpec, key: str | None, faults: Faults) -> Client:
+    async def client(self, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
         """The client for a model's endpoint; raises ModelError when none can be made."""
         sdk = spec.provider.partition("-")[0]
         place = (sdk, spec.base_url, key, spec.legacy_auth)
@@ -85,7 +85,7 @@ class Clients:
             async with self._making:
                 if place not in self._clients:
                     with self._starting(f"model {spec.name}"):
-                        self._clients[place] = await self._make(sdk, spec, key, faults)
+                        self._clients[place] = await self._make(sdk, spec, key, errors)
         return self._clients[place]
 
     async def close(self) -> None:
@@ -95,7 +95,7 @@ class Clients:
         for client in clients:
             await client.sdk.close()
 
-    async def _make(self, sdk: str, spec: ModelSpec, key: str | None, faults: Faults) -> Client:
+    async def _make(self, sdk: str, spec: ModelSpec, key: str | None, errors: EndpointErrors) -> Client:
         # Imports of a second and more, and the reading of certificates, must not hold up other runs.
         module = await asyncio.to_thread(importlib.import_module, sdk)
         import anyio
@@ -115,7 +115,7 @@ class Clients:
             )
             client = _sdk_client(module, sdk, spec.base_url, key, http)
         except (ValueError, OSError, ImportError, httpx2.InvalidURL) as error:
-            raise faults.of_settings(error) from error
+            raise errors.of_settings(error) from error
         headers = _headers(module, client.default_headers, sdk, spec, key)
         vendor_error = module.OpenAIError if sdk == "openai" else module.AnthropicError
         http_errors = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, anyio.EndOfStream, OSError)
@@ -175,8 +175,8 @@ async def _refuse_failures(response: httpx2.Response) -> None:
     raise Refused(response.status_code, dict(response.headers), bytes(body[:LARGEST_ERROR_BYTES]))
 
 
-def _timeout(silence_s: float) -> httpx2.Timeout:
+def _timeout(read_timeout_s: float) -> httpx2.Timeout:
     import httpx2
 
     # The limiter counts requests, so nobody ever waits for a place in the pool.
-    return httpx2.Timeout(silence_s, connect=CONNECT_TIMEOUT_S, pool=None)
+    return httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S, pool=None)

@@ -12,7 +12,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.check import CheckResult, check
 from workbench.providers.http.clients import Clients
-from workbench.providers.http.faults import Faults
+from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.model import EndpointModel, ModelWithPauses
 from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import Model, ModelError
@@ -61,7 +61,7 @@ class Endpoints:
         limiter = self._limiters.setdefault((spec.base_url, spec.model), RateLimiter(self._clock, self._sleep))
         limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(
-            spec, key, wire_of(spec, self._secrets), limiter, self._clients, Faults(spec, self._secrets)
+            spec, key, wire_of(spec, self._secrets), limiter, self._clients, EndpointErrors(spec, self._secrets)
         )
         self._models[spec.name] = model
         return model
@@ -69,12 +69,12 @@ class Endpoints:
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
         """Whether the endpoint answers, accepts the key and has the model, without asking the model. Raises nothing
         that an endpoint or a setting can cause."""
-        faults = Faults(spec, self._secrets)
+        errors = EndpointErrors(spec, self._secrets)
         try:
-            client = await self._clients.client(spec, self._key_of(spec, environment), faults)
+            client = await self._clients.client(spec, self._key_of(spec, environment), errors)
         except ModelError as error:
             return CheckResult(False, str(error))
-        return await check(spec, client, faults)
+        return await check(spec, client, errors)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from workbench.config.models import ModelSpec
 from workbench.providers.http.answers import read_answer
 from workbench.providers.http.clients import Clients
-from workbench.providers.http.faults import Faults
+from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
 from workbench.providers.wire.wire import Wire
@@ -20,7 +20,13 @@ class EndpointModel:
     clients. `key` is the value of the API key, `None` when the model needs none."""
 
     def __init__(
-        self, spec: ModelSpec, key: str | None, wire: Wire, limiter: RateLimiter, clients: Clients, faults: Faults
+        self,
+        spec: ModelSpec,
+        key: str | None,
+        wire: Wire,
+        limiter: RateLimiter,
+        clients: Clients,
+        errors: EndpointErrors,
     ) -> None:
         self.name = spec.name
         self.seed = wire.seed
@@ -30,11 +36,11 @@ class EndpointModel:
         self._wire = wire
         self._limiter = limiter
         self._clients = clients
-        self._faults = faults
+        self._errors = errors
 
     async def start(self) -> None:
         """Import the SDK and make the client; raises ModelError."""
-        await self._clients.client(self.spec, self.key, self._faults)
+        await self._clients.client(self.spec, self.key, self._errors)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Waits until the endpoint may be asked once more."""
@@ -50,14 +56,14 @@ class EndpointModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request; raises ModelError for everything that can go wrong at an endpoint."""
-        client = await self._clients.client(self.spec, self.key, self._faults)
+        client = await self._clients.client(self.spec, self.key, self._errors)
         path = self._wire.path
         began = False
         try:
-            response = await client.post(path, self._wire.body(request), self.spec.silence_s)
+            response = await client.post(path, self._wire.body(request), self.spec.read_timeout_s)
             began = True
             try:
-                async with aclosing(read_answer(response, self._wire.reader(request), self._faults)) as events:
+                async with aclosing(read_answer(response, self._wire.reader(request), self._errors)) as events:
                     async for event in events:
                         yield event
             finally:
@@ -65,14 +71,14 @@ class EndpointModel:
         except TooMuchError:
             raise
         except ModelError as error:
-            raise self._faults.of_reading(error) from error
+            raise self._errors.of_reading(error) from error
         except RecursionError:
-            raise self._faults.error("answers with JSON too deeply nested: look at what the server sends") from None
+            raise self._errors.error("answers with JSON too deeply nested: look at what the server sends") from None
         except client.errors as error:
-            failed = self._faults.of_exception(
+            failed = self._errors.of_exception(
                 error, path=path, began=began, tool_at=lambda said: self._wire.tool_at(request, said)
             )
-            if failed.passing and failed.retry_after_s is not None:
+            if failed.retryable and failed.retry_after_s is not None:
                 self._limiter.hold(failed.retry_after_s)
             raise failed from error
 

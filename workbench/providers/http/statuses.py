@@ -34,7 +34,7 @@ class Refusal:
     def _why(self) -> str:
         return f"({self.status}: {self.text})" if self.text else f"({self.status})"
 
-    def passing(self, headers: Mapping[str, str]) -> bool:
+    def is_retryable(self, headers: Mapping[str, str]) -> bool:
         """Whether the same request may succeed later; an endpoint that says so itself is believed."""
         said = headers.get("x-should-retry", "").lower()
         if said in ("true", "false"):
@@ -63,7 +63,7 @@ class Refusal:
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
                 return f"does not accept the request {why}: look at the model's params and the suite's tools"
-            case 429 if not self.passing({}):
+            case 429 if not self.is_retryable({}):
                 return f"has no quota left for the account {why}: look at the account behind the key"
             case 429:
                 return f"asks for fewer requests {why}: lower concurrency or requests_per_minute of the model"

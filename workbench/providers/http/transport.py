@@ -41,7 +41,7 @@ class Broken:
     """What happened, as the rest of a sentence that begins with the endpoint, and whether trying again may help."""
 
     sentence: str
-    passing: bool = False
+    retryable: bool = False
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
@@ -119,8 +119,8 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | N
             case httpx2.ConnectTimeout():
                 return Broken(f"takes no connection within {CONNECT_TIMEOUT_S:g} s: look at base_url and the network")
             case httpx2.ReadTimeout() | httpx2.WriteTimeout():
-                way_out = "raise silence_s of the model, or look at what the server does"
-                return Broken(f"was silent for {spec.silence_s:g} s: {way_out}")
+                way_out = "raise read_timeout_s of the model, or look at what the server does"
+                return Broken(f"was silent for {spec.read_timeout_s:g} s: {way_out}")
     return None
 
 
@@ -142,5 +142,5 @@ def _broken_off(causes: tuple[BaseException, ...], spec: ModelSpec, began: bool)
             case httpx2.DecodingError():
                 return Broken("sends a body that is not compressed as it says: look at the server or its proxy")
             case httpx2.TransportError() | httpx2.StreamError() | OSError() | anyio.EndOfStream():
-                return Broken(f"broke the connection {when}", passing=True)
+                return Broken(f"broke the connection {when}", retryable=True)
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.providers.model import ModelRequest, TooMuchError
-from workbench.providers.wire.halves import mended
+from workbench.providers.wire.surrogates import joined_surrogates
 from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory import limits
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
@@ -106,7 +106,7 @@ class CallAssembly:
         yield from self.start(call)
         if not call.pieces and call.whole is None:
             yield from self.add(call, arguments)
-        given = arguments or (call.whole if call.whole is not None else mended("".join(call.pieces)))
+        given = arguments or (call.whole if call.whole is not None else joined_surrogates("".join(call.pieces)))
         call.finished = True
         read, problem = read_arguments(given)
         raw = None if problem is None else given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)

@@ -9,7 +9,7 @@ from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
 from workbench.providers.wire.chat_answer import WIRE, ChatReader
-from workbench.providers.wire.errors import Faults
+from workbench.providers.wire.errors import AnswerErrors
 from workbench.providers.wire.offer import Offers, arguments_to_send, body_text, json_or_error, object_schema
 from workbench.providers.wire.params import sent_params, whole_seed
 from workbench.providers.wire.tool_names import ToolNames
@@ -27,7 +27,7 @@ class ChatWire:
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
         self._model = spec.model
         self._params, self.notices = sent_params(spec, "Chat Completions")
-        self._faults = Faults(spec.name, "Chat Completions", spec.base_url, secrets)
+        self._errors = AnswerErrors(spec.name, "Chat Completions", spec.base_url, secrets)
         self._offers = Offers(_tool)
         self.seed = whole_seed(self._params)
 
@@ -46,7 +46,7 @@ class ChatWire:
 
     def reader(self, request: ModelRequest) -> ChatReader:
         """A reader for one answer."""
-        return ChatReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._faults)
+        return ChatReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._errors)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """The tool of which an error speaks."""
@@ -61,10 +61,14 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id or "", "content": message.content}
-    if message.role == "user" or not (message.tool_calls or message.carry):
+    if message.role == "user" or not (message.tool_calls or message.provider_state):
         return {"role": message.role, "content": message.content}
-    carry: Any = message.carry if isinstance(message.carry, dict) and message.carry.get("wire") == WIRE else {}
-    signed = carry.get("calls", {})
+    state: Any = (
+        message.provider_state
+        if isinstance(message.provider_state, dict) and message.provider_state.get("wire") == WIRE
+        else {}
+    )
+    signed = state.get("calls", {})
     calls = [
         {
             **signed.get(call.id, {}),
@@ -79,5 +83,5 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
         "role": "assistant",
         "content": content,
         **({"tool_calls": calls} if calls else {}),
-        **carry.get("fields", {}),
+        **state.get("fields", {}),
     }

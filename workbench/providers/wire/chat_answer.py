@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
-from workbench.providers.wire.errors import Faults, reports_error
-from workbench.providers.wire.halves import TextPieces
+from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.surrogates import TextPieces
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
@@ -27,10 +27,10 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 class ChatReader:
     """Reads one answer. Only its first choice counts."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, faults: Faults) -> None:
+    def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors) -> None:
         self._round = round_number
         self._calls = calls
-        self._faults = faults
+        self._errors = errors
         self._usage = UsageCount()
         self._pieces = TextPieces()
         self._by_index: dict[int, OpenCall] = {}
@@ -46,29 +46,29 @@ class ChatReader:
         if event.data.strip() == _END:
             self.ended = True
             return
-        chunk = self._faults.document(event)
+        chunk = self._errors.document(event)
         if chunk is not None:
             yield from self._read(chunk)
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """An answer that came as one document; raises ModelError when it is an error or no answer."""
         if reports_error(document):
-            raise self._faults.reported(document)
+            raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
-            raise self._faults.no_answer(document)
+            raise self._errors.no_answer(document)
         yield from self._read(document)
         self.ended = True
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """The calls, whole, and the end; raises ModelError when that did not come."""
         if not self._began:
-            raise self._faults.nothing()
+            raise self._errors.nothing()
         if self._reason in _FAILED:
-            raise self._faults.gave_up(f"finish_reason {self._reason}")
+            raise self._errors.gave_up(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
-            raise self._faults.broke_off("neither finish_reason nor [DONE]")
+            raise self._errors.broke_off("neither finish_reason nor [DONE]")
         yield from self._calls.finish_all()
-        yield AnswerFinished(self._stop_reason(), self._usage.chat(), self._faults.wanted_back(self._carry()))
+        yield AnswerFinished(self._stop_reason(), self._usage.chat(), self._errors.storable_state(self._carry()))
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[ModelEvent]:
         if usage := chunk.get("usage"):
@@ -82,7 +82,7 @@ class ChatReader:
     def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
         self._began = True
         if choice.get("error"):
-            raise self._faults.reported(choice)
+            raise self._errors.reported(choice)
         if reason := choice.get("finish_reason"):
             self._reason = str(reason)
         delta = choice["delta"] if "delta" in choice else choice.get("message")

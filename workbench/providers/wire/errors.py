@@ -23,7 +23,7 @@ _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _WORDS_IN = ("message", "detail", "msg", "error_description", "errors", "title", "reason")
 _NAMES_OF_ERRORS = ("code", "type", "status")
 
-_PASSING = {
+_RETRYABLE = {
     "api_error",
     "engine_overloaded_error",
     "internal_error",
@@ -39,7 +39,7 @@ _PASSING = {
     "timeout_error",
     "unavailable",
 }
-_LASTING = {"insufficient_quota", "billing_error", "billing_hard_limit_reached"}
+_NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_reached"}
 
 
 def quoted(text: str, secrets: Secrets, longest: int = LONGEST_QUOTE) -> str:
@@ -79,16 +79,16 @@ def reports_error(document: object) -> bool:
     return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
 
 
-def error_passes(document: object) -> bool:
+def is_retryable_error(document: object) -> bool:
     """Whether an error document says that the same request may succeed later: overload, limits on the rate, faults of
     the server, but not a quota that is used up."""
     names = _names(document)
-    if not _LASTING.isdisjoint(names):
+    if not _NOT_RETRYABLE.isdisjoint(names):
         return False
-    return any(name in _PASSING or (name.isdecimal() and _is_passing_status(int(name))) for name in names)
+    return any(name in _RETRYABLE or (name.isdecimal() and _is_retryable_status(int(name))) for name in names)
 
 
-def _is_passing_status(status: int) -> bool:
+def _is_retryable_status(status: int) -> bool:
     return status in (408, 409, 429) or 500 <= status < 600
 
 
@@ -129,7 +129,7 @@ def _place(loc: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class AnswerErrors:
     """What can be wrong with the answer of one model, as errors that name it. `api` is what was expected, `base_url`
     where."""
 
@@ -156,19 +156,19 @@ class Faults:
             raise self.reported(document)
         return document if isinstance(document, dict) else None
 
-    def wanted_back(self, carry: JsonValue) -> JsonValue:
+    def storable_state(self, state: JsonValue) -> JsonValue:
         """The carry of an answer, if it can be written down; raises ModelError for numbers that JSON does not have."""
         try:
-            json_text(carry)
+            json_text(state)
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{self.model} wants back with its answer what JSON cannot say: {error}") from None
-        return carry
+        return state
 
     def reported(self, error: object) -> ModelError:
         """The endpoint reports an error."""
         words = error_text(error)
         said = quoted(words, self.secrets) if words else f"an error without words: {self._shown(error)}"
-        return ModelError(f"the endpoint of {self.model} reports: {said}", passing=error_passes(error))
+        return ModelError(f"the endpoint of {self.model} reports: {said}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> ModelError:
         """Something in the stream is no JSON."""
@@ -180,15 +180,15 @@ class Faults:
 
     def nothing(self) -> ModelError:
         """A stream came to its end without saying anything."""
-        return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", passing=True)
+        return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
     def broke_off(self, missing: str) -> ModelError:
         """A stream ended before its answer did; `missing` is the mark that would have ended it."""
-        return ModelError(f"the answer of {self.model} broke off before its end: {missing} came", passing=True)
+        return ModelError(f"the answer of {self.model} broke off before its end: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
         """The endpoint itself ended the answer because of a fault."""
-        return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", passing=True)
+        return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
 
     @property
     def _way_out(self) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
-from workbench.providers.wire.carry import Part, carried
-from workbench.providers.wire.errors import Faults, reports_error
-from workbench.providers.wire.halves import TextPieces
+from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.provider_state import Part, provider_state
+from workbench.providers.wire.surrogates import TextPieces
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
@@ -46,10 +46,10 @@ class _Block:
 class MessagesReader:
     """Reads one answer."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, faults: Faults) -> None:
+    def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors) -> None:
         self._round = round_number
         self._calls = calls
-        self._faults = faults
+        self._errors = errors
         self._usage = UsageCount()
         self._pieces = TextPieces()
         self._blocks: list[_Block] = []
@@ -60,7 +60,7 @@ class MessagesReader:
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """What an event says; raises ModelError for an error and for what is not JSON."""
-        document = self._faults.document(event)
+        document = self._errors.document(event)
         if document is None:
             return
         kind = document.get("type") or event.event
@@ -83,9 +83,9 @@ class MessagesReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """An answer that came as one document; raises ModelError when it is an error or no answer."""
         if reports_error(document):
-            raise self._faults.reported(document)
+            raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
-            raise self._faults.no_answer(document)
+            raise self._errors.no_answer(document)
         for index, block in enumerate(content):
             yield from self._start(index, _dict(block))
             yield from self._stop(index)
@@ -95,13 +95,13 @@ class MessagesReader:
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """The calls that are still open, and the end; raises ModelError when that did not come."""
         if not self._began:
-            raise self._faults.nothing()
+            raise self._errors.nothing()
         if self._reason is None and not self.ended:
-            raise self._faults.broke_off("neither stop_reason nor message_stop")
+            raise self._errors.broke_off("neither stop_reason nor message_stop")
         yield from self._calls.finish_all()
         parts = [part for block in self._blocks if (part := block.part()) is not None]
-        carry = self._faults.wanted_back(carried(WIRE, parts))
-        yield AnswerFinished(self._stop_reason(), self._usage.messages(), carry)
+        state = self._errors.storable_state(provider_state(WIRE, parts))
+        yield AnswerFinished(self._stop_reason(), self._usage.messages(), state)
 
     def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
         self._began = True

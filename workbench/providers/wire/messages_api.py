@@ -9,11 +9,11 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
-from workbench.providers.wire.carry import Block, Said, parts_of
-from workbench.providers.wire.errors import Faults
+from workbench.providers.wire.errors import AnswerErrors
 from workbench.providers.wire.messages_answer import WIRE, MessagesReader
 from workbench.providers.wire.offer import Offers, arguments_to_send, body_text, object_schema
 from workbench.providers.wire.params import sent_params
+from workbench.providers.wire.provider_state import Block, TextPart, parts_of
 from workbench.providers.wire.tool_names import ToolNames, accepted_names
 from workbench.trajectory.messages import Message, ToolDefinition
 
@@ -64,7 +64,7 @@ class MessagesWire:
         self._model = spec.model
         params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
-        self._faults = Faults(spec.name, "Messages", spec.base_url, secrets)
+        self._errors = AnswerErrors(spec.name, "Messages", spec.base_url, secrets)
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
@@ -81,7 +81,7 @@ class MessagesWire:
 
     def reader(self, request: ModelRequest) -> MessagesReader:
         """A reader for one answer."""
-        return MessagesReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._faults)
+        return MessagesReader(request.round, CallAssembly(request, self._offers.of(request.tools).names), self._errors)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """The tool of which an error speaks."""
@@ -126,7 +126,7 @@ def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Itera
         match part:
             case Block(document):
                 yield document
-            case Said(text):
+            case TextPart(text):
                 yield {"type": "text", "text": text}
             case call:
                 arguments = arguments_to_send(call)

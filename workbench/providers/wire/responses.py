@@ -9,10 +9,10 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelRequest
 from workbench.providers.wire.assembly import CallAssembly
-from workbench.providers.wire.carry import Block, Said, parts_of
-from workbench.providers.wire.errors import Faults
+from workbench.providers.wire.errors import AnswerErrors
 from workbench.providers.wire.offer import Offers, arguments_to_send, body_text, json_or_error, object_schema
 from workbench.providers.wire.params import sent_params
+from workbench.providers.wire.provider_state import Block, TextPart, parts_of
 from workbench.providers.wire.responses_answer import WIRE, ResponsesReader
 from workbench.providers.wire.tool_names import ToolNames
 from workbench.trajectory.messages import Message, ToolDefinition
@@ -56,7 +56,7 @@ class ResponsesWire:
         params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
-        self._faults = Faults(spec.name, "Responses", spec.base_url, secrets)
+        self._errors = AnswerErrors(spec.name, "Responses", spec.base_url, secrets)
         self._offers = Offers(_tool)
 
     def body(self, request: ModelRequest) -> bytes:
@@ -74,7 +74,7 @@ class ResponsesWire:
     def reader(self, request: ModelRequest) -> ResponsesReader:
         """A reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
-        return ResponsesReader(request.round, calls, self._faults, stored=self._stored)
+        return ResponsesReader(request.round, calls, self._errors, stored=self._stored)
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
         """The tool of which an error speaks."""
@@ -107,7 +107,7 @@ def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
             match part:
                 case Block(document):
                     yield document
-                case Said(text, phase):
+                case TextPart(text, phase):
                     phase_field = {"phase": phase} if phase else {}
                     yield {"type": "message", "role": "assistant", "content": text, **phase_field}
                 case call:

@@ -8,9 +8,9 @@ from typing import Any
 
 from workbench.providers.model import AnswerFinished
 from workbench.providers.wire.assembly import CallAssembly, OpenCall
-from workbench.providers.wire.carry import Part, carried
-from workbench.providers.wire.errors import Faults, reports_error
-from workbench.providers.wire.halves import TextPieces
+from workbench.providers.wire.errors import AnswerErrors, reports_error
+from workbench.providers.wire.provider_state import Part, provider_state
+from workbench.providers.wire.surrogates import TextPieces
 from workbench.providers.wire.usage import UsageCount
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.events import ModelEvent, ReasoningDelta, StopReason, TextDelta
@@ -40,10 +40,10 @@ class _Item:
 class ResponsesReader:
     """Reads one answer. Items are told apart by `output_index`; `stored`: the API keeps what it says."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, faults: Faults, *, stored: bool = False) -> None:
+    def __init__(self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, stored: bool = False) -> None:
         self._round = round_number
         self._calls = calls
-        self._faults = faults
+        self._errors = errors
         self._stored = stored
         self._usage = UsageCount()
         self._pieces = TextPieces()
@@ -60,7 +60,7 @@ class ResponsesReader:
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """What an event says; raises ModelError for an error and for what is not JSON."""
-        document = self._faults.document(event)
+        document = self._errors.document(event)
         if document is None:
             return
         kind = str(document.get("type") or event.event)
@@ -87,21 +87,21 @@ class ResponsesReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """An answer that came as one document; raises ModelError when it is an error or no answer."""
         if reports_error(document):
-            raise self._faults.reported(document)
+            raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
-            raise self._faults.no_answer(document)
+            raise self._errors.no_answer(document)
         self._began = True
         yield from self._end(document, "completed")
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """The calls that are still open, and the end; raises ModelError when that did not come."""
         if not self._began:
-            raise self._faults.nothing()
+            raise self._errors.nothing()
         if self._status not in ("completed", "incomplete"):
-            raise self._faults.broke_off("neither response.completed nor response.incomplete")
+            raise self._errors.broke_off("neither response.completed nor response.incomplete")
         yield from self._calls.finish_all()
-        carry = self._faults.wanted_back(carried(WIRE, list(self._parts())))
-        yield AnswerFinished(self._stop_reason(), self._usage.responses(), carry)
+        state = self._errors.storable_state(provider_state(WIRE, list(self._parts())))
+        yield AnswerFinished(self._stop_reason(), self._usage.responses(), state)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
         """The item of which an event speaks; one that was not announced is a new one."""
@@ -151,9 +151,9 @@ class ResponsesReader:
         response = response if isinstance(response, dict) else {}
         self._status = str(response.get("status") or status)
         if "failed" in (status, self._status):
-            raise self._faults.reported(response)
+            raise self._errors.reported(response)
         if self._status == "cancelled":
-            raise self._faults.gave_up("the response was cancelled")
+            raise self._errors.gave_up("the response was cancelled")
         details = response.get("incomplete_details")
         self._why_incomplete = details.get("reason") if isinstance(details, dict) else None
         self._usage.update(response.get("usage"))

@@ -11,7 +11,7 @@ from workbench.reports.history_list import called, rate_text
 from workbench.reports.markdown import text_table
 from workbench.reports.sparks import sparkline
 from workbench.reports.visible import one_line
-from workbench.reports.when import moment, took_s
+from workbench.reports.when import local_time, took_s
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
@@ -47,7 +47,7 @@ def row_line(state: HistoryList, batch: BatchRow, width: int) -> Line:
     """One row of the list."""
     role: Role = "muted" if batch.kind == "fork" else "text"
     mark = GLYPHS.marked if batch.number in state.marked else " "
-    at = moment(batch.started_at)
+    at = local_time(batch.started_at)
     roomy = width >= ROOMY_CELLS
     name = padded(called(batch), min(state.name_cells, NAME_CELLS))
     left: Line = (
@@ -176,14 +176,14 @@ def _grades_said(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Rol
     """By which grades the counts are, where there are several."""
     shown = state.grading(batch)
     if shown is not None:
-        yield f"as graded again {moment(shown.graded_at)} (grading {shown.number})", "accent"
+        yield f"as graded again {local_time(shown.graded_at)} (grading {shown.number})", "accent"
     elif batch.number in state.regraded:
         yield "as graded when it ran; there are later grades", "muted"
 
 
 def _times(batch: BatchRow) -> str:
     took = took_s(batch.started_at, batch.ended_at)
-    return f"{moment(batch.started_at)}{f', {clock(took)}' if took is not None else ''} "
+    return f"{local_time(batch.started_at)}{f', {clock(took)}' if took is not None else ''} "
 
 
 def _suites_and_models(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -238,9 +238,10 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     known = state.gradings(batch)
     if not known:
         return [*lines, (Span(f"   {many(state.regraded[batch.number], 'time')}, being read {ELLIPSIS}", "muted"),)]
-    rows = [("when it ran", moment(batch.started_at), batch.parts, shown is None)]
+    rows = [("when it ran", local_time(batch.started_at), batch.parts, shown is None)]
     rows += [
-        (f"grading {grading.number}", moment(grading.graded_at), parts, grading is shown) for grading, parts in known
+        (f"grading {grading.number}", local_time(grading.graded_at), parts, grading is shown)
+        for grading, parts in known
     ]
     for name, at, parts, chosen in rows:
         good, graded = rate_of(parts)
@@ -305,6 +306,6 @@ def history_text(state: HistoryList) -> str:
         rate = rate_text(parts) + (f" (grading {shown.number})" if shown is not None else "")
         rate = "damaged" if batch.damage is not None else rate
         counts = [f"{good}/{graded}", str(sum(part.counts["error"] for part in parts)), str(batch.missing)]
-        rows.append([called(batch), moment(batch.started_at), suites, models, rate, *counts])
+        rows.append([called(batch), local_time(batch.started_at), suites, models, rate, *counts])
     titles = ("batch", "began", "suites", "models", "pass rate", "passed/graded", "errors", "missing")
     return text_table(titles, rows)

@@ -10,7 +10,7 @@ from workbench.analysis.trends import TREND_MAX, trends_of
 from workbench.grading.figures import RunSummary
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.history_list import called
-from workbench.reports.when import moment
+from workbench.reports.when import local_time
 from workbench.tui.kit.rows import pair_of, turned
 from workbench.tui.run_book.kept import ReadBatches
 
@@ -219,7 +219,9 @@ class HistoryList:
         text = self._texts.get(batch.number)
         if text is None:
             suites = " ".join(f"{suite.name} {suite.path}" for suite in batch.suites)
-            said = f"#{batch.number} {batch.name or ''} {moment(batch.started_at)} {suites} {' '.join(batch.models)}"
+            said = (
+                f"#{batch.number} {batch.name or ''} {local_time(batch.started_at)} {suites} {' '.join(batch.models)}"
+            )
             text = self._texts[batch.number] = said.casefold()
         return all(word in text for word in words)
 

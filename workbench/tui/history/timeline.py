@@ -13,7 +13,7 @@ from workbench.reports.markdown import text_table
 from workbench.reports.sparks import sparkline
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
-from workbench.reports.when import moment_of_ms
+from workbench.reports.when import local_time_of_ms
 from workbench.tui.history.batch_lines import paragraph
 from workbench.tui.kit.rows import pair_of, turned
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
@@ -160,7 +160,9 @@ def _came_to(run: RunRow, *, timed: bool) -> Line:
 
 
 def _when(run: RunRow) -> str:
-    return moment_of_ms(run.figures.began_ms) if run.figures is not None and run.figures.began_ms is not None else ""
+    return (
+        local_time_of_ms(run.figures.began_ms) if run.figures is not None and run.figures.began_ms is not None else ""
+    )
 
 
 def list_message(state: Timeline) -> Message:

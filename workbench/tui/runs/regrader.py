@@ -150,11 +150,11 @@ class Rescorer:
             return due.known
         # On first use: it takes a while to import, and whoever made runs has done so.
         from workbench.batches.regrading import graded_anew
-        from workbench.checks.evaluate import Outside
+        from workbench.checks.evaluate import CheckContext
 
         judge = self._judge_of(due)
-        outside = Outside(functions.answer if functions is not None else None, _who_does_not_ask(judge))
-        result = graded_anew(due.result, due.now, outside)
+        context = CheckContext(functions.answer if functions is not None else None, _who_does_not_ask(judge))
+        result = graded_anew(due.result, due.now, context)
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
         return replace(result, judgements=judgements)
 

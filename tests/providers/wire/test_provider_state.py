@@ -21,7 +21,7 @@ def said(answer: Answer) -> Message:
         ToolCall(call.call_id, tool, call.arguments)
         for call, (tool, _) in zip(answer.finished, answer.calls, strict=True)
     )
-    return Message("assistant", answer.text, calls, carry=json.loads(json.dumps(answer.end.carry)))
+    return Message("assistant", answer.text, calls, provider_state=json.loads(json.dumps(answer.end.provider_state)))
 
 
 def next_request(provider: Provider, message: Message) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_reasoning_items_go_back_untouched_beside_changed_arguments() -> None:
 
 def test_a_reasoning_item_that_the_api_keeps_is_not_sent_when_nothing_is_stored() -> None:
     bare: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}
-    assert read("openai-responses", items(bare, CALL)).end.carry is None
+    assert read("openai-responses", items(bare, CALL)).end.provider_state is None
 
 
 def chunks(*deltas: dict[str, Any]) -> str:
@@ -144,7 +144,7 @@ def test_the_signature_at_a_call_goes_back_at_it_whatever_a_person_made_of_its_a
 
 
 def test_reasoning_without_a_call_does_not_go_back() -> None:
-    assert read("openai", chunks({"reasoning_content": "Hm"}, {"content": "Yes"})).end.carry is None
+    assert read("openai", chunks({"reasoning_content": "Hm"}, {"content": "Yes"})).end.provider_state is None
 
 
 def test_reasoning_goes_back_untouched_beside_changed_arguments() -> None:
@@ -188,6 +188,6 @@ def test_details_of_reasoning_go_back_joined_and_with_their_signature() -> None:
 @pytest.mark.parametrize("other", ["openai", "openai-responses", "anthropic"])
 def test_another_api_s_carry_is_ignored(maker: Provider, stream: str, other: Provider) -> None:
     message = said(read(maker, stream))
-    assert message.carry is not None
+    assert message.provider_state is not None
     if maker != other:
-        assert next_request(other, message) == next_request(other, replace(message, carry=None))
+        assert next_request(other, message) == next_request(other, replace(message, provider_state=None))

@@ -1,10 +1,11 @@
-"""How close a value is to a number, and which texts spell one."""
+"""How close numbers and times are to the expected ones, and which texts spell a number."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from datetime import datetime
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -85,3 +86,22 @@ def _tolerant(near: float, actual: float, tolerance: float) -> float:
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 """The most that a number beyond the tolerance earns, however little it is beyond."""
+
+
+def seconds_between(left: datetime, right: datetime) -> float:
+    """Returns the distance of two times in seconds, never negative. If only one has an offset, it is dropped.
+
+    Raises ValueError when both have an offset and one of them is a day or more.
+    """
+    if left.tzinfo is None or right.tzinfo is None:
+        left, right = left.replace(tzinfo=None), right.replace(tzinfo=None)
+    return abs((left - right).total_seconds())
+
+
+def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: float) -> float:
+    """Returns the credit, 0..1, for a time `distance_s` from the expected one: 1 within the tolerance, 0 from the
+    maximum on, and `1 - distance / maximum` in between. It jumps down just past the tolerance, as Arcade's datetime
+    critic does."""
+    if distance_s <= tolerance_s:
+        return 1.0
+    return 0.0 if distance_s >= max_difference_s else 1 - distance_s / max_difference_s

@@ -1,4 +1,4 @@
-"""Moments written as text: how they are read, in a suite as in a model's arguments."""
+"""Reads times written as text, in suites and in the arguments of calls."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
 
 
 @lru_cache(maxsize=1024)
-def read_moment(text: str) -> datetime:
-    """Read a moment in any form that python-dateutil knows, month first where that is ambiguous.
+def read_timestamp(text: str) -> datetime:
+    """Read a time in any form that python-dateutil knows, month first where that is ambiguous.
 
     The result is naive if the text has no offset. Raises ValueError when the text cannot be read and OverflowError
     when a number in it is absurdly large.
     """
     if len(text) > _LONGEST_TEXT and not text.isdigit():
-        raise ValueError("too long for a moment")
+        raise ValueError("too long for a time")
     try:
         return parser.parse(text[:_LONGEST_TEXT], default=_UNWRITTEN_PARTS, tzinfos=_offset)
     except (ValueError, OverflowError):
         raise
-    except Exception as error:  # free-form parsing of a model's text: whatever went wrong, it is no moment
-        raise ValueError(f"not a moment: {error}") from error
+    except Exception as error:  # free-form parsing of a model's text: whatever went wrong, it is no time
+        raise ValueError(f"not a time: {error}") from error

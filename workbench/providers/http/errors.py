@@ -25,23 +25,25 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure of this progra
 
 
 @dataclass(frozen=True)
-class Faults:
+class EndpointErrors:
     """Puts the faults of one model's endpoint into words. `now` gives seconds since 1970, for dates in headers."""
 
     spec: ModelSpec
     secrets: Secrets
     now: Callable[[], float] = time.time
 
-    def error(self, sentence: str, *, passing: bool = False, retry_after_s: float | None = None) -> ModelError:
+    def error(self, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None) -> ModelError:
         """An error from the rest of a sentence that begins with the endpoint."""
-        return ModelError(f"{shown_url(self.spec.base_url)} {sentence}", passing=passing, retry_after_s=retry_after_s)
+        return ModelError(
+            f"{shown_url(self.spec.base_url)} {sentence}", retryable=retryable, retry_after_s=retry_after_s
+        )
 
     def of_reading(self, error: ModelError) -> ModelError:
         """What the reader of an answer found, with the place."""
         place = shown_url(self.spec.base_url)
         said = self.quoted(str(error), 2 * LONGEST_QUOTE)
         sentence = said if place in said else f"{said} ({place})"
-        return ModelError(sentence, passing=error.passing, retry_after_s=error.retry_after_s)
+        return ModelError(sentence, retryable=error.retryable, retry_after_s=error.retry_after_s)
 
     def of_exception(
         self, error: Exception, *, path: str, began: bool = False, tool_at: Callable[[str], str | None] = lambda _: None
@@ -53,7 +55,7 @@ class Faults:
                 return self._of_refusal(cause, path, tool_at)
         broken = broken_by(error, self.spec, began=began)
         if broken is not None:
-            return self.error(self.quoted(broken.sentence), passing=broken.passing)
+            return self.error(self.quoted(broken.sentence), retryable=broken.retryable)
         return self.error(f"cannot be asked: {self.quoted(f'{type(error).__name__}: {error}')}")
 
     def of_page(self, body: bytes) -> ModelError:
@@ -67,7 +69,7 @@ class Faults:
         way, and is worth another try."""
         text = body.decode("utf-8", "replace")
         sentence = f"answers with something that is no model's answer ({self.quoted(text, 80)})"
-        return self.error(f"{sentence}: correct base_url or provider", passing="\0" in text or "\ufffd" in text)
+        return self.error(f"{sentence}: correct base_url or provider", retryable="\0" in text or "\ufffd" in text)
 
     def of_settings(self, error: Exception) -> ModelError:
         """An endpoint that cannot even be tried."""
@@ -76,7 +78,7 @@ class Faults:
 
     def of_nothing(self) -> ModelError:
         """Success without a body."""
-        return self.error("answers with nothing: look at the server's log", passing=True)
+        return self.error("answers with nothing: look at the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = LONGEST_QUOTE) -> str:
         """Somebody else's text on one line, without secrets, and not too long."""
@@ -94,7 +96,7 @@ class Faults:
         )
         return self.error(
             refusal.sentence(self.spec),
-            passing=refusal.passing(refused.headers),
+            retryable=refusal.is_retryable(refused.headers),
             retry_after_s=asked_wait_s(refused.headers, self.now()),
         )
 

@@ -23,25 +23,25 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextPart:
     """A stretch of an answer's text; `phase` is what the Responses API calls it."""
 
     text: str
     phase: str | None = None
 
 
-def carried(wire: str, parts: list[Part]) -> JsonValue:
+def provider_state(wire: str, parts: list[Part]) -> JsonValue:
     """The carry of an answer that consisted of these parts; `None` when text and calls alone say it all."""
     if any("block" in part or "phase" in part for part in parts):
         return {"wire": wire, "parts": [*parts]}
     return None
 
 
-def parts_of(message: Message, wire: str) -> Iterator[Block | Said | ToolCall]:
+def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | ToolCall]:
     """An assistant's message in the order in which it was said. Calls are those of the message: where the carry does
     not fit them or the text any more, its blocks come first."""
-    carry = message.carry
-    parts: Any = carry.get("parts") if isinstance(carry, dict) and carry.get("wire") == wire else None
+    state = message.provider_state
+    parts: Any = state.get("parts") if isinstance(state, dict) and state.get("wire") == wire else None
     calls = {call.id: call for call in message.tool_calls}
     if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
         blocks = [part for part in parts or () if "block" in part]
@@ -52,7 +52,7 @@ def parts_of(message: Message, wire: str) -> Iterator[Block | Said | ToolCall]:
         elif "call" in part:
             yield calls[part["call"]]
         elif part["text"].strip():
-            yield Said(part["text"], part.get("phase"))
+            yield TextPart(part["text"], part.get("phase"))
 
 
 def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
