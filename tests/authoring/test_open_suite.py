@@ -7,7 +7,8 @@ from pathlib import Path
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import Desk
+from workbench.authoring.open_suites import OpenSuites
+from workbench.authoring.workspace import Workspace
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import FileState
 from workbench.tools.listings import Listings
@@ -43,10 +44,10 @@ def test_a_new_suite_is_not_saved_whatever_it_says_and_stays_open() -> None:
     assert suite.undoable is None
     typed(suite, "")
     assert suite.dirty
-    desk = Desk()
-    desk.add(suite)
-    desk.take([], frozenset())
-    assert desk.suites == (suite,)
+    open_suites = OpenSuites()
+    open_suites.add(suite)
+    open_suites.read(Workspace((), ()))
+    assert open_suites.suites == (suite,)
     suite.saved(FileState("1"))
     assert not suite.dirty
 
@@ -129,9 +130,9 @@ def test_a_name_that_no_listed_tool_has_is_a_problem_of_its_case(tmp_path: Path)
     file = parse_suite(text, tmp_path / "suite.toml")
     assert file.suite is not None
     known = KnownTools(Listings(tmp_path))
-    desk = Desk(known.checked)
-    desk.take([file], frozenset())
-    (suite,) = desk.suites
+    open_suites = OpenSuites(known.checked)
+    open_suites.read(Workspace((), (file,)))
+    (suite,) = open_suites.suites
     assert suite.problems_of(0) == ()
     known.listings.remember(file.path, file.suite.servers[0], (ToolDefinition("calculate"),))
     known.forget()

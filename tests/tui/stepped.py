@@ -40,7 +40,7 @@ async def held(app: Opened, run: PlannedRun, at: HoldPlace = "call", answer: str
 
 
 def shown(app: Opened) -> RunRecord:
-    run = app.app.main.run_shown
+    run = app.app.main.selection.run
     assert run is not None
     return run
 

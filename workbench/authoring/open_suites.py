@@ -1,28 +1,72 @@
-"""All suites that are open: those that were read, those that are edited, and those that are not on the disk yet."""
+"""All suites that are open, and the one door through which any of them changes.
+
+Whoever has to know of changes follows them, in a fixed order: see `OpenSuites.follow`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from workbench.authoring.case_now import CaseKey, CaseNow, read_now
-from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.document import Document
+from workbench.authoring.open_suite import Change, OpenSuite
+from workbench.authoring.workspace import Workspace
 from workbench.suite.loading import SuiteFile
 
 
-class Desk:
+@dataclass(frozen=True)
+class SuitesChanged:
+    """What happened to open suites, as every follower is told.
+
+    - `read`: the workspace was read, for the `first` time or again; any suite may say something else, come or go.
+    - `added`: a suite was opened that the workspace has not.
+    - `edited`: the document of a suite is another one; `index` is that of the case that was edited in place (`HEAD`:
+      the suite's settings), if one was.
+    - `undone`: the same, by undo or redo; `case` is the key of the case that the step was about.
+    """
+
+    how: Literal["read", "added", "edited", "undone"]
+    suites: tuple[OpenSuite, ...]
+    """The suites that may say something else now."""
+    open: tuple[OpenSuite, ...]
+    """All suites that are open now."""
+    workspace: Workspace
+    first: bool = False
+    index: int | None = None
+    case: str | None = None
+
+
+Follower: TypeAlias = Callable[[SuitesChanged], object]
+
+
+class OpenSuites:
     """The open suites in the order of their paths, as the workspace was last read."""
 
     def __init__(self, checked: Callable[[SuiteFile], SuiteFile] = lambda file: file) -> None:
         self.suites: tuple[OpenSuite, ...] = ()
+        self.workspace = Workspace((), ())
+        self.moved = ""
+        """Which grades the last change moved, in words. The follower that grades runs says it."""
         self._checked = checked
+        self._followers: tuple[Follower, ...] = ()
+
+    def follow(self, *followers: Follower) -> None:
+        """Tell these of every change from now on, in this order, after those that follow already.
+
+        The order is a promise. The journal is first: what was typed is on the disk before it is seen. Then come the
+        runs of recordings, the tree and the grades, each of which knows what those before it know. The screen is last.
+        """
+        self._followers += followers
 
     def at(self, path: Path) -> OpenSuite | None:
-        """The suite at a path, if it is open."""
+        """Returns the suite at a path, if it is open."""
         return next((suite for suite in self.suites if suite.path == path), None)
 
     def case_now(self, case: CaseKey) -> CaseNow | None:
-        """A case as it is edited now; `None` where it is not open, or has errors."""
+        """Returns a case as it is edited now; `None` where it is not open, or has errors."""
         suite = self.at(case[0])
         outline = next((each for each in suite.cases if each.key == case[1]), None) if suite is not None else None
         return read_now(suite, outline) if suite is not None and outline is not None else None
@@ -32,9 +76,31 @@ class Desk:
         """The suites with changes that are not saved."""
         return tuple(suite for suite in self.suites if suite.dirty)
 
-    def take(self, files: Iterable[SuiteFile], recordings: frozenset[Path]) -> tuple[OpenSuite, ...]:
-        """Take over what was read from the disk. Suites that were edited here stay as they are, also when their file is
-        gone; the ones of them whose file is another one now are returned."""
+    @property
+    def and_moved(self) -> str:
+        """Which grades the last change moved, to be added to a notice about it."""
+        return f"; {self.moved}" if self.moved else ""
+
+    # Reading
+
+    def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
+        """Take over a workspace that was read.
+
+        Suites that were edited here stay as they are, also when their file is gone. Returns those of them whose file
+        says something else now.
+        """
+        first, self.workspace = not self.workspace.roots, workspace
+        recordings = frozenset(run.planned.file.path for run in workspace.recorded)
+        conflicts = self._take(workspace.files, recordings)
+        self._tell("read", self.suites, first=first)
+        return conflicts
+
+    def read_one(self, file: SuiteFile) -> None:
+        """Take over the file of one suite, which the workspace may not have yet."""
+        files = (*(other for other in self.workspace.files if other.path != file.path), file)
+        self.read(replace(self.workspace, files=files, roots=self._roots_with(file.path)))
+
+    def _take(self, files: Iterable[SuiteFile], recordings: frozenset[Path]) -> tuple[OpenSuite, ...]:
         known = {suite.path: suite for suite in self.suites}
         suites: list[OpenSuite] = []
         conflicts: list[OpenSuite] = []
@@ -54,17 +120,74 @@ class Desk:
         return tuple(conflicts)
 
     def add(self, suite: OpenSuite) -> None:
-        """Open one more suite."""
+        """Open one more suite, which need not be on the disk."""
+        self.workspace = replace(self.workspace, roots=self._roots_with(suite.path))
         self._open([*self.suites, suite], len(self.suites))
+        self._tell("added", (suite,))
+
+    def close(self, suite: OpenSuite) -> None:
+        """Close a suite whose file the workspace does not have any more."""
+        self.suites = tuple(other for other in self.suites if other is not suite)
+        files = tuple(file for file in self.workspace.files if file.path != suite.path)
+        self.read(replace(self.workspace, files=files))
+
+    def _roots_with(self, path: Path) -> tuple[Path, ...]:
+        roots = self.workspace.roots
+        return roots if any(path.is_relative_to(root) for root in roots) else (*roots, path)
 
     def _open(self, suites: list[OpenSuite], placed: int) -> None:
         self.suites = tuple(_in_order(suites, placed))
         for suite in self.suites:
             suite.checked = self._checked
 
-    def remove(self, suite: OpenSuite) -> None:
-        """Close a suite."""
-        self.suites = tuple(other for other in self.suites if other is not suite)
+    # Changing
+
+    def change(
+        self,
+        suite: OpenSuite,
+        document: Document,
+        said: str,
+        *,
+        group: Hashable | None = None,
+        case: str | None = None,
+        index: int | None = None,
+    ) -> bool:
+        """Give a suite another document: the one way in which anything is edited. Returns whether it is another one.
+
+        `said` is what was done, in words. Changes of one `group` in a row are one step of undo. `case` is the key of
+        the case it was about, on which the tree's cursor is after an undo. `index` is that of a case that is edited in
+        place (`HEAD`: the suite's settings), which stays in the tree whatever is filtered.
+        """
+        if not suite.change(document, said, group, case):
+            return False
+        self._tell("edited", (suite,), index=index)
+        return True
+
+    def went(self, suite: OpenSuite, change: Change) -> None:
+        """Report that a suite went back or forward by a change."""
+        self._tell("undone", (suite,), case=change.case)
+
+    def disk_changed(self, suite: OpenSuite) -> None:
+        """Report that the file of an open suite says something else, since it was saved or taken over."""
+        files = self.workspace.files
+        known = any(file.path == suite.path for file in files)
+        files = tuple(suite.disk if file.path == suite.path else file for file in files)
+        self.workspace = replace(self.workspace, files=files if known else (*files, suite.disk))
+        self._tell("edited", (suite,))
+
+    def _tell(
+        self,
+        how: Literal["read", "added", "edited", "undone"],
+        suites: Sequence[OpenSuite],
+        *,
+        first: bool = False,
+        index: int | None = None,
+        case: str | None = None,
+    ) -> None:
+        self.moved = ""
+        change = SuitesChanged(how, tuple(suites), self.suites, self.workspace, first, index, case)
+        for follower in self._followers:
+            follower(change)
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:

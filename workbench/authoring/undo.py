@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.authoring.open_suite import Change, OpenSuite
-from workbench.authoring.open_suites import Desk
+from workbench.authoring.open_suites import OpenSuites
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,32 +27,44 @@ Went = tuple[OpenSuite, Change]
 """A suite, and what was taken back or done again in it."""
 
 
-def undo(suite: OpenSuite, desk: Desk) -> list[Went] | str:
-    """Take back the last step of a suite: of a move both parts, with where the case is then at the end. Or say why not:
-    a case must not vanish from both suites."""
+def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
+    """Take back the last step of a suite. Of a move both parts are taken back, the suite where the case is then last.
+
+    Returns what was taken back, or why nothing was: a case must not vanish from both suites.
+    """
     move = suite.last.part_of if suite.last is not None else None
-    if isinstance(move, Move) and desk.at(move.source.path) is move.source:
-        if _is(move, move.source.last) and _is(move, move.target.last) and desk.at(move.target.path) is move.target:
-            return [*_undone(move.target), *_undone(move.source)]
+    if isinstance(move, Move) and open_suites.at(move.source.path) is move.source:
+        if (
+            _is(move, move.source.last)
+            and _is(move, move.target.last)
+            and open_suites.at(move.target.path) is move.target
+        ):
+            return _told([*_undone(move.target), *_undone(move.source)], open_suites)
         if suite is move.target and move.source.stands(move):
             return f"{move.source.path.name}, where the case was, has changed since: Ctrl+Z there first"
-    return _undone(suite)
+    return _told(_undone(suite), open_suites)
 
 
-def redo(suite: OpenSuite, desk: Desk) -> list[Went] | str:
-    """Do the next step of a suite again, as `undo` takes it back."""
+def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
+    """Do the next step of a suite again, as `undo` took it back."""
     move = suite.next.part_of if suite.next is not None else None
     if isinstance(move, Move):
-        is_open = desk.at(move.source.path) is move.source and desk.at(move.target.path) is move.target
+        is_open = open_suites.at(move.source.path) is move.source and open_suites.at(move.target.path) is move.target
         if is_open and _is(move, move.source.next) and _is(move, move.target.next):
-            return [*_redone(move.source), *_redone(move.target)]
+            return _told([*_redone(move.source), *_redone(move.target)], open_suites)
         if suite is move.source and not move.target.stands(move):
             return f"{move.target.path.name}, where the case went, has changed since: M moves it anew"
-    return _redone(suite)
+    return _told(_redone(suite), open_suites)
 
 
 def _is(move: Move, change: Change | None) -> bool:
     return change is not None and change.part_of is move
+
+
+def _told(went: list[Went], open_suites: OpenSuites) -> list[Went]:
+    for suite, change in went:
+        open_suites.went(suite, change)
+    return went
 
 
 def _undone(suite: OpenSuite) -> list[Went]:

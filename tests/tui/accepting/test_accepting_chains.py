@@ -60,7 +60,7 @@ async def test_a_run_of_a_chain_is_accepted_step_by_step(tmp_path: Path) -> None
         await app.press("enter")
         assert "Sum: accepted 2 calls, 1 expectation dropped: Ctrl+Z brings it back" in " ".join(app.screen.split())
         assert "the run passes with it" in " ".join(app.screen.split())
-        (suite,) = app.app.main.desk.suites
+        (suite,) = app.app.main.open_suites.suites
         block = suite.document.block(0)
         assert "args = { a = { range = [1, 4] }, b = 3 }" in block
         assert "args = { a = 4 }" in block
@@ -73,7 +73,7 @@ async def test_one_step_takes_its_call_from_the_call_or_from_where_it_begins(tmp
     async with opened(suites_in(tmp_path, sums=CHAIN), size=(80, 24)) as app:
         await ran(app)
         await app.press("3")
-        (suite,) = app.app.main.desk.suites
+        (suite,) = app.app.main.open_suites.suites
         pane = app.app.main.run_pane.run_list
         for line in ("   → halve", " step 2 of 3"):
             shown = [plain(pane.line_at(at)) for at in range(pane.line_count())]

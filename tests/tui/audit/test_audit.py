@@ -46,10 +46,10 @@ async def test_cases_that_ask_too_little_are_marked_and_an_edit_takes_the_mark_a
         await app.until(lambda: bool(marked(app.screen)))
         assert [line.split("│")[0].split()[1:3] for line in marked(app.screen)] == [["Forbids", "only"]]
         main = app.app.main
-        suite = main.desk.suites[0]
+        suite = main.open_suites.suites[0]
         table = dict(suite.document.table(0)) | {"ordered": [{"tool": "look", "args": {"where": "there"}}]}
         del table["disallowed"]
-        assert main.change(suite, suite.document.with_case(0, table), "case edited")
+        assert main.open_suites.change(suite, suite.document.with_case(0, table), "case edited")
         await app.until(lambda: not marked(app.screen))
 
 
@@ -65,13 +65,13 @@ async def test_the_screen_lists_findings_and_leads_to_the_case(tmp_path: Path) -
         rows = [row.target[1] for row in screen.query_one("#audit-list", AuditList).rows]
         await app.press("home", *["down"] * rows.index("silence-is-meant"), "enter")
         assert app.app.screen is app.app.main
-        row = app.app.main.suites.selected
+        row = app.app.main.selection.tree.selected
         assert row is not None and row.label == "Silence is meant"
 
 
 async def test_it_begins_at_the_case_under_the_cursor(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, weak=WEAK), size=(40, 10)) as app:
-        app.app.main.select(app.app.main.desk.suites[0].path, "silence-is-meant")
+        app.app.main.selection.select(app.app.main.open_suites.suites[0].path, "silence-is-meant")
         await app.press("u")
         await app.until(lambda: "2 findings" in app.screen)
         assert "Silence is meant" in app.screen

@@ -67,7 +67,7 @@ async def test_what_is_typed_is_in_the_tree_the_toml_and_the_history_at_once(tmp
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
         await app.press("2", "enter", "end")
         await type_in(app, "!")
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None and suite.dirty and suite.cases[0].name == "Movie night!"
         assert "Movie night!" in app.screen.split("│")[0] or "Movie night!" in app.screen
         await app.press("ctrl+z")
@@ -88,7 +88,7 @@ async def test_a_case_is_finished_in_the_form_and_runs(tmp_path: Path) -> None:
         await app.press("enter")
         go(app, "ordered")
         await app.press("n", "enter", "down", "enter", "down", "enter")
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None and suite.file.suite is not None
         case = suite.file.suite.cases[-1]
         assert case.user == "Dim the bedroom."
@@ -100,9 +100,9 @@ async def test_a_case_is_finished_in_the_form_and_runs(tmp_path: Path) -> None:
 async def test_a_case_that_is_not_toml_says_so_and_offers_the_toml(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
         main = app.app.main
-        suite = main.selected_suite
+        suite = main.selection.suite
         assert suite is not None
-        main.change(suite, suite.document.with_block(0, suite.document.block(0) + "\nbroken ="), "typed")
+        main.open_suites.change(suite, suite.document.with_block(0, suite.document.block(0) + "\nbroken ="), "typed")
         await app.settle()
         assert "This case is not TOML" in app.screen
         assert "o  shows the TOML" in app.screen
@@ -123,7 +123,7 @@ async def test_undo_and_redo_close_a_field_that_refuses_and_change_nothing_behin
         await app.press("2", "enter", "end", *"!!", "escape", "ctrl+z", "enter", "end", "X", "escape")
         if key == "ctrl+y":
             await app.press("ctrl+z")
-        text = app.app.main.desk.suites[0].document.text
+        text = app.app.main.open_suites.suites[0].document.text
         go(app, "repeats")
         await app.press("enter", "x")
         assert app.app.main.case_pane.refused
@@ -131,7 +131,7 @@ async def test_undo_and_redo_close_a_field_that_refuses_and_change_nothing_behin
         assert "The field is closed, nothing else is" in app.screen
         await app.press("X")
         assert app.app.main.case_pane.typing is None
-        assert app.app.main.desk.suites[0].document.text == text
+        assert app.app.main.open_suites.suites[0].document.text == text
         await app.press("enter")
         assert app.app.main.case_pane.refused, "what was typed stands there again"
 
@@ -141,7 +141,7 @@ async def test_at_40_by_10_a_value_is_edited(tmp_path: Path) -> None:
         await app.press("2")
         go(app, "ordered", 0, "args", "brightness")
         await app.press("right", "right", "enter", "end", "0", "escape")
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None and "range = [5, 400]" in suite.document.text
         assert "5..400" in app.screen
 
@@ -152,6 +152,6 @@ async def test_an_id_is_typed_without_losing_the_field(tmp_path: Path) -> None:
         go(app, "id")
         await app.press("enter")
         await type_in(app, "film")
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None and suite.cases[0].id == "film"
         assert app.app.main.case_pane.typing

@@ -16,7 +16,7 @@ MENDABLE = 'format = 1\nname = "Mendable"\n\n[[cases]\nname = "One"\nuser = "Hel
 
 
 def suite_of(app: Opened) -> OpenSuite:
-    suite = app.app.main.selected_suite
+    suite = app.app.main.selection.suite
     assert suite is not None
     return suite
 

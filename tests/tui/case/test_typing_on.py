@@ -33,8 +33,8 @@ async def begin(app: Opened, *place: str | int) -> None:
 async def begin_schema(app: Opened) -> FormView:
     """Type half a list into the parameters of a tool."""
     main = app.app.main
-    assert main.selected_suite is not None
-    main.select(main.selected_suite.path)
+    assert main.selection.suite is not None
+    main.selection.select(main.selection.suite.path)
     form = form_of(app)
     await app.press("2")
     place = next(row.place for row in form.page.rows for cell in row.cells if cell.kind == "json")
@@ -54,26 +54,26 @@ async def test_a_case_that_the_filter_no_longer_finds_is_typed_on(
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         main = app.app.main
         await app.press("slash", *typed, "enter")
-        key = main.selected_suite.cases[0].key if main.selected_suite is not None else ""
-        main.select(tmp_path / "suites" / "home.toml", key)
+        key = main.selection.suite.cases[0].key if main.selection.suite is not None else ""
+        main.selection.select(tmp_path / "suites" / "home.toml", key)
         await begin(app, *place)
         await app.press("ctrl+u", *"xyzzy")
         assert main.case_pane.typing == "a line"
-        assert main.selected_suite is not None
-        assert str(main.selected_suite.document.table(0)[place[0]]).strip("[']") == "xyzzy"
+        assert main.selection.suite is not None
+        assert str(main.selection.suite.document.table(0)[place[0]]).strip("[']") == "xyzzy"
 
 
 async def test_a_problem_is_mended_in_the_form_from_its_row_of_the_tree(tmp_path: Path) -> None:
     bad = SMART_HOME.replace("format = 1", "format = 1\nrepeats = 0")
     async with opened(suites_in(tmp_path, home=bad)) as app:
         main = app.app.main
-        at = next(at for at, row in enumerate(main.suites.rows) if row.key.kind == "problem")
-        main.suites.move_to(at)
+        at = next(at for at, row in enumerate(main.selection.tree.rows) if row.key.kind == "problem")
+        main.selection.tree.move_to(at)
         main.show_selected()
         await begin(app, "repeats")
         await app.press("backspace", *"15")
         assert main.case_pane.typing == "a line"
-        assert main.selected_suite is not None and "repeats = 15" in main.selected_suite.document.text
+        assert main.selection.suite is not None and "repeats = 15" in main.selection.suite.document.text
 
 
 async def test_undo_takes_back_what_is_typed_as_toml_when_the_filter_no_longer_finds_it(tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ async def test_undo_takes_back_what_is_typed_as_toml_when_the_filter_no_longer_f
     suites = suites_in(tmp_path, home=SMART_HOME, xother=other)
     async with opened(suites) as app:
         main = app.app.main
-        main.select(suites / "xother.toml")
+        main.selection.select(suites / "xother.toml")
         elsewhere = edit(app, "Lights off", "Lamps off")
-        main.select(suites / "home.toml")
+        main.selection.select(suites / "home.toml")
         await app.press("1", "slash", *"even", "enter", "2", "o", "e")
         editor = main.case_pane.toml.editor
         line = next(at for at, text in enumerate(editor.typed.lines) if "tags" in text)
@@ -92,7 +92,7 @@ async def test_undo_takes_back_what_is_typed_as_toml_when_the_filter_no_longer_f
         assert main.case_pane.typing == "toml"
         await app.press("ctrl+z")
         assert "Lamps off" in elsewhere.document.text
-        assert not main.desk.suites[0].dirty
+        assert not main.open_suites.suites[0].dirty
 
 
 async def test_each_key_is_in_the_journal_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ async def test_undo_while_typing_leaves_the_field_open_with_the_text_before(tmp_
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await begin(app, "name")
         await app.press(*"abc", "ctrl+z", "d")
-        suite = app.app.main.desk.suites[0]
+        suite = app.app.main.open_suites.suites[0]
         assert [case.name for case in suite.cases] == ["Movie nightd", "Lights off", "Nothing to do"]
 
 
@@ -131,13 +131,13 @@ async def test_a_file_that_changes_on_the_disk_leaves_open_what_is_typed_in(tmp_
         await app.press("e")
         above = '[[cases]]\nname = "New first"\nuser = "x"\n\n# A film'
         (suites / "home.toml").write_text(SMART_HOME.replace("# A film", above))
-        app.app.read_again()
+        app.app.reader.read_soon()
         await app.settle()
-        assert len(main.desk.suites[0].cases) == 4
+        assert len(main.open_suites.suites[0].cases) == 4
         await app.press(*"ZZ")
         assert main.case_pane.typing == ("toml" if view == "toml" else "a line")
-        assert main.desk.suites[0].cases[0].name == "New first"
-        assert "ZZ" in main.desk.suites[0].document.block(1)
+        assert main.open_suites.suites[0].cases[0].name == "New first"
+        assert "ZZ" in main.open_suites.suites[0].document.block(1)
 
 
 async def test_a_case_that_is_gone_from_the_disk_is_not_typed_on_in_another_one(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ async def test_a_case_that_is_gone_from_the_disk_is_not_typed_on_in_another_one(
         await begin(app, "name")
         text = SMART_HOME[: SMART_HOME.index("# A film")] + SMART_HOME[SMART_HOME.index('[[cases]]\nname = "Lights') :]
         (suites / "home.toml").write_text(text)
-        app.app.read_again()
+        app.app.reader.read_soon()
         await app.settle()
-        assert app.app.main.desk.suites[0].cases[0].name == "Lights off"
+        assert app.app.main.open_suites.suites[0].cases[0].name == "Lights off"
         assert app.app.main.case_pane.typing is None
 
 
@@ -161,15 +161,15 @@ async def test_a_text_that_a_cell_refuses_is_there_again_with_its_reason(tmp_pat
         main = app.app.main
         form = await begin_schema(app)
         assert form.page.opened is not None
-        suite, place, why = main.desk.suites[0], form.page.rows[form.page.row].place, form.page.opened.refused
+        suite, place, why = main.open_suites.suites[0], form.page.rows[form.page.row].place, form.page.opened.refused
         if how == "escape":
             await app.press("escape")
         else:
-            main.select(suite.path, suite.cases[0].key)
+            main.selection.select(suite.path, suite.cases[0].key)
             await app.settle()
         assert main.case_pane.typing is None
         assert "invalid" in app.screen
-        main.select(suite.path)
+        main.selection.select(suite.path)
         await begin(app, *place)
         assert form.field.text.endswith('"required": ["half')  # type: ignore[union-attr]
         assert form.page.opened is not None and form.page.opened.refused == why
@@ -194,7 +194,7 @@ async def test_quitting_asks_about_a_text_that_a_cell_refuses(tmp_path: Path) ->
 async def test_saving_says_which_invalid_text_is_not_saved(tmp_path: Path, is_dirty: bool) -> None:
     suites = suites_in(tmp_path, home=SCHEMA)
     async with opened(suites, size=(160, 48)) as app:
-        suite = edit(app) if is_dirty else app.app.main.desk.suites[0]
+        suite = edit(app) if is_dirty else app.app.main.open_suites.suites[0]
         form = await begin_schema(app)
         await app.pilot.press("ctrl+s")
         await app.until(lambda: not suite.dirty and "the invalid text in `parameters`. " in app.screen)

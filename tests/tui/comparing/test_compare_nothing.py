@@ -36,7 +36,7 @@ async def test_of_a_suite_that_cannot_run_it_says_that_it_has_errors(tmp_path: P
 
 async def test_of_several_that_cannot_run_it_says_so_of_all(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, one=BROKEN, two=BROKEN)) as app:
-        app.app.main.suites.move_to(0)
+        app.app.main.selection.tree.move_to(0)
         await comparing(app, "home")
         said_of_all = "The suites cannot run yet: they have errors; Esc, then e edits them"
         assert said_of_all in app.screen

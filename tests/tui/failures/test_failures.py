@@ -38,11 +38,11 @@ async def test_failures_stand_by_cause_with_advice_and_enter_goes_to_the_run(tmp
         main = app.app.main
         assert app.app.screen is main
         assert main.pane == "run"
-        assert main.run_shown is not None
-        assert (main.run_shown.case_name, main.run_shown.model) == ("Lights off", "two")
+        assert main.selection.run is not None
+        assert (main.selection.run.case_name, main.selection.run.model) == ("Lights off", "two")
         await app.press("f")
         assert isinstance(app.app.screen, FailuresScreen)
-        assert app.app.screen.state.record is main.run_shown
+        assert app.app.screen.state.record is main.selection.run
 
 
 async def test_before_anything_failed_the_key_says_so(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ async def test_brackets_go_from_repeat_to_repeat_and_b_to_what_is_not_right(tmp_
         await app.press("b")
         assert "2 of 2 that are not right" in app.screen
         await app.press("escape")
-        shown = app.app.main.run_shown
+        shown = app.app.main.selection.run
         assert shown is not None
         assert shown.repeat == 1
 
@@ -128,7 +128,7 @@ async def test_a_recorded_run_has_grades_too(tmp_path: Path) -> None:
         await graded(app)
         await app.press("escape", "w")
         await app.until(lambda: "Saved in" in app.screen)
-        shown = app.app.main.run_shown
+        shown = app.app.main.selection.run
         assert shown is not None
         assert shown.saved_in is not None
         recording = shown.saved_in
@@ -147,7 +147,7 @@ async def test_disagreement_is_marked_in_the_tree_found_by_the_filter_and_said_i
         assert re.search(r"≠ +0\.00 │", app.screen)
         assert "✗ failed  0.00  critics  ≠ graders disagree: g" in app.screen
         await app.press("slash", *"status", "colon", *"dis", "enter")
-        names = [row.case.name for row in app.app.main.suites.rows if row.case is not None]
+        names = [row.case.name for row in app.app.main.selection.tree.rows if row.case is not None]
         assert names == ["Lights off"]
 
 

@@ -255,10 +255,10 @@ async def test_what_is_edited_and_not_saved_counts_when_a_batch_is_graded_again(
     suites, history = history_of(tmp_path, Made(well("Lights off")))
     async with opened(suites, live=True, history=history) as app:
         main = app.app.main
-        (suite,) = main.desk.suites
-        main.change(suite, Document.of(AS_IT_WAS_CALLED), "Changed it")
+        (suite,) = main.open_suites.suites
+        main.open_suites.change(suite, Document.of(AS_IT_WAS_CALLED), "Changed it")
         await app.settle()
-        assert main.desk.dirty
+        assert main.open_suites.dirty
         screen = await shown(app, "G")
         await app.until(lambda: bool(screen.state.gradings(screen.state.batches[0])))
         ((_, again),) = screen.state.gradings(screen.state.batches[0])

@@ -207,7 +207,7 @@ async def test_a_question_waits_until_the_filter_is_closed(tmp_path: Path) -> No
         app.session.ask(run, SEND)
         await app.settle()
         await app.press("o")
-        assert app.app.main.suites.filter == "moo"
+        assert app.app.main.selection.tree.filter == "moo"
         await app.press("escape")
         await app.until(lambda: isinstance(app.app.screen, ExecutionScreen))
 

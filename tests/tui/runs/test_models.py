@@ -40,7 +40,7 @@ async def test_each_model_says_whose_it_is_where_it_is_reached_and_whether_its_k
         assert "there is no model 'no-such-model'" in lines["no-such-model"]
         assert "sk-a-key" not in app.screen
         await app.press("down", "space", "enter")
-        assert app.app.main.models == ("local-llama",)
+        assert app.app.main.selection.models == ("local-llama",)
 
 
 async def test_settings_that_cannot_be_used_are_said_above_the_list(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ async def test_a_finished_run_is_saved_beside_its_suite(tmp_path: Path) -> None:
         await app.press("w")
         assert "This case has no run to save" in app.screen
         file = await saved(app)
-        shown = app.app.main.run_shown
+        shown = app.app.main.selection.run
         assert shown is not None and shown.result is not None
         recording = read_recording(file)
         assert file.name == "smart_home.movie-night.offline.1.run.jsonl"

@@ -56,11 +56,13 @@ async def ran(app: Opened, calls: Sequence[Call], *keys: str) -> None:
 async def change(app: Opened, old: str, new: str) -> None:
     """Change the text of the selected case."""
     main = app.app.main
-    assert main.selected_suite is not None
-    assert main.selected_case is not None
-    text = main.selected_suite.document.text
+    assert main.selection.suite is not None
+    assert main.selection.case is not None
+    text = main.selection.suite.document.text
     assert old in text
-    main.change(main.selected_suite, Document.of(text.replace(old, new)), "Changed", case=main.selected_case[1])
+    main.open_suites.change(
+        main.selection.suite, Document.of(text.replace(old, new)), "Changed", case=main.selection.case[1]
+    )
     await app.settle()
 
 
@@ -107,14 +109,18 @@ async def test_typing_grades_once_a_key_and_only_what_is_typed_in(tmp_path: Path
         await app.press("2", "v", "e", "ctrl+end")
         main = app.app.main
         for typed in ("# a", "# ab", "# abc"):
-            document = main.desk.suites[0].document
-            main.change(main.desk.suites[0], document.with_block(0, f"{document.block(0)}{typed}\n"), "Typed", index=0)
+            document = main.open_suites.suites[0].document
+            main.open_suites.change(
+                main.open_suites.suites[0], document.with_block(0, f"{document.block(0)}{typed}\n"), "Typed", index=0
+            )
         await app.settle()
         assert on_threads == [], "a comment grades nothing"
         for number in (1, 12, 123):
-            document = main.desk.suites[0].document
+            document = main.open_suites.suites[0].document
             table = {**document.table(0), "ordered": [{"tool": "go", "args": {"to": number}}]}
-            main.change(main.desk.suites[0], document.with_case(0, table), "Typed", group="typing", index=0)
+            main.open_suites.change(
+                main.open_suites.suites[0], document.with_case(0, table), "Typed", group="typing", index=0
+            )
         await app.settle()
         assert len(on_threads) == 3
 
@@ -126,10 +132,10 @@ async def test_a_change_of_settings_grades_everything_beside_what_is_done(
         await ran(app, [("go", {"to": 0, "how": "fast"})], "R")
         main = app.app.main
         assert main.book.counts().failed == CASES - 1
-        (suite,) = main.desk.suites
+        (suite,) = main.open_suites.suites
         for threshold in (0.9, 0.5):
             document = suite.document.with_header("grading", {"fail_threshold": threshold, "warn_threshold": 1.0})
-            main.change(suite, document, "Changed", index=HEAD)
+            main.open_suites.change(suite, document, "Changed", index=HEAD)
         assert on_threads == [], "nothing while the change is made"
         await app.settle()
         assert threading.main_thread().name not in on_threads
@@ -205,7 +211,7 @@ async def test_what_was_never_judged_is_an_error_that_names_the_way_out(tmp_path
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await ran(app, RIGHT)
         await change(app, 'power = "on"', 'power = { judged = "is a power" }')
-        (run,) = app.app.main.runs_shown
+        (run,) = app.app.main.selection.runs
         assert run.result is not None
         assert run.result.status == "error"
         assert run.result.error is not None
@@ -217,7 +223,7 @@ async def test_what_was_never_judged_is_an_error_that_names_the_way_out(tmp_path
 async def test_what_is_known_of_a_value_is_judged_without_asking(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await ran(app, RIGHT)
-        (run,) = app.app.main.runs_shown
+        (run,) = app.app.main.selection.runs
         assert run.result is not None
         run.finish(replace(run.result, judgements=(Judgement("m", "is a power", '"on"', False, "It is a state."),)))
         await change(app, 'power = "on"', 'power = { judged = "is a power" }')

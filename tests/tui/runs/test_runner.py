@@ -36,7 +36,7 @@ async def test_events_from_a_thread_come_in_order_however_fast(tmp_path: Path) -
 
         await asyncio.to_thread(talk)
         await app.settle()
-        record = app.app.main.run_shown
+        record = app.app.main.selection.run
         assert record is not None
         assert record.view.items[-1].text.text == "".join(words)  # type: ignore[union-attr]
 

@@ -116,11 +116,11 @@ async def test_models_are_chosen_from_a_list(tmp_path: Path) -> None:
     text = SMART_HOME.replace('name = "Smart home"\n', 'name = "Smart home"\nmodels = ["offline", "other"]\n')
     async with opened(suites_in(tmp_path, smart_home=text)) as app:
         await app.press("m", "down", "space", "enter")
-        assert app.app.main.models == ("other",)
+        assert app.app.main.selection.models == ("other",)
         (run,) = await app.run("r")
         assert run.model == "other"
         await app.press("m", "down", "space", "escape")
-        assert app.app.main.models == ("other",)
+        assert app.app.main.selection.models == ("other",)
 
 
 async def test_stopping_asks_the_session(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ OFF = ('power = "on"', 'power = "off"')
 
 async def change(app: Opened, old: str, new: str) -> None:
     """Change the suite, as somebody does who reads it again from the disk."""
-    (suite,) = app.app.main.desk.suites
+    (suite,) = app.app.main.open_suites.suites
     assert old in suite.document.text
-    app.app.main.change(suite, Document.of(suite.document.text.replace(old, new)), "Changed", index=HEAD)
+    app.app.main.open_suites.change(suite, Document.of(suite.document.text.replace(old, new)), "Changed", index=HEAD)
     await app.settle()
 
 

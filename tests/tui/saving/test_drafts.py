@@ -34,7 +34,7 @@ async def left_behind(suites: Path) -> None:
 
 
 def the_suite(app: Opened) -> OpenSuite:
-    (suite,) = app.app.main.desk.suites
+    (suite,) = app.app.main.open_suites.suites
     return suite
 
 
@@ -138,28 +138,28 @@ async def test_typing_goes_on_when_the_current_folder_is_gone(tmp_path: Path, mo
 async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        app.app.main.select(suites / "smart_home.toml")
+        app.app.main.selection.select(suites / "smart_home.toml")
         edit(app)
     (suites / "smart_home.toml").unlink()
     async with opened(suites) as app:
         await app.until(lambda: isinstance(app.app.screen, LeftScreen))
         assert "no longer there" in app.screen
         await answer(app, LeftScreen, "t")
-        await app.until(lambda: bool(app.app.main.desk.dirty))
+        await app.until(lambda: bool(app.app.main.open_suites.dirty))
         assert "Film night" in app.screen
         await app.pilot.press("ctrl+s")
         await answer(app, ChangedScreen, "m")
-        await app.until(lambda: not app.app.main.desk.dirty)
+        await app.until(lambda: not app.app.main.open_suites.dirty)
     assert (suites / "smart_home.toml").read_text() == MINE
 
 
 async def test_a_suite_that_never_was_on_the_disk_is_offered_too(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, other=SMART_HOME)
     async with opened(suites) as app:
-        app.app.main.add(OpenSuite.new(suites / "new.toml", MINE))
+        app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
     async with opened(suites) as app:
         await answer(app, LeftScreen, "t")
-        await app.until(lambda: bool(app.app.main.desk.dirty))
+        await app.until(lambda: bool(app.app.main.open_suites.dirty))
         await app.press("ctrl+s")
         await app.until(lambda: (suites / "new.toml").exists())
     assert (suites / "new.toml").read_text() == MINE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Held:
 
 async def begun(app: Opened, held: Held) -> None:
     """Begin to read again, up to where the disk was read."""
-    app.app.read_again()
+    app.app.reader.read_soon()
     async with asyncio.timeout(20):
         while not held.begun.is_set():
             await app.pilot.pause()
@@ -68,8 +67,8 @@ async def until(app: Opened, held: Held, suite: OpenSuite) -> None:
 async def test_what_was_saved_while_the_disk_was_read_is_not_taken_back(tmp_path: Path, slow_disk: Held) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites) as app:
-        suite = app.app.main.desk.suites[0]
-        app.app.main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        suite = app.app.main.open_suites.suites[0]
+        app.app.main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         await begun(app, slow_disk)
         await app.pilot.press("ctrl+s")
         await until(app, slow_disk, suite)
@@ -83,26 +82,26 @@ async def test_a_suite_made_while_the_disk_was_read_stays_in_the_tree(tmp_path: 
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, paths=[suites / "home.toml"]) as app:
         await begun(app, slow_disk)
-        app.app.main.add(OpenSuite.new(suites / "fresh.toml", SMART_HOME))
+        app.app.main.open_suites.add(OpenSuite.new(suites / "fresh.toml", SMART_HOME))
         slow_disk.may_end.set()
         await app.settle()
-        assert [row.label for row in app.app.main.suites.rows if row.key.kind == "suite"] == ["home", "fresh"]
+        assert [row.label for row in app.app.main.selection.tree.rows if row.key.kind == "suite"] == ["home", "fresh"]
         assert app.app.screen is app.app.main
 
 
 async def test_a_suite_deleted_while_the_disk_was_read_stays_away(tmp_path: Path, slow_disk: Held) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        app.app.main.select(suites / "other.toml")
+        app.app.main.selection.select(suites / "other.toml")
         await begun(app, slow_disk)
         await app.pilot.press("delete")
         async with asyncio.timeout(20):
             while (suites / "other.toml").exists():
                 await app.pilot.press("d")
         slow_disk.may_end.set()
-        await app.until(lambda: len(app.app.main.desk.suites) == 1)
+        await app.until(lambda: len(app.app.main.open_suites.suites) == 1)
         await app.settle()
-        assert [suite.path.name for suite in app.app.main.desk.suites] == ["home.toml"]
+        assert [suite.path.name for suite in app.app.main.open_suites.suites] == ["home.toml"]
 
 
 async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away(
@@ -120,7 +119,7 @@ async def test_reading_again_before_the_suites_were_read_does_not_keep_them_away
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("f5")
         held.may_end.set()
-        await app.until(lambda: bool(app.app.main.desk.suites))
+        await app.until(lambda: bool(app.app.main.open_suites.suites))
 
 
 async def _paused(app: Opened) -> None:
@@ -146,10 +145,10 @@ async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
     monkeypatch.setattr(ChangedScreen, "REST_S", 60.0)  # however slow this machine is, these keys come early
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites) as app:
-        suite = app.app.main.desk.suites[0]
-        app.app.main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        suite = app.app.main.open_suites.suites[0]
+        app.app.main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         (suites / "home.toml").write_text(THEIRS, encoding="utf-8")
-        app.app.read_again()
+        app.app.reader.read_soon()
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         screen = app.app.screen
         assert isinstance(screen, ChangedScreen)
@@ -194,15 +193,14 @@ def slow_save(monkeypatch: pytest.MonkeyPatch) -> Held:
 async def test_a_suite_deleted_while_it_was_saved_stays_away(tmp_path: Path, slow_save: Held) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        main, suite = app.app.main, app.app.main.desk.suites[0]
-        main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        main, suite = app.app.main, app.app.main.open_suites.suites[0]
+        main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         await app.pilot.press("ctrl+s")
         await app.until(slow_save.begun.is_set)
-        main.desk.remove(suite)
-        main.open(replace(main.workspace, files=main.workspace.files[1:]))
+        main.open_suites.close(suite)
         slow_save.may_end.set()
         await app.until(lambda: "Saved in" in app.screen)
-        assert [file.path.name for file in main.workspace.files] == ["other.toml"]
+        assert [file.path.name for file in main.open_suites.workspace.files] == ["other.toml"]
 
 
 async def test_a_suite_that_is_typed_in_while_it_is_saved_is_read_off_the_loop(
@@ -216,11 +214,11 @@ async def test_a_suite_that_is_typed_in_while_it_is_saved_is_read_off_the_loop(
 
     monkeypatch.setattr(saving, "parse_suite", read)
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
-        main, suite = app.app.main, app.app.main.desk.suites[0]
-        main.change(suite, suite.document.with_header("name", "Our home"), "Typed")
+        main, suite = app.app.main, app.app.main.open_suites.suites[0]
+        main.open_suites.change(suite, suite.document.with_header("name", "Our home"), "Typed")
         await app.pilot.press("ctrl+s")
         await app.until(slow_save.begun.is_set)
-        main.change(suite, suite.document.with_header("name", "Her home"), "Typed")
+        main.open_suites.change(suite, suite.document.with_header("name", "Her home"), "Typed")
         slow_save.may_end.set()
         await app.until(lambda: "Saved in" in app.screen)
         assert len(threads) == 1

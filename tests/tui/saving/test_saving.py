@@ -23,9 +23,9 @@ THEIRS = SMART_HOME.replace("Good night.", "Sleep well.")
 
 def edit(app: Opened, old: str = "Movie night", new: str = "Film night") -> OpenSuite:
     """Change the text of the selected suite, as an editor of it does."""
-    suite = app.app.main.selected_suite
+    suite = app.app.main.selection.suite
     assert suite is not None
-    app.app.main.change(suite, suite.document.with_text(suite.document.text.replace(old, new)), "Typed")
+    app.app.main.open_suites.change(suite, suite.document.with_text(suite.document.text.replace(old, new)), "Typed")
     return suite
 
 
@@ -50,7 +50,7 @@ def drafts(tmp_path: Path) -> list[Path]:
 async def test_a_suite_is_saved_to_the_byte_and_its_draft_is_gone(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        app.app.main.select(suites / "smart_home.toml")
+        app.app.main.selection.select(suites / "smart_home.toml")
         await app.press("ctrl+s")
         assert "There is nothing to save" in app.screen
         suite = edit(app)
@@ -61,8 +61,8 @@ async def test_a_suite_is_saved_to_the_byte_and_its_draft_is_gone(tmp_path: Path
         assert not suite.dirty
         assert drafts(tmp_path) == []
         edit(app, "Film night", "Movie night")
-        other = app.app.main.desk.suites[0]
-        app.app.main.change(other, other.document.with_text(MINE), "Typed")
+        other = app.app.main.open_suites.suites[0]
+        app.app.main.open_suites.change(other, other.document.with_text(MINE), "Typed")
         await app.press("S")
         await app.until(lambda: "Saved 2 suites" in app.screen)
         assert (suites / "smart_home.toml").read_text() == SMART_HOME
@@ -72,10 +72,10 @@ async def test_a_suite_is_saved_to_the_byte_and_its_draft_is_gone(tmp_path: Path
 async def test_text_that_is_not_toml_is_refused_with_its_line_and_stays_a_draft(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None
         block = suite.document.block(0).replace('"Start movie night."', '"Start')
-        app.app.main.change(suite, suite.document.with_block(0, block), "Typed")
+        app.app.main.open_suites.change(suite, suite.document.with_block(0, block), "Typed")
         await app.press("ctrl+s")
         await app.until(lambda: "was not saved: line 17" in app.screen)
         assert (suites / "smart_home.toml").read_text() == SMART_HOME
@@ -87,9 +87,9 @@ async def test_what_could_not_be_kept_is_shown_before_it_is_written(tmp_path: Pa
     inline = f'format = 1\nname = "S"\n# by hand\ncases = {cases}'
     suites = suites_in(tmp_path, inline=inline)
     async with opened(suites) as app:
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None
-        app.app.main.change(suite, suite.document.without_case(0), "Deleted A")
+        app.app.main.open_suites.change(suite, suite.document.without_case(0), "Deleted A")
         await app.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, RewrittenScreen))
         assert "first" in app.screen
@@ -155,8 +155,8 @@ async def test_mine_is_saved_beside_the_disks(tmp_path: Path) -> None:
         await app.until(lambda: (suites / "smart_home-2.toml").exists() and app.app.screen is app.app.main)
         assert (suites / "smart_home-2.toml").read_text() == MINE
         assert (suites / "smart_home.toml").read_text() == suite.document.text == THEIRS
-        await app.until(lambda: app.app.main.selected_suite is not suite)
-        assert app.app.main.desk.dirty == ()
+        await app.until(lambda: app.app.main.selection.suite is not suite)
+        assert app.app.main.open_suites.dirty == ()
         assert drafts(tmp_path) == []
 
 
@@ -175,7 +175,7 @@ async def test_what_is_put_off_is_not_looked_into_at_each_key(tmp_path: Path, mo
         await app.press("down", "up")
         await app.until(lambda: not is_asking(app))
         assert looked == []
-        app.app.read_again()
+        app.app.reader.read_soon()
         await app.until(lambda: bool(looked) and not is_asking(app))
         assert app.app.screen is app.app.main
 
@@ -247,8 +247,8 @@ async def test_coming_back_to_the_terminal_looks_at_all_suites(tmp_path: Path) -
         (suites / "b.toml").write_text(MINE)
         app.app.post_message(events.AppFocus())
         await answer(app, ChangedScreen, "l")
-        assert [suite.dirty for suite in app.app.main.desk.suites] == [True, False]
-        assert app.app.main.desk.suites[1].file.text == MINE
+        assert [suite.dirty for suite in app.app.main.open_suites.suites] == [True, False]
+        assert app.app.main.open_suites.suites[1].file.text == MINE
 
 
 async def test_a_run_begins_with_the_question_about_a_suite_that_changed_twice(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ async def test_a_run_begins_with_the_question_about_a_suite_that_changed_twice(t
         edit(app)
         (suites / "smart_home.toml").write_text(THEIRS)
         app.app.saver.put_off.clear()
-        suite = app.app.main.desk.suites[0]
+        suite = app.app.main.open_suites.suites[0]
         app.app.run_cases([(suite, ("film-night",))])
         await answer(app, ChangedScreen, "d")
         await app.until(lambda: suite.document.text == THEIRS)
@@ -270,25 +270,25 @@ async def test_a_sample_is_saved_as_a_copy_in_the_current_folder(
     sample = bundled("sample_suites") / "weather.toml"
     before = sample.read_text()
     async with opened(tmp_path, paths=[sample]) as app:
-        suite = app.app.main.desk.suites[0]
-        app.app.main.change(suite, suite.document.with_text("# my own\n" + before), "Typed")
+        suite = app.app.main.open_suites.suites[0]
+        app.app.main.open_suites.change(suite, suite.document.with_text("# my own\n" + before), "Typed")
         await app.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         assert "came with the program" in app.screen
         await app.press("enter")
         await app.until(lambda: (tmp_path / "weather.toml").exists() and app.app.screen is app.app.main)
-        await app.until(lambda: app.app.main.selected_suite is not suite)
+        await app.until(lambda: app.app.main.selection.suite is not suite)
         assert (tmp_path / "weather.toml").read_text() == "# my own\n" + before
         assert sample.read_text() == before
-        assert str(app.app.main.selected_suite.path) == "weather.toml"  # type: ignore[union-attr]
-        assert app.app.main.desk.dirty == ()
+        assert str(app.app.main.selection.suite.path) == "weather.toml"  # type: ignore[union-attr]
+        assert app.app.main.open_suites.dirty == ()
 
 
 async def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, a=SMART_HOME, b=SMART_HOME)
     async with opened(suites) as app:
         edit(app)
-        app.app.saver.save_as_soon(app.app.main.desk.suites[0])
+        app.app.saver.save_as_soon(app.app.main.open_suites.suites[0])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "b")
         await app.press("enter")
@@ -301,8 +301,8 @@ async def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
 async def test_a_name_under_which_another_new_suite_is_open_is_refused(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, a=SMART_HOME)
     async with opened(suites) as app:
-        app.app.main.add(OpenSuite.new(suites / "new.toml", MINE))
-        app.app.saver.save_as_soon(app.app.main.desk.suites[0])
+        app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
+        app.app.saver.save_as_soon(app.app.main.open_suites.suites[0])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
         await app.press("enter")
@@ -316,13 +316,16 @@ async def test_a_suite_that_is_saved_by_its_whole_path_stands_once_in_the_tree(
     suites = suites_in(tmp_path, a=SMART_HOME)
     monkeypatch.chdir(tmp_path)
     async with opened(suites, paths=[Path("suites")]) as app:
-        app.app.main.add(OpenSuite.new(Path("suites/new.toml"), MINE))
-        app.app.saver.save_as_soon(app.app.main.desk.suites[1])
+        app.app.main.open_suites.add(OpenSuite.new(Path("suites/new.toml"), MINE))
+        app.app.saver.save_as_soon(app.app.main.open_suites.suites[1])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
         await app.press("enter")
-        await app.until(lambda: app.app.main.desk.dirty == ())
-        assert [suite.path for suite in app.app.main.desk.suites] == [Path("suites/a.toml"), Path("suites/new.toml")]
+        await app.until(lambda: app.app.main.open_suites.dirty == ())
+        assert [suite.path for suite in app.app.main.open_suites.suites] == [
+            Path("suites/a.toml"),
+            Path("suites/new.toml"),
+        ]
 
 
 @pytest.fixture
@@ -360,8 +363,8 @@ async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Pa
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
         new = OpenSuite.new(suites / "new.toml", MINE)
-        app.app.main.add(new)
-        app.app.main.select(new.path)
+        app.app.main.open_suites.add(new)
+        app.app.main.selection.select(new.path)
         app.app.saver.save_as_soon(new)
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "other.toml")
@@ -369,7 +372,7 @@ async def test_what_is_typed_while_it_is_saved_elsewhere_goes_along(tmp_path: Pa
         edit(app, "Film night", "Cinema night")
         slow_disk.set()
         await app.until(lambda: "Saved in" in app.screen)
-        (suite,) = app.app.main.desk.dirty
+        (suite,) = app.app.main.open_suites.dirty
         assert suite.path == suites / "other.toml"
         assert suite.path.read_text() == MINE
         assert suite.document.text == MINE.replace("Film night", "Cinema night")

@@ -58,12 +58,12 @@ def said(file: SuiteFile) -> tuple[object, ...]:
 def is_typed_in_what_is_selected(app: Opened) -> bool:
     """Whether undo and saving are about the suite that is typed in, and the form is of the selected case."""
     main = app.app.main
-    pane, selected = main.case_pane, main.selected_suite
+    pane, selected = main.case_pane, main.selection.suite
     if main.is_catching_up or pane.typing is None or selected is None:
         return main.is_catching_up or pane.typing is None
     if pane.typing == "toml":
         return pane.toml.part is not None and pane.toml.part.suite is selected
-    source, row = main.query_one(FormView).page.source, main.suites.selected
+    source, row = main.query_one(FormView).page.source, main.selection.tree.selected
     assert source is not None and row is not None
     return source.table == selected.document.table(row.case.index if row.case is not None else -1)
 
@@ -87,7 +87,7 @@ async def test_any_keys_do_no_harm(tmp_path: Path, seed: int) -> None:
     folder = suites_in(tmp_path, home=SMART_HOME, second=SMART_HOME, bad=BROKEN, torn=NOT_TOML)
     pressed: list[str] = []
     async with opened(folder, size=size) as app:
-        desk = app.app.main.desk
+        desk = app.app.main.open_suites
         for _ in range(LENGTH):
             if chosen.random() < 0.05:
                 text = chosen.choice((SMART_HOME, BROKEN, NOT_TOML, SMART_HOME[: chosen.randrange(len(SMART_HOME))]))

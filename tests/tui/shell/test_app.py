@@ -16,7 +16,7 @@ from workbench.tui.shell.main_screen import MainScreen
 
 async def test_the_app_opens_on_the_first_case_and_shows_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        assert app.app.main.selected_case is not None
+        assert app.app.main.selection.case is not None
         assert "Start movie night." in app.screen
         assert "Not run yet." in app.screen
 
@@ -45,7 +45,7 @@ async def test_typing_filters_and_escape_brings_everything_back(tmp_path: Path) 
 async def test_keys_typed_into_the_filter_do_nothing_else(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("slash", *"rqxz")
-        assert app.app.main.suites.filter == "rqxz"
+        assert app.app.main.selection.tree.filter == "rqxz"
         assert app.app.is_running
         await app.press("escape")
 
@@ -100,7 +100,7 @@ async def test_what_changed_on_disk_is_read_again_on_request(tmp_path: Path) -> 
         await app.press("f5")
         assert "Lights out" in app.screen
         assert "read again" in app.screen.lower()
-        assert app.app.main.selected_case == (suites / "smart_home.toml", "movie-night")
+        assert app.app.main.selection.case == (suites / "smart_home.toml", "movie-night")
 
 
 async def test_a_suite_that_broke_says_so_after_reading_again(tmp_path: Path) -> None:

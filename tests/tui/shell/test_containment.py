@@ -58,7 +58,7 @@ async def still_works(app: Opened) -> None:
     await app.press("3")
     assert "Done." in app.screen
     await app.press("1", "d")
-    (suite,) = app.app.main.desk.dirty
+    (suite,) = app.app.main.open_suites.dirty
     await app.press("ctrl+s")
     await app.until(lambda: not suite.dirty)
     assert "Saved in" in app.screen

@@ -82,7 +82,7 @@ async def fuzz_in_process(folder: Path, seed: int, deeds: list[Deed]) -> None:
         for error in app.app.containment.recent:
             raise error
         assert not app.app.return_code
-        unsaved = {suite.path.resolve(): suite.document.text for suite in app.app.main.desk.dirty}
+        unsaved = {suite.path.resolve(): suite.document.text for suite in app.app.main.open_suites.dirty}
     drafts = Drafts(folder / "state" / "drafts")
     left = {draft.path.resolve(): draft.text for draft in drafts.left_behind([suites, Path()]).drafts}
     drafts.close()

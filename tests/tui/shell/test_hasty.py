@@ -79,7 +79,7 @@ async def test_a_paste_that_is_too_long_for_a_field_is_refused(tmp_path: Path) -
             app.app.post_message(events.Paste("a line\n" * 150_000))
             await app.settle()
             await app.press("escape", "escape", "escape")
-        assert not app.app.main.desk.dirty
+        assert not app.app.main.open_suites.dirty
 
 
 async def test_a_search_that_was_never_opened_begins_with_its_next_match(tmp_path: Path) -> None:

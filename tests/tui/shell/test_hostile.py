@@ -95,7 +95,7 @@ async def test_a_hostile_suite_is_only_shown_and_can_be_typed_in(tmp_path: Path)
     (suites / "hostile.toml").write_bytes(content)
     async with opened(suites, size=(40, 30)) as app:
         await app.press("home", "down", "2", "o", "end")
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None
         await app.press("e", "ctrl+end", *["up", "end", "x", "left", "left", "delete"] * 4)
         assert suite.document.text != content.decode()
@@ -180,7 +180,7 @@ async def test_every_screen_shows_any_text_and_keeps_it(tmp_path: Path, text: st
             for key in keys:
                 await app.press(key)
                 assert_safe(app)
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None
         assert len(suite.cases) == 2
         assert suite.dirty

@@ -17,16 +17,16 @@ async def test_a_project_is_shown_as_it_was_left(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME, two=SMART_HOME)
     async with opened(suites) as app:
         await app.press("home", "down", "left", "end", "up")
-        app.app.main.models = ("offline", "gone:model")
+        app.app.main.selection.models = ("offline", "gone:model")
         app.app.main.zoomed, app.app.main.case_pane.view = True, "toml"
         app.app.remember()
-        left = app.app.main.suites
+        left = app.app.main.selection.tree
         before = (left.selected and left.selected.key, [row.key for row in left.rows])
     async with opened(suites) as app:
-        found = app.app.main.suites
+        found = app.app.main.selection.tree
         assert (found.selected and found.selected.key, [row.key for row in found.rows]) == before
         assert (app.app.main.zoomed, app.app.main.case_pane.view) == (True, "toml")
-        assert app.app.main.models == (), "one of them is no model any more"
+        assert app.app.main.selection.models == (), "one of them is no model any more"
 
 
 async def test_another_project_is_not_touched_and_a_case_that_is_gone_is_forgotten(tmp_path: Path) -> None:
@@ -36,10 +36,10 @@ async def test_another_project_is_not_touched_and_a_case_that_is_gone_is_forgott
         app.app.remember()
     (suites / "one.toml").write_text(SMART_HOME.replace("Nothing to do", "Nothing at all"))
     async with opened(suites) as app:
-        assert app.app.main.suites.selected is not None
+        assert app.app.main.selection.tree.selected is not None
         assert app.app.is_running
     async with opened(suites, paths=[suites / "one.toml"]) as app:
-        selected = app.app.main.suites.selected
+        selected = app.app.main.selection.tree.selected
         assert selected is not None
         assert selected.label == "Movie night"
 
@@ -49,15 +49,15 @@ async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: 
     suites = suites_in(tmp_path, one=SMART_HOME)
     chosen = ("openai:o9", "openai:o10")
     async with opened(suites) as app:
-        app.app.main.models = chosen
+        app.app.main.selection.models = chosen
         app.app.remember()
     # Without models of their own, the runs that an app begins with are on those of the suites.
     begin = None if models else Begin((), opens="compare")
     async with opened(suites, models=models, begin=begin) as app:
-        assert app.app.main.models == models
+        assert app.app.main.selection.models == models
         app.app.remember()
     async with opened(suites) as app:
-        assert app.app.main.models == chosen
+        assert app.app.main.selection.models == chosen
 
 
 async def test_models_that_are_chosen_instead_of_those_of_the_command_line_are_remembered(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_models_that_are_chosen_instead_of_those_of_the_command_line_are_r
         await app.press("m", "enter")
         app.app.remember()
     async with opened(suites) as app:
-        assert app.app.main.models == ("offline",)
+        assert app.app.main.selection.models == ("offline",)
 
 
 async def test_leaving_is_enough_to_be_remembered(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ async def test_forks_stand_as_branches_with_their_first_difference(tmp_path: Pat
         await app.press("k")
         await app.run("enter")
         assert "↳ fork 2" in app.screen
-        assert [run.is_fork for run in app.app.main.runs_shown] == [False, True, True]
+        assert [run.is_fork for run in app.app.main.selection.runs] == [False, True, True]
 
 
 async def test_a_recording_is_forked_and_its_fork_saved_beside_it(tmp_path: Path) -> None:

@@ -324,7 +324,7 @@ async def test_m_makes_a_mock_of_the_call_and_c_an_expectation_and_both_can_be_u
             Paused("step by step", "c1", "result", 1),
         )
         await app.settle()
-        suite = app.app.main.selected_suite
+        suite = app.app.main.selection.suite
         assert suite is not None
         await app.press("M")
         assert "Mock of set_lights, for the arguments as the model wrote them, in Movie night" in app.screen
@@ -341,7 +341,7 @@ async def test_m_makes_a_mock_of_the_call_and_c_an_expectation_and_both_can_be_u
 async def test_a_run_that_is_over_is_graded_anew_by_the_expectation_made_of_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), live=True, size=(160, 36)) as app:
         await app.press("down", "r")
-        await app.until(lambda: bool(app.app.main.runs_shown) and shown(app).result is not None)
+        await app.until(lambda: bool(app.app.main.selection.runs) and shown(app).result is not None)
         before = shown(app).result
         call = next(call.call.id for call in shown(app).trajectory.calls)
         at = next(at for at, item in enumerate(shown(app).view.items) if getattr(item, "call_id", "") == call)
@@ -361,7 +361,7 @@ async def test_a_run_that_is_over_is_graded_anew_by_the_expectation_made_of_it(t
 
 async def at_stop(app: Opened, at: HoldPlace) -> None:
     def is_there() -> bool:
-        run = app.app.main.run_shown
+        run = app.app.main.selection.run
         return run is not None and run.paused is not None and run.paused.at == at
 
     await app.until(is_there)

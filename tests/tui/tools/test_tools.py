@@ -101,7 +101,7 @@ async def test_a_server_is_started_by_a_key_after_trust_called_and_what_it_answe
         await app.until(lambda: "✓ Answer" in app.screen)
         assert "\n  9" in app.screen
         await app.press("m", "a", "escape")
-        case = app.app.main.suites.selected
+        case = app.app.main.selection.tree.selected
         assert case is not None
         assert case.open is not None
         edited = case.open.document.block(0)

@@ -101,7 +101,7 @@ async def test_accepting_a_run_makes_it_pass_and_can_be_undone(tmp_path: Path) -
         assert_golden(app.screen, "accept-80x24")
         await app.press("enter")
         assert "accepted 1 call, 1 expectation dropped: Ctrl+Z brings it back;\n the run passes with it" in app.screen
-        (suite,) = app.app.main.desk.suites
+        (suite,) = app.app.main.open_suites.suites
         assert suite.dirty
         assert "brightness = 60" in suite.document.text
         assert "set_tv" not in suite.document.block(0)
@@ -117,7 +117,7 @@ async def test_the_check_of_an_argument_is_chosen_before_accepting(tmp_path: Pat
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         await app.settle()
         await app.press("a", "down", "right", "right", "enter")
-        (suite,) = app.app.main.desk.suites
+        (suite,) = app.app.main.open_suites.suites
         assert "brightness = { range = [54, 66] }" in suite.document.text
 
 
@@ -127,7 +127,7 @@ async def test_leaving_the_picker_changes_nothing(tmp_path: Path) -> None:
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         await app.settle()
         await app.press("a", "escape")
-        assert not app.app.main.desk.suites[0].dirty
+        assert not app.app.main.open_suites.suites[0].dirty
 
 
 async def test_one_call_and_one_missing_call_are_accepted_by_themselves(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ async def test_one_call_and_one_missing_call_are_accepted_by_themselves(tmp_path
         (run,) = await app.run("r")
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         await app.settle()
-        (suite,) = app.app.main.desk.suites
+        (suite,) = app.app.main.open_suites.suites
         await app.press("3")
         go_to(app, "never called")
         await app.press("a", "enter")

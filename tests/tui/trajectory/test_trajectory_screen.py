@@ -24,7 +24,7 @@ async def over(app: Opened) -> TrajectoryScreen:
 
 
 async def shown(app: Opened) -> TrajectoryScreen:
-    record = app.app.main.run_shown
+    record = app.app.main.selection.run
     assert record is not None
     screen = TrajectoryScreen(app.app, record, "batch #7, 22 Nov")
     app.app.push_screen(screen)

@@ -33,16 +33,16 @@ tool = "divide"
 
 def tree_of(app: Opened) -> list[str]:
     """What the tree shows, row by row, without the folder."""
-    return [row.label for row in app.app.main.suites.rows[1:]]
+    return [row.label for row in app.app.main.selection.tree.rows[1:]]
 
 
 def selected(app: Opened) -> str:
-    row = app.app.main.suites.selected
+    row = app.app.main.selection.tree.selected
     return row.label if row is not None else ""
 
 
 def text_of(app: Opened, name: str) -> str:
-    return next(suite.document.text for suite in app.app.main.desk.suites if suite.path.name == name)
+    return next(suite.document.text for suite in app.app.main.open_suites.suites if suite.path.name == name)
 
 
 async def typed(app: Opened, text: str) -> None:
@@ -116,7 +116,7 @@ async def test_a_case_moves_among_those_that_are_shown(tmp_path: Path) -> None:
 async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)) as app:
         main = app.app.main
-        main.select(next(suite.path for suite in main.desk.suites if suite.path.name == "chains.toml"))
+        main.selection.select(next(suite.path for suite in main.open_suites.suites if suite.path.name == "chains.toml"))
         await app.press("down", "M", "enter")
         assert selected(app) == "Multiply, then divide"
         assert "No tool there is called calculate, divide" in " ".join(app.screen.split())
@@ -139,9 +139,9 @@ async def test_a_suite_is_deleted_after_a_question_and_kept_elsewhere(tmp_path: 
     suites = suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)
     async with opened(suites) as app:
         main = app.app.main
-        main.select(suites / "smart_home.toml", "movie-night")
+        main.selection.select(suites / "smart_home.toml", "movie-night")
         await app.press("delete")
-        main.select(suites / "smart_home.toml")
+        main.selection.select(suites / "smart_home.toml")
         await app.press("delete")
         await app.press("n")
         assert (suites / "smart_home.toml").exists()
@@ -152,7 +152,7 @@ async def test_a_suite_is_deleted_after_a_question_and_kept_elsewhere(tmp_path: 
         assert (deleted / "smart_home.toml").read_text(encoding="utf-8") == SMART_HOME
         assert "Movie night" not in (deleted / "smart_home-unsaved.toml").read_text(encoding="utf-8")
         assert "Deleted smart_home.toml; it is kept as" in app.screen
-        assert [suite.path.name for suite in main.desk.suites] == ["chains.toml"]
+        assert [suite.path.name for suite in main.open_suites.suites] == ["chains.toml"]
 
 
 async def test_what_is_no_toml_cannot_be_restructured_and_says_so(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ async def test_among_many_cases_a_key_draws_two_rows_of_the_tree_and_an_edit_its
 async def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, *, save_as: bool) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         if save_as:
-            app.app.saver.save_as_soon(app.app.main.desk.suites[0])
+            app.app.saver.save_as_soon(app.app.main.open_suites.suites[0])
             await app.until(lambda: app.app.screen is not app.app.main)
         else:
             await app.press("N")
@@ -275,21 +275,21 @@ async def test_what_is_renamed_is_the_case_that_was_asked_about_or_nothing(
     async with opened(suites) as app:
         await app.press("down", "f2")
         (suites / "smart_home.toml").write_text(on_disk, encoding="utf-8")
-        app.app.read_again()
+        app.app.reader.read_soon()
         await app.settle()
         await typed(app, "Renamed")
-        assert [case.name for case in app.app.main.desk.suites[0].cases] == names
+        assert [case.name for case in app.app.main.open_suites.suites[0].cases] == names
 
 
 async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        home, other = app.app.main.desk.suites
+        home, other = app.app.main.open_suites.suites
         await app.press("M", "enter")
-        app.app.main.select(home.path)
+        app.app.main.selection.select(home.path)
         await app.press("ctrl+s")
         await app.until(lambda: not home.dirty)
-        app.app.main.select(other.path)
+        app.app.main.selection.select(other.path)
         await app.press("ctrl+z")
         assert home.document.text == other.document.text == SMART_HOME
         assert selected(app) == "Movie night"
@@ -302,9 +302,9 @@ async def test_a_move_is_undone_in_both_suites_at_once_also_after_one_was_saved(
 async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        home, other = app.app.main.desk.suites
+        home, other = app.app.main.open_suites.suites
         await app.press("M", "enter")
-        app.app.main.change(home, home.document.with_header("name", "Our home"), "Typed")
+        app.app.main.open_suites.change(home, home.document.with_header("name", "Our home"), "Typed")
         await app.press("ctrl+z")
         assert "home.toml, where the case was, has changed since: Ctrl+Z there first" in app.screen
         assert len(other.cases) == 4
@@ -313,12 +313,12 @@ async def test_a_case_does_not_vanish_from_both_suites_by_undo(tmp_path: Path) -
 async def test_a_suite_opened_from_elsewhere_leaves_folds_filter_and_cursor_alone(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:
-        tree = app.app.main.suites
+        tree = app.app.main.selection.tree
         tree.fold(next(row for row in tree.rows if row.label == "other"), True)
         tree.set_filter("Lights")
         before = tree.selected
-        app.app.main.add(OpenSuite.new(tmp_path / "elsewhere.toml", SMART_HOME))
-        tree = app.app.main.suites
+        app.app.main.open_suites.add(OpenSuite.new(tmp_path / "elsewhere.toml", SMART_HOME))
+        tree = app.app.main.selection.tree
         assert (tree.selected, tree.filter) == (before, "Lights")
         assert [key.path.name for key in tree.folded] == ["other.toml"]
         assert tree.rows[-2].label == "elsewhere"

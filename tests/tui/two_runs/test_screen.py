@@ -131,7 +131,7 @@ async def test_a_run_that_ends_while_both_are_compared_is_compared_again(tmp_pat
         app.app.main.action_do("run.pair")
         await held.begun(app)
         app.session.finish(second, list(flight(dear=False)))
-        await until(app, lambda: app.app.main.runs_shown[1].stage == "done")
+        await until(app, lambda: app.app.main.selection.runs[1].stage == "done")
         held.let_go()
         await app.settle()
         assert isinstance(app.app.screen, PairScreen)

@@ -85,7 +85,7 @@ def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRe
     except SpliceError as error:
         screen.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
         return
-    if screen.change(suite, document, proposal.said, case=outline.key):
+    if screen.open_suites.change(suite, document, proposal.said, case=outline.key):
         dropped = 0 if proposal.only_drops else proposal.drops
         them = "it" if dropped == 1 else "them"
         and_lost = f", {many(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""

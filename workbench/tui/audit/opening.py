@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.side_screen import on_beside
-from workbench.tui.tree.selection import below_cursor
 
 if TYPE_CHECKING:
     from workbench.tui.audit.lines import Target
@@ -31,7 +30,8 @@ class AuditCommands:
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.audit.screen import AuditScreen
 
-        files, place = below_cursor(screen)
+        suites, place = screen.selection.suites_below()
+        files = [suite.file for suite in suites]
         row = screen.suites.selected
         begin_at = (row.open.path, row.case.id) if row is not None and row.open is not None and row.case else None
 
@@ -42,6 +42,6 @@ class AuditCommands:
             path, case_id = target
             suite = screen.desk.at(path)
             cases = suite.cases if suite is not None else ()
-            screen.select(path, next((case.key for case in cases if case.id == case_id), None))
+            screen.selection.select(path, next((case.key for case in cases if case.id == case_id), None))
 
         self._app.push_screen(AuditScreen(self._app, files, place, begin_at), go)

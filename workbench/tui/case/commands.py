@@ -18,7 +18,7 @@ from workbench.tui.tree.state import Row
 
 if TYPE_CHECKING:
     from workbench.authoring.open_suite import OpenSuite
-    from workbench.authoring.open_suites import Desk
+    from workbench.authoring.open_suites import OpenSuites
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
@@ -59,7 +59,7 @@ class EditingCommands:
         else:
             self._go(screen, redo, "Redone")
 
-    def _go(self, screen: MainScreen, go: Callable[[OpenSuite, Desk], list[Went] | str], what: str) -> None:
+    def _go(self, screen: MainScreen, go: Callable[[OpenSuite, OpenSuites], list[Went] | str], what: str) -> None:
         """Undo or redo. What a field refuses is no change yet, and nothing is changed behind it: it is closed."""
         if (refused := screen.case_pane.give_up_refused()) is not None:
             kept = f"Its text is invalid: {refused}. Enter in its cell shows it again"
@@ -74,13 +74,12 @@ class EditingCommands:
         if isinstance(went, str):
             screen.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
             return
-        for suite, change in went:
-            screen.follow_change(suite, change.case)
+        for _, change in went:
             screen.announce(f"{what}: {change.said}{screen.and_moved}")
 
     def _read_again(self, screen: MainScreen) -> None:
         self._app.saver.put_off.clear()
-        self._app.read_again()
+        self._app.reader.read_soon()
 
     def _open_in_editor(self, screen: MainScreen) -> None:
         row = screen.suites.selected
@@ -91,7 +90,7 @@ class EditingCommands:
                 failure = run_editor(self._app.surroundings.editor, row.open.path, _line_of(row, row.open))
         except SuspendNotSupported:
             failure = "This terminal cannot be handed over to an editor"
-        self._app.read_again(failure)
+        self._app.reader.read_soon(failure)
 
 
 def _line_of(row: Row, suite: OpenSuite) -> int:
@@ -186,7 +185,7 @@ class TomlCommands:
         except SpliceError as error:
             screen.announce(str(error), "error", GLYPHS.error)
             return
-        screen.change(part.suite, document, f"Changing {part.name} in your editor", case=part.key)
+        screen.open_suites.change(part.suite, document, f"Changing {part.name} in your editor", case=part.key)
         wrong = part.problems
         if wrong:
             screen.announce(f"{part.name[:1].upper()}{part.name[1:]}: {wrong[0].message}", "warned", GLYPHS.warned)

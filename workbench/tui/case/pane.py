@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +14,7 @@ from textual.widget import Widget
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.tables import first_change
-from workbench.authoring.known_tools import with_own_tools
+from workbench.authoring.known_tools import KnownTools, with_own_tools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
@@ -26,14 +26,11 @@ from workbench.tui.case.toml.pane import TomlPane
 from workbench.tui.case.toml.part import TomlPart, part_of
 from workbench.tui.kit.actions import View
 from workbench.tui.kit.bars import PaneTitle
-from workbench.tui.kit.copying import copy_text
+from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.tree.state import Row, TreeState
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.tree.selection import Selection
+from workbench.tui.tree.state import Row
 
 
 class CasePane(Vertical):
@@ -41,8 +38,22 @@ class CasePane(Vertical):
 
     DEFAULT_CSS = "CasePane > .hidden { display: none; }"
 
-    def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        known_tools: KnownTools,
+        panes: Panes,
+        widget_id: str | None = None,
+        *,
+        classes: str | None = None,
+    ) -> None:
         super().__init__(id=widget_id, classes=classes)
+        self._stage = stage
+        self._selection = selection
+        self._open_suites = selection.open_suites
+        self._known_tools = known_tools
+        self._panes = panes
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
         """What was shown last: the suite, the case by index and key, and how many cases there were."""
@@ -54,10 +65,6 @@ class CasePane(Vertical):
         yield PaneTitle("case-title")
         yield FormView("form")
         yield TomlPane(self._change_text, "toml")
-
-    @property
-    def main(self) -> MainScreen:
-        return cast("MainScreen", self.screen)
 
     @property
     def target(self) -> Widget:
@@ -72,8 +79,12 @@ class CasePane(Vertical):
         """The TOML of what is selected."""
         return self.query_one(TomlPane)
 
-    def show(self, tree: TreeState) -> int | None:
-        """Show what the tree's cursor stands on, as it is now; the step of a chain that it has come to, if it has."""
+    def show(self) -> int | None:
+        """Show what the tree's cursor stands on, as it is now.
+
+        Returns the step of a chain that the cursor has come to, if it has.
+        """
+        tree = self._selection.tree
         form, toml = self.query_one(FormView), self.toml
         form.set_class(self.view != "form", "hidden")
         toml.set_class(self.view != "toml", "hidden")
@@ -120,7 +131,7 @@ class CasePane(Vertical):
     def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
         index = row.case.index if row.case is not None else case_of_problem(row.problem)
         tools = self._tools_of(suite)
-        source = form_source(suite, index, tools, self.main.models)
+        source = form_source(suite, index, tools, self._selection.models)
         case = row.case.key if row.case is not None else None
         form.on_change = partial(self._change, suite, index, case)
         message = why_no_form(suite, index) if source is None else ()
@@ -145,7 +156,7 @@ class CasePane(Vertical):
         """The tools that are known of a suite, with those of a case."""
         if suite is None or suite.document.parts is None:
             return ()
-        known = self.main.known_tools.of(suite.document.table(HEAD), suite.path)
+        known = self._known_tools.of(suite.document.table(HEAD), suite.path)
         if index == HEAD or index in suite.document.loose:
             return known
         return with_own_tools(known, suite.document.table(index))
@@ -158,31 +169,31 @@ class CasePane(Vertical):
         except SpliceError as error:
             return str(error)
         suite.rename_untaken(case, document.cases[index].key if index != HEAD else None)
-        self.main.change(suite, document, said, group=group, case=case, index=index)
+        self._open_suites.change(suite, document, said, group=group, case=case, index=index)
         return None
 
     @on(FormView.Refused)
     def _refused(self, event: FormView.Refused) -> None:
-        self.main.announce(event.why[:1].upper() + event.why[1:], "warned", GLYPHS.warned)
+        self._stage.announce(event.why[:1].upper() + event.why[1:], "warned", GLYPHS.warned)
 
     @on(FormView.Moved)
     def _form_moved(self) -> None:
-        self.main.refresh_bars()
+        self._panes.refresh_bars()
 
     def _change_text(self, part: TomlPart, document: Document, said: str, group: Hashable) -> None:
         index = HEAD if part.index is None else part.index
-        self.main.change(part.suite, document, said, group=group, case=part.key, index=index)
+        self._open_suites.change(part.suite, document, said, group=group, case=part.key, index=index)
 
     @on(TomlPane.Turned)
     def _turned(self) -> None:
         if self.toml.typing:
-            self.main.refresh_bars()
+            self._panes.refresh_bars()
         else:
-            self.main.show_selected()
+            self._selection.show_again()
 
     @on(TomlEditor.Copied)
     def _copied(self, event: TomlEditor.Copied) -> None:
-        copy_text(cast("Workbench", self.app), event.text, event.what, self.main.announce)
+        self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
         """Begin to type, at the cursor of the view. What is not TOML has no form: it is typed in as it is."""
@@ -191,24 +202,24 @@ class CasePane(Vertical):
         self._leave_problem()
         if self.view == "toml":
             self._type()
-        self.main.go_to("case")
+        self._panes.go_to("case")
         if self.view == "form":
             self.query_one(FormView).edit()
 
     def _leave_problem(self) -> None:
         """Select what a problem is about: once it is mended, the problem's row is gone."""
-        row = self.main.suites.selected
+        row = self._selection.row
         if row is None or row.open is None or row.problem is None:
             return
         index = case_of_problem(row.problem)
         cases = row.open.cases
-        self.main.select(row.open.path, cases[index].key if 0 <= index < len(cases) else None)
+        self._selection.select(row.open.path, cases[index].key if 0 <= index < len(cases) else None)
 
     def _type(self) -> None:
         part = self.toml.part
         if part is None or part.too_large is not None:
             why = part.too_large if part is not None and part.too_large is not None else "there is nothing to edit here"
-            self.main.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
+            self._stage.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
         if part.index is None and self.toml.line == 0:
@@ -218,7 +229,7 @@ class CasePane(Vertical):
         """Show the form, or the TOML."""
         self.toml.end()
         self.view = view
-        self.main.show_selected()
+        self._selection.show_again()
 
     def line_of(self, part: TomlPart) -> int:
         """The line of a part, from 1, that is looked at; else that of its first problem."""

@@ -18,7 +18,6 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import many
 from workbench.tui.runs.commands import choose_models
 from workbench.tui.runs.repeats_dialog import RepeatsScreen
-from workbench.tui.tree.selection import suites_below_cursor
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
@@ -79,7 +78,7 @@ class CompareCommands:
         from workbench.tui.comparing.state import CompareState
         from workbench.tui.comparing.totals import ComparedTotals
 
-        suites, place = suites_below_cursor(screen)
+        suites, place = screen.selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
             # Nothing was said of runs meanwhile: those that went on are looked at here, and others by the screen.

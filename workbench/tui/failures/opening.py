@@ -11,7 +11,7 @@ from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.side_screen import on_beside
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import many
-from workbench.tui.tree.selection import go_to_run, suites_below_cursor
+from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import Cause
@@ -50,7 +50,7 @@ class FailuresCommands:
         from workbench.tui.failures.screen import FailuresScreen
         from workbench.tui.failures.state import FailureList
 
-        suites, place = suites_below_cursor(screen)
+        suites, place = screen.selection.suites_below()
         files = [suite.file for suite in suites]
         names = {file.path: file.suite.name if file.suite is not None else file.path.name for file in files}
         state = FailureList(_runs(screen, suites), names)
@@ -65,7 +65,7 @@ class FailuresCommands:
         def go(run: RunRecord | None) -> None:
             self._folded[place], self._row = state.folded, state.selected.key if state.selected else None
             if run is not None:
-                go_to_run(screen, run)
+                go_to_run(screen.selection, screen, self._app, run)
 
         push_from(self._app, screen, FailuresScreen(self._app, state, place), go)
 

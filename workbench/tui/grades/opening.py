@@ -59,8 +59,8 @@ class GradesCommands:
         if not graded:
             return
         now = next((at for at, (_, _, result) in enumerate(graded) if result is grades.state.result), 0)
-        main.chosen_run, case, result = graded[(now + by) % len(graded)]
-        main.show_run()
+        index, case, result = graded[(now + by) % len(graded)]
+        main.selection.choose_run(index)
         grades.show_run(self._state_of(main, case, result))
 
 

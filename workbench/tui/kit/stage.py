@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from textual.screen import Screen
 from textual.worker import Worker
 
+from workbench.tui.kit.actions import Pane
 from workbench.tui.kit.closing import Answer
 from workbench.tui.lines.spans import Role
 
@@ -33,6 +34,10 @@ class Stage(Protocol):
         With `gently` it is shown on the main screen, and not in the place of a warning."""
         ...
 
+    def end_notice(self, only: str) -> None:
+        """Take back a notice of the main screen before its time is over, if it is `only` this one."""
+        ...
+
     async def ask(self, question: Screen[Answer]) -> Answer | None:
         """Show a screen over all others and wait for its answer. Works only inside `work`."""
         ...
@@ -49,6 +54,11 @@ class Stage(Protocol):
 
     def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
         """Begin work beside the messages of the app; `exclusive` work calls off what its group still does."""
+        ...
+
+    @property
+    def shown(self) -> Screen[Any]:
+        """The screen over all others, a dialog too."""
         ...
 
     def shows(self, screen: Screen[Any]) -> bool:
@@ -74,4 +84,34 @@ class Stage(Protocol):
 
     def quit(self) -> None:
         """Close the screens over the main one and quit, which may ask something."""
+        ...
+
+
+class Panes(Protocol):
+    """The panes of the main screen, as what its keys do knows them."""
+
+    @property
+    def pane(self) -> Pane:
+        """The pane that has the keyboard, or had it last."""
+        ...
+
+    @property
+    def panes_in_sight(self) -> tuple[Pane, ...]:
+        """The panes that there is room for now."""
+        ...
+
+    def go_to(self, pane: Pane) -> None:
+        """Focus a pane, bringing it to the screen where it is not."""
+        ...
+
+    def bring(self, pane: Pane) -> None:
+        """Show a pane without leaving the one in use, where there is room for both."""
+        ...
+
+    def refresh_bars(self) -> None:
+        """Show titles, status and keys as things are now."""
+        ...
+
+    def show_titles(self) -> None:
+        """Name the panes and what they show."""
         ...

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from workbench.authoring.case_now import CaseKey
+from workbench.authoring.open_suites import SuitesChanged
 from workbench.batches.events import (
     BatchDone,
     BatchEvent,
@@ -156,6 +157,11 @@ class RunBook:
                 if name in self._batches:
                     self._batches[name].ended_s = self._clock()
         return None
+
+    def follow(self, change: SuitesChanged) -> None:
+        """Take over the recorded runs of a workspace that was read."""
+        for run in change.workspace.recorded if change.how == "read" else ():
+            self.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
 
     def recall(self, planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> None:
         """Take over a recorded run. It stays beside those that are made of the case, which count in its stead."""

@@ -46,18 +46,20 @@ class RunningCommands:
             self._run(screen, row)
 
     def _run_below(self, screen: MainScreen) -> None:
-        if screen.whole is not None:
-            self._run(screen, screen.whole)
+        if screen.suites.whole is not None:
+            self._run(screen, screen.suites.whole)
 
     def _run(self, screen: MainScreen, row: Row) -> None:
-        self._app.run_cases(screen.runnable_below(row))
+        self._app.run_cases(screen.selection.runnable_below(row))
 
     def _run_shown(self, screen: MainScreen) -> None:
         tops = [row for row in screen.suites.rows if row.depth == 0]
-        self._run_all(screen, [below for row in tops for below in screen.runnable_below(row)], "no case can run now")
+        self._run_all(
+            screen, [below for row in tops for below in screen.selection.runnable_below(row)], "no case can run now"
+        )
 
     def _run_failed(self, screen: MainScreen) -> None:
-        below = screen.runnable_below(screen.whole) if screen.whole is not None else []
+        below = screen.selection.runnable_below(screen.suites.whole) if screen.suites.whole is not None else []
         failed = [
             (suite, tuple(key for key in keys if screen.book.is_to_run_again((suite.path, key))))
             for suite, keys in below
@@ -74,7 +76,7 @@ class RunningCommands:
         row = screen.suites.selected
         if row is None:
             return
-        cases = screen.runnable_below(row)
+        cases = screen.selection.runnable_below(row)
         count = sum(len(keys) for _, keys in cases)
 
         def run(times: int | None) -> None:
@@ -95,8 +97,7 @@ class RunningCommands:
         screen.run_pane.search()
 
     def _choose_run(self, screen: MainScreen, step: int) -> None:
-        screen.chosen_run = (screen.chosen_run + step) % len(screen.runs_shown)
-        screen.show_run()
+        screen.selection.choose_run((screen.selection.chosen_run + step) % len(screen.runs_shown))
 
 
 def choose_models(app: Workbench, taken: Callable[[], object]) -> None:
@@ -107,7 +108,7 @@ def choose_models(app: Workbench, taken: Callable[[], object]) -> None:
 
     def take(models: tuple[str, ...] | None) -> None:
         if models is not None:
-            main.models, main.models_for_now = models, False
+            main.selection.models, main.selection.models_for_now = models, False
             taken()
             app.remember()
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import Question
+from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.tui.runs.execution_dialog import ExecutionAnswer
-    from workbench.tui.shell.workbench import Workbench
 
 
 class Questions:
     """Shows the oldest open question once nothing else has the keyboard: a key meant for another dialog, or for the
     filter, must not answer it."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self, stage: Stage, book: RunBook, runner: Runner, secrets: Secrets, may_ask: Callable[[], bool]
+    ) -> None:
+        self._stage = stage
+        self._book = book
+        self._runner = runner
+        self._secrets = secrets
+        self._may_ask = may_ask
+        """Returns whether a question may come up now: nothing else has the keyboard."""
         self._put_off = 0
 
     @contextmanager
@@ -35,47 +45,39 @@ class Questions:
 
     def look(self) -> None:
         """Show the next question, or take back the one that is shown."""
-        if not self._app.main.book.questions and self._app.screen is self._app.main:
+        if not self._book.questions and self._stage.shows_main:
             return
         from workbench.tui.runs.execution_dialog import ExecutionScreen
 
-        asked, screen = self._app.main.book.questions, self._app.screen
+        asked, screen = self._book.questions, self._stage.shown
         if isinstance(screen, ExecutionScreen):
             if screen.question not in asked:
                 screen.dismiss(None)
-        elif self._may_ask and not self._put_off and asked:
+        elif self._may_ask() and not self._put_off and asked:
             question = asked[0]
-            self._app.push_screen(
-                ExecutionScreen(question, self._app.program.secrets), lambda answer: self._answered(question, answer)
-            )
-
-    @property
-    def _may_ask(self) -> bool:
-        main, screen = self._app.main, self._app.screen
-        return not main.filter_box.typing if screen is main else getattr(screen, "takes_questions", False)
+            self._stage.show(ExecutionScreen(question, self._secrets), lambda answer: self._answered(question, answer))
 
     def withdraw(self) -> None:
         """Ask nothing of what is open: every run is being stopped."""
         from workbench.tui.runs.execution_dialog import ExecutionScreen
 
-        book = self._app.main.book
-        for question in book.questions:
-            book.answered(question)
-        if isinstance(screen := self._app.screen, ExecutionScreen):
+        for question in self._book.questions:
+            self._book.answered(question)
+        if isinstance(screen := self._stage.shown, ExecutionScreen):
             screen.dismiss("stop")
 
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
-        main, run = self._app.main, question.run
-        if answer == "stop" and question not in main.book.questions:
+        run = question.run
+        if answer == "stop" and question not in self._book.questions:
             return  # all were withdrawn, and whoever did that said so
-        if answer is None or question not in main.book.questions:
-            self._app.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
+        if answer is None or question not in self._book.questions:
+            self._stage.announce(f"{run.case_name} asks no more", "text", GLYPHS.stopped)
             return
-        main.book.answered(question)
+        self._book.answered(question)
         if answer == "stop":
-            self._app.runner.stop([run.run_id])
-            self._app.announce(f"Stopping {run.case_name}; what is done stays", "text", GLYPHS.stopped)
+            self._runner.stop([run.run_id])
+            self._stage.announce(f"Stopping {run.case_name}; what is done stays", "text", GLYPHS.stopped)
             return
-        self._app.runner.allow(run.run_id, question.asked.call.id, answer == "yes")
+        self._runner.allow(run.run_id, question.asked.call.id, answer == "yes")
         said = "is executed" if answer == "yes" else "is not executed"
-        self._app.announce(f"{one_line(question.asked.tool.name)} {said} in {run.case_name}")
+        self._stage.announce(f"{one_line(question.asked.tool.name)} {said} in {run.case_name}")

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from workbench.authoring.workspace import recordings_folder
 from workbench.batches.recordings import save_recording
+from workbench.config.secrets import Secrets
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.stage import Announce
+from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
 
 
 class RunSaver:
     """Saves one run at a time, off the loop, and says where."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(self, stage: Stage, is_bundled: Callable[[Path], bool], secrets: Secrets) -> None:
+        self._stage = stage
+        self._is_bundled = is_bundled
+        self._secrets = secrets
         self._busy = asyncio.Lock()
 
     def save_soon(self, run: RunRecord, announce: Announce) -> None:
         """Save a run, and announce where; one that is saved already, as it is now, is not saved again."""
-        self._app.run_worker(self._save(run, announce), group="save")
+        self._stage.work(self._save(run, announce), group="save")
 
     async def _save(self, run: RunRecord, announce: Announce) -> None:
         async with self._busy:
@@ -37,8 +38,8 @@ class RunSaver:
     async def _save_new(self, run: RunRecord, announce: Announce) -> None:
         planned, result = run.to_save
         events = tuple(run.events)
-        folder = recordings_folder(run.path, of_samples=self._app.starter.is_bundled(run.path))
-        secrets, began = self._app.program.secrets, run.started_at
+        folder = recordings_folder(run.path, of_samples=self._is_bundled(run.path))
+        secrets, began = self._secrets, run.started_at
         try:
             file = await asyncio.to_thread(
                 save_recording, folder, planned, events, result, started_at=began, secrets=secrets

@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.authoring.case_now import CaseKey
-from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suites import SuitesChanged
+from workbench.config.program import Program
+from workbench.suite.loading import SuiteFile
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.words import many
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Rescoring
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.tools.code_files import FoundCode
     from workbench.tools.python_reference import PythonFunctions
     from workbench.trajectory.messages import JsonValue
-    from workbench.tui.shell.workbench import Workbench
 
 
 REST_S = 0.15
@@ -38,30 +41,60 @@ LONG_S = 1.0
 """What takes longer says how far it is."""
 
 
+class ShowGrades(Protocol):
+    """Shows that runs have other grades."""
+
+    def over_main(self, cases: set[CaseKey]) -> None:
+        """Show the grades of these cases on the screens over the main one."""
+        ...
+
+    def everywhere(self, cases: set[CaseKey]) -> None:
+        """Show the grades of these cases on every screen."""
+        ...
+
+    def all_graded(self) -> None:
+        """Show what depends on the grades of many runs: all that waited are graded."""
+        ...
+
+
 class Rescorer:
     """Keeps grades up with what the open suites say; nothing is asked of a model, a server or a tool."""
 
-    def __init__(self, app: Workbench, clock: Callable[[], float]) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        program: Program,
+        trusted_code: Callable[[SuiteFile], FoundCode | None],
+        show: ShowGrades,
+        clock: Callable[[], float],
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._open_suites = selection.open_suites
+        self._book = selection.book
+        self._program = program
+        self._trusted_code = trusted_code
+        self._show = show
         self._clock = clock
-        self._state = Rescoring(app.main.book)
+        self._state = Rescoring(selection.book)
         self._functions: dict[FoundCode, PythonFunctions] = {}
         self._remembered: JudgementCache | None = None
         self._worker: Worker[object] | None = None
 
-    def follow(self, suites: Iterable[OpenSuite]) -> str:
-        """Grade anew what suites that say something else now move: at once, or soon. What moved at once, in words."""
-        row = self._app.main.suites.selected
-        for suite in suites:
-            self._state.follow(suite, row.case if row is not None and row.open is suite else None)
-        self._state.forget_others(self._app.main.desk.suites)
-        return self._grade()
+    def follow(self, change: SuitesChanged) -> None:
+        """Grade anew what a change moves: at once, which is reported as `OpenSuites.moved`, or soon."""
+        selected, outline = self._selection.suite, self._selection.outline
+        for suite in change.suites:
+            self._state.follow(suite, outline if selected is suite else None)
+        self._state.forget_others(change.open)
+        self._open_suites.moved = self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
         """Runs of these cases may be over; they were made of what their suites said when they began."""
-        main, before = self._app.main, self._state.waiting
+        before = self._state.waiting
         for case in cases:
-            if main.book.finished(case) and (suite := main.desk.at(case[0])) is not None:
+            if self._book.finished(case) and (suite := self._open_suites.at(case[0])) is not None:
                 self._state.finish(suite, case)
         if self._state.waiting > before and (self._worker is None or self._worker.is_finished):
             self._grade()
@@ -74,17 +107,18 @@ class Rescorer:
             return ""
         quick = [case for case in first if all(due.pace == "at once" for due in case.runs)]
         self._state.done(quick, {id(due.run): self._graded(due) for case in quick for due in case.runs})
-        self._app.tell_beside({case.key for case in quick if case.runs})  # whoever asked shows it on the main screen
+        # Whoever made the change shows it on the main screen.
+        self._show.over_main({case.key for case in quick if case.runs})
         if len(quick) < len(first):
             self._begin()
         return self._state.told()
 
     def _begin(self) -> None:
         """Begin with what waits; what was begun before is called off, and what is left of it waits, too."""
-        self._worker = self._app.run_worker(self._grade_waiting, group="rescore", exclusive=True)
+        self._worker = self._stage.work(self._grade_waiting, group="rescore", exclusive=True)
 
     async def _grade_waiting(self) -> None:
-        main, state = self._app.main, self._state
+        state = self._state
         await asyncio.sleep(REST_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
         refused: dict[Path, str] = {}
@@ -93,18 +127,17 @@ class Rescorer:
             due = [each for case in piece for each in case.runs]
             state.done(piece, await self._graded_beside(due, refused, kept))
             if due:
-                main.delivered({case.key for case in piece}, False)
-                self._app.tell_beside({case.key for case in piece})
+                self._show.everywhere({case.key for case in piece})
             if self._clock() - max(began_s, shown_s) > LONG_S:
                 shown_s = self._clock()
-                main.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
+                self._stage.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
         said = [
             state.told(),
             *(f"{many(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
         ]
-        self._app.follow_grades()
+        self._show.all_graded()
         if any(said) or shown_s:
-            main.announce("; ".join(filter(None, said)) or "Graded anew: nothing moved", gently=True)
+            self._stage.announce("; ".join(filter(None, said)) or "Graded anew: nothing moved", gently=True)
 
     async def _graded_beside(
         self, due: Sequence[Due], refused: dict[Path, str], kept: Counter[str]
@@ -121,7 +154,7 @@ class Rescorer:
             path = each.now.file.path
             if each.pace == "with Python":
                 if path not in refused and path not in codes:
-                    found = await asyncio.to_thread(self._app.starter.code_to_grade, each.now.file)
+                    found = await asyncio.to_thread(self._trusted_code, each.now.file)
                     if found is None:
                         refused[path] = "Python code of a suite that is not trusted"
                     else:
@@ -164,7 +197,7 @@ class Rescorer:
         from workbench.batches.judging import RunJudge
         from workbench.batches.trusting import judge_for
 
-        program, folder = self._app.program, due.now.file.path.parent
+        program, folder = self._program, due.now.file.path.parent
         if self._remembered is None:
             self._remembered = JudgementCache(program.folders.judgements, program.secrets)
         recorded = due.result.judgements

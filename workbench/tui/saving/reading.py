@@ -3,69 +3,77 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suites import OpenSuites
 from workbench.authoring.workspace import Workspace, lost, read_again
+from workbench.config.model_book import ModelBook
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.saving.saver import Saver
 
 
 class Reader:
     """Reads the suites that are open again, off the loop."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        open_suites: OpenSuites,
+        saver: Saver,
+        models: ModelBook,
+        is_typing: Callable[[], bool],
+    ) -> None:
+        self._stage = stage
+        self._open_suites = open_suites
+        self._saver = saver
+        self._models = models
+        self.is_typing = is_typing
+        """Returns whether letters are text now, so that a question must not come up under them."""
 
-    def read_soon(self, failure: str | None, *, said: str, gently: bool) -> None:
+    def read_soon(
+        self, failure: str | None = None, *, said: str = "Read again from disk", gently: bool = False
+    ) -> None:
         """Read all suites and say so; a failure before that is said instead. `gently`: nothing is said in the place of
         something else. Before the suites were read for the first time, there is nothing to read again."""
-        main = self._app.main
-        if not main.workspace.roots:
+        open_suites = self._open_suites
+        if not open_suites.workspace.roots:
             return
 
         async def again() -> None:  # not a coroutine yet, for it may give way to another before it has begun
-            gone = await asyncio.to_thread(lost, main.workspace)
+            gone = await asyncio.to_thread(lost, open_suites.workspace)
             conflicts = await self.read()
-            made = tuple(suite.path for suite in main.desk.suites if suite.is_new and suite.dirty)
-            text, role, sign = _outcome(main.workspace, gone, made, said)
+            made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
+            text, role, sign = _outcome(open_suites.workspace, gone, made, said)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
-            main.announce(text + main.and_moved, role, sign, gently=gently)
-            if conflicts and self.is_typing:
-                self.put_off({suite.path: _hash_in(main.workspace, suite) for suite in conflicts})
+            self._stage.announce(text + open_suites.and_moved, role, sign, gently=gently)
+            if conflicts and self.is_typing():
+                self.put_off({suite.path: _hash_in(open_suites.workspace, suite) for suite in conflicts})
             elif conflicts:
-                self._app.run_worker(self._app.saver.settle(conflicts), group="ask")
+                self._stage.work(self._saver.settle(conflicts), group="ask")
 
-        self._app.run_worker(again, group="read", exclusive=True)  # type: ignore[arg-type]  # its type is told apart badly
+        self._stage.work(again, group="read", exclusive=True)
 
     async def read(self) -> tuple[OpenSuite, ...]:
         """Read all suites and show them; those are returned that were edited here and are others on the disk."""
-        main = self._app.main
+        open_suites = self._open_suites
         while True:
-            before = main.workspace
-            found = await asyncio.to_thread(read_again, before, self._app.program.models)
+            before = open_suites.workspace
+            found = await asyncio.to_thread(read_again, before, self._models)
             # Whatever was saved, deleted or opened meanwhile made another workspace, of which this may know nothing.
-            if main.workspace is before:
-                return main.open(found)
-
-    @property
-    def is_typing(self) -> bool:
-        """Whether letters are text now, so that a question must not come up under them."""
-        focused = self._app.focused
-        return focused is not None and focused.check_consume_key("a", "a")
+            if open_suites.workspace is before:
+                return open_suites.read(found)
 
     def put_off(self, found: Mapping[Path, str]) -> None:
         """Leave it to saving to ask about suites that changed here and on the disk; `found` has the hash of each file,
         empty when it is gone."""
-        self._app.saver.put_off.update(found)
+        self._saver.put_off.update(found)
         name = next(iter(found)).name
-        self._app.main.announce(f"{name} changed on the disk too: saving asks", "warned", GLYPHS.warned)
+        self._stage.announce(f"{name} changed on the disk too: saving asks", "warned", GLYPHS.warned)
 
 
 def _hash_in(workspace: Workspace, suite: OpenSuite) -> str:

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import free_path
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suites import OpenSuites
 from workbench.suite.disk import absolute, why_not_written
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
 from workbench.suite.splice import SpliceError, SuiteText
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import many
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.saving.drafting import Drafting
+from workbench.tui.tree.selection import Selection
 
 
 class Saver:
     """Puts suites on the disk. Its questions are asked one at a time."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        open_suites: OpenSuites,
+        selection: Selection,
+        drafting: Drafting,
+        is_bundled: Callable[[Path], bool],
+    ) -> None:
+        self._stage = stage
+        self._open_suites = open_suites
+        self._selection = selection
+        self._drafting = drafting
+        self._is_bundled = is_bundled
         self._busy = asyncio.Lock()
         self._rewritten: set[Path] = set()
         """Suites of which it was shown already that not all of their formatting could be kept."""
@@ -39,11 +49,11 @@ class Saver:
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
         """Save suites, and say where."""
         self._wanted = frozenset(suite.path for suite in suites)
-        self._app.run_worker(self.save(suites), group="ask")
+        self._stage.work(self.save(suites), group="ask")
 
     def save_as_soon(self, suite: OpenSuite) -> None:
         """Save a suite under a name that is asked for."""
-        self._app.run_worker(self._save_as_asked(suite), group="ask")
+        self._stage.work(self._save_as_asked(suite), group="ask")
 
     async def save(self, suites: Sequence[OpenSuite]) -> bool:
         """Save suites; whether all of them are on the disk now."""
@@ -51,10 +61,10 @@ class Saver:
             saved = [suite for suite in suites if await self._save(suite)]
             self._wanted = frozenset()
         if len(saved) == len(suites) > 1:
-            self._app.main.announce(f"Saved {many(len(saved), 'suite')}", "passed", GLYPHS.passed)
+            self._stage.announce(f"Saved {many(len(saved), 'suite')}", "passed", GLYPHS.passed)
         for suite in saved:
             if suite.untaken_said is not None:
-                self._app.main.announce(f"Saved without {suite.untaken_said}", "warned", GLYPHS.warned)
+                self._stage.announce(f"Saved without {suite.untaken_said}", "warned", GLYPHS.warned)
         return len(saved) == len(suites)
 
     async def settled(self) -> None:
@@ -74,7 +84,7 @@ class Saver:
             await self._save_as(suite)
 
     async def _save(self, suite: OpenSuite) -> bool:
-        if self._app.starter.is_bundled(suite.path):
+        if self._is_bundled(suite.path):
             return await self._save_as(suite)
         document = suite.document
         text = await self._checked(suite, document)
@@ -89,10 +99,8 @@ class Saver:
             from workbench.tui.saving.dialogs import RewrittenScreen
 
             found = await asyncio.to_thread(difference, suite.disk.text, text.text)
-            if await self._app.push_screen_wait(RewrittenScreen(suite.path, found)) != "save":
-                self._app.main.announce(
-                    f"{suite.path.name} was not saved; {self._app.drafting.kept}", "warned", GLYPHS.warned
-                )
+            if await self._stage.ask(RewrittenScreen(suite.path, found)) != "save":
+                self._stage.announce(f"{suite.path.name} was not saved; {self._drafting.kept}", "warned", GLYPHS.warned)
                 return False
             self._rewritten.add(suite.path)
         return await self._write(suite, document, text, suite.on_disk)
@@ -112,20 +120,18 @@ class Saver:
             return None
 
     def _refuse(self, suite: OpenSuite, why: str) -> None:
-        self._app.main.announce(
-            f"{suite.path.name} was not saved: {why}; {self._app.drafting.kept}", "error", GLYPHS.error
-        )
+        self._stage.announce(f"{suite.path.name} was not saved: {why}; {self._drafting.kept}", "error", GLYPHS.error)
 
     async def _write(self, suite: OpenSuite, document: Document, text: SuiteText, expected: FileState | None) -> bool:
-        main = self._app.main
         try:
             if suite.is_new:
-                await asyncio.to_thread(_make_folder, suite.path, (*main.workspace.roots, Path()))
+                roots = self._open_suites.workspace.roots
+                await asyncio.to_thread(_make_folder, suite.path, (*roots, Path()))
             state = await asyncio.to_thread(save, suite.path, text.text, expected)
         except ChangedOnDiskError:
             return await self._ask(suite, again=True)
         except SavingError as error:
-            main.announce(f"{error}; {self._app.drafting.kept}", "error", GLYPHS.error)
+            self._stage.announce(f"{error}; {self._drafting.kept}", "error", GLYPHS.error)
             return False
         if suite.document is document:
             if text.text != document.text:
@@ -136,9 +142,9 @@ class Saver:
         self._follow(suite)
         if errors := len(suite.file.errors):
             said = f"Saved in {suite.path}; {many(errors, 'error')} to correct before all of it can run"
-            main.announce(said, "warned", GLYPHS.warned)
+            self._stage.announce(said, "warned", GLYPHS.warned)
         else:
-            main.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
+            self._stage.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)
         return True
 
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
@@ -147,13 +153,13 @@ class Saver:
         from workbench.tui.lines.difference import difference
         from workbench.tui.saving.dialogs import ChangedScreen
 
-        main, path = self._app.main, suite.path
+        path = suite.path
         theirs = await asyncio.to_thread(lambda: _taken_apart(load_suite(path)))
         gone = not theirs.hash and not await asyncio.to_thread(path.exists)
         if not theirs.hash and not gone:
             self._refuse(suite, f"{path} cannot be read any more")
             return False
-        if main.desk.at(path) is not suite:  # deleted meanwhile
+        if self._open_suites.at(path) is not suite:  # deleted meanwhile
             return True
         if not again and theirs.hash in (self.put_off.get(path), suite.on_disk.hash if suite.on_disk else None):
             return False  # put off, or saved from here after somebody noticed that it had changed
@@ -165,7 +171,7 @@ class Saver:
         if not again and path in self._wanted:
             return False
         self.put_off[path] = theirs.hash  # until it is settled, whatever is answered
-        answer = await self._app.push_screen_wait(ChangedScreen(path, found, gone=gone))
+        answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
             document = suite.document
             text = await self._checked(suite, document)
@@ -175,18 +181,19 @@ class Saver:
             suite.reloaded(theirs, FileState(theirs.hash))
             suite.take_disk("Took what is on the disk")
             self._follow(suite)
-            main.announce(f"{path.name} is as on the disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed)
+            self._stage.announce(
+                f"{path.name} is as on the disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed
+            )
             return True
         if answer == "name":
             return await self._save_as(suite)
-        main.announce(f"{path.name} is not saved; {self._app.drafting.kept}", "warned", GLYPHS.warned)
+        self._stage.announce(f"{path.name} is not saved; {self._drafting.kept}", "warned", GLYPHS.warned)
         return False
 
     async def _save_as(self, suite: OpenSuite) -> bool:
         from workbench.tui.saving.dialogs import SaveAsScreen
 
-        main = self._app.main
-        is_bundled = self._app.starter.is_bundled(suite.path)
+        is_bundled = self._is_bundled(suite.path)
         if is_bundled:
             place = Path(suite.path.name)
             said = f"{suite.path.name} came with the program, so it is saved as a copy of your own."
@@ -195,29 +202,30 @@ class Saver:
             said = "Where to save it; the folder is the current one unless another is named."
         if suite.file.suite is not None and suite.file.suite.servers:
             said += " Its servers are started in that folder: what they need there has to be copied too."
-        proposed = free_path(place, (other.path for other in main.desk.suites if other is not suite))
+        proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
         refusal = partial(self._why_not_there, suite)
-        path = await self._app.push_screen_wait(SaveAsScreen(proposed, said, refusal))
+        path = await self._stage.ask(SaveAsScreen(proposed, said, refusal))
         document = suite.document
         text = await self._checked(suite, document) if path is not None else None
         if path is None or text is None:
             if path is None:
-                main.announce(f"{suite.path.name} was not saved; {self._app.drafting.kept}", "warned", GLYPHS.warned)
+                self._stage.announce(f"{suite.path.name} was not saved; {self._drafting.kept}", "warned", GLYPHS.warned)
             return False
-        path = self._app.drafting.path_here(path)
+        path = self._drafting.path_here(path)
         try:
             await asyncio.to_thread(save, path, text.text, None)
         except SavingError as error:
-            main.announce(f"{error}; {self._app.drafting.kept}", "error", GLYPHS.error)
+            self._stage.announce(f"{error}; {self._drafting.kept}", "error", GLYPHS.error)
             return False
         left, file = await asyncio.to_thread(lambda: (_taken_apart(load_suite(suite.path)), load_suite(path)))
         newer = suite.document if suite.document is not document else None
         self._let_go(suite, left, path)
-        self._open(file)
-        opened = main.desk.at(path)
+        self._open_suites.read_one(file)
+        self._selection.select(path)
+        opened = self._open_suites.at(path)
         if newer is not None and opened is not None:
-            main.change(opened, newer, "Typed while it was saved")
-        main.announce(f"Saved in {path}", "passed", GLYPHS.passed)
+            self._open_suites.change(opened, newer, "Typed while it was saved")
+        self._stage.announce(f"Saved in {path}", "passed", GLYPHS.passed)
         return True
 
     def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
@@ -227,20 +235,12 @@ class Saver:
             suite.take_disk(f"Saved as {path.name}")
             self._follow(suite)
         else:
-            self._app.main.desk.remove(suite)
-            self._app.drafting.forget(suite)
-
-    def _open(self, file: SuiteFile) -> None:
-        main, path = self._app.main, file.path
-        workspace = main.workspace
-        below = any(path.is_relative_to(root) for root in workspace.roots)
-        files = (*(other for other in workspace.files if other.path != path), file)
-        main.open(replace(workspace, files=files, roots=workspace.roots if below else (*workspace.roots, path)))
-        main.select(path)
+            self._drafting.forget(suite)
+            self._open_suites.close(suite)
 
     def _why_not_there(self, suite: OpenSuite, path: Path) -> str | None:
         """Why a suite cannot be saved under a name, if it cannot."""
-        other = self._app.main.desk.at(self._app.drafting.path_here(path))
+        other = self._open_suites.at(self._drafting.path_here(path))
         if path.exists():
             return f"{path.name} exists already"
         if other is not None and other is not suite:
@@ -249,15 +249,9 @@ class Saver:
 
     def _follow(self, suite: OpenSuite) -> None:
         """Show a suite of which the disk says something else now."""
-        main = self._app.main
         self.put_off.pop(suite.path, None)
-        if main.desk.at(suite.path) is not suite:  # deleted while it was written
-            return
-        files = main.workspace.files
-        known = any(file.path == suite.path for file in files)
-        files = tuple(suite.disk if file.path == suite.path else file for file in files)
-        main.workspace = replace(main.workspace, files=files if known else (*files, suite.disk))
-        main.show_change(suite)
+        if self._open_suites.at(suite.path) is suite:  # else it was deleted while it was written
+            self._open_suites.disk_changed(suite)
 
 
 def _taken_apart(file: SuiteFile) -> SuiteFile:

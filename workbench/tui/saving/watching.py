@@ -5,37 +5,43 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suites import OpenSuites
 from workbench.suite.saving import FileState, state_of
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.kit.stage import Stage
+from workbench.tui.saving.reading import Reader
+from workbench.tui.saving.saver import Saver
+from workbench.tui.tree.selection import Selection
 
 
 class Watch:
     """What the files of open suites were when they were last looked at. A look costs one `stat`."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self, stage: Stage, open_suites: OpenSuites, selection: Selection, reader: Reader, saver: Saver
+    ) -> None:
+        self._stage = stage
+        self._open_suites = open_suites
+        self._selection = selection
+        self._reader = reader
+        self._saver = saver
         self._seen: dict[Path, FileState | None] = {}
         self._is_looking = False
 
     def at_key(self) -> None:
         """Look at the selected suite."""
-        main = self._app.main
-        suite = main.selected_suite
-        if self._app.screen is main and suite is not None and not self._is_looking and self._is_changed(suite):
+        suite = self._selection.suite
+        if self._stage.shows_main and suite is not None and not self._is_looking and self._is_changed(suite):
             self._found([suite])
 
     def at_return(self) -> None:
         """Look at all suites, off the loop."""
-        self._app.run_worker(self._look(self._app.main.desk.suites), group="look")
+        self._stage.work(self._look(self._open_suites.suites), group="look")
 
     async def _look(self, suites: Sequence[OpenSuite]) -> None:
         changed = await asyncio.to_thread(lambda: [suite for suite in suites if self._is_changed(suite)])
-        if self._app.screen is self._app.main:
+        if self._stage.shows_main:
             self._found(changed)
 
     def _found(self, changed: Sequence[OpenSuite]) -> None:
@@ -44,17 +50,17 @@ class Watch:
         if len(touched) < len(changed):
             name = next(suite.path.name for suite in changed if not suite.dirty)
             others = f" and {len(changed) - len(touched) - 1} more" if len(changed) - len(touched) > 1 else ""
-            self._app.read_again(said=f"{name}{others} changed on the disk: read again", gently=True)
-        elif touched and self._app.reader.is_typing:
+            self._reader.read_soon(said=f"{name}{others} changed on the disk: read again", gently=True)
+        elif touched and self._reader.is_typing():
             seen = {suite.path: self._seen.get(suite.path) for suite in touched}
-            self._app.reader.put_off({path: state.hash if state is not None else "" for path, state in seen.items()})
+            self._reader.put_off({path: state.hash if state is not None else "" for path, state in seen.items()})
         elif touched:
             self._is_looking = True
-            self._app.run_worker(self._settle(touched), group="ask")
+            self._stage.work(self._settle(touched), group="ask")
 
     async def _settle(self, touched: Sequence[OpenSuite]) -> None:
         try:
-            await self._app.saver.settle(touched)
+            await self._saver.settle(touched)
         finally:
             self._is_looking = False
 
@@ -68,4 +74,4 @@ class Watch:
         self._seen[suite.path] = state
         found = state.hash if state is not None else ""
         before = suite.on_disk.hash if suite.on_disk is not None else ""
-        return found not in (before, self._app.saver.put_off.get(suite.path, before))
+        return found not in (before, self._saver.put_off.get(suite.path, before))

@@ -17,7 +17,6 @@ from workbench.tui.runs.status_line import models_label, status_line
 from workbench.tui.shell.registry import shown_keys
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.view import RunList
-from workbench.tui.tree.selection import case_title
 
 if TYPE_CHECKING:
     from workbench.tui.shell.main_screen import MainScreen
@@ -53,7 +52,7 @@ class MainBars:
         screen, run, shown = self._screen, self._screen.run_shown, self._screen.panes_in_sight
         about = {
             "suites": f"/{screen.suites.filter}" if screen.suites.filter else "",
-            "case": case_title(screen.suites.selected),
+            "case": screen.selection.title,
             "run": model_label(run.model) if run is not None and len(screen.runs_shown) == 1 else "",
         }
         for pane in shown:

@@ -114,7 +114,7 @@ class Leaving:
 
     async def _leave_if_saved(self) -> None:
         await self._app.saver.settled()
-        if await self._app.drafting.may_leave():
+        if await self._app.drafting.may_leave(self._app.saver.save):
             self._leave(0)
 
     def terminal_gone(self) -> None:
@@ -161,4 +161,4 @@ class Leaving:
         app._return_code = 1
         app.panic(Text(f"workbench broke: {type(error).__name__}: {why} (details in {log}){kept}"))
         for suite in unsaved:
-            app.drafting.changed(suite)
+            app.drafting.keep(suite)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -15,22 +12,22 @@ from textual.message import Message
 from textual.timer import Timer
 
 from workbench.authoring.case_now import CaseKey
-from workbench.authoring.document import Document
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.open_suites import Desk
+from workbench.authoring.open_suites import OpenSuites, SuitesChanged
 from workbench.authoring.workspace import Workspace
 from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.summaries import deciding_run
+from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.bars import MainBars
 from workbench.tui.shell.commands import Commands
 from workbench.tui.shell.messages import run_message
+from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.registry import ACTIONS, BY_ID
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.pane import RunPane
@@ -38,7 +35,7 @@ from workbench.tui.trajectory.run_tabs import RunChoice
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.auditing import Auditor
 from workbench.tui.tree.lines import tree_message
-from workbench.tui.tree.selection import SelectionScreen
+from workbench.tui.tree.selection import Selection, SelectionNews
 from workbench.tui.tree.state import TreeState
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
@@ -46,7 +43,7 @@ REST_S = 0.06
 """The other panes follow the tree's cursor once it has stood still for this long."""
 
 
-class MainScreen(SelectionScreen):
+class MainScreen(PanesScreen):
     """The suites, the case and the run."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in ACTIONS if a.where == "everywhere")
@@ -56,49 +53,41 @@ class MainScreen(SelectionScreen):
         """Nothing else has the keyboard any more: no dialog, no filter."""
 
     def __init__(
-        self,
-        book: RunBook,
-        commands: Commands,
-        *,
-        models: tuple[str, ...],
-        editor: str | None,
-        known_tools: KnownTools,
+        self, stage: Stage, selection: Selection, commands: Commands, *, editor: str | None, known_tools: KnownTools
     ) -> None:
-        super().__init__(book)
-        self.workspace = Workspace((), ())
-        self.models = models
-        """The models to run on; empty: each suite's own."""
-        self.models_for_now = False
-        """Whether the command line says which they are: for this start only, until others are chosen."""
+        super().__init__()
+        self.stage = stage
+        self.selection = selection
+        self.open_suites = selection.open_suites
+        self.book = selection.book
         self.editor = editor
         """The user's editor, as a command."""
         self.commands = commands
         self.known_tools = known_tools
         """The tools of the suites, as far as they are known without starting anything."""
-        self.desk = Desk(known_tools.checked)
-        self.on_change: Callable[[OpenSuite], None] = lambda suite: None
-        """Told of every suite whose document has changed."""
-        self.on_reading: Callable[[Iterable[OpenSuite]], str] = lambda suites: ""
-        """Told of suites that may say something else now; says which grades that moved, in words."""
-        self.moved = ""
-        """Which grades the last change moved."""
         self._resting: Timer | None = None
         self._missed = False
         """Whether runs went on while this screen was covered."""
         self._bars = MainBars(self)
-        self.auditor = Auditor(self, known_tools.listings)
+        self.auditor = Auditor(lambda: self.suite_tree, known_tools.listings)
+        selection.follow(self._selection_changed)
+
+    @property
+    def suite_tree(self) -> SuiteTree:
+        """The suite tree."""
+        return self.query_one("#suites", SuiteTree)
 
     def compose(self) -> ComposeResult:
         yield Bar("status")
         with Horizontal(id="panes"):
             with Vertical(id="suites-pane"):
                 yield PaneTitle("suites-title")
-                tree = SuiteTree(self.suites, self.book, "suites")
+                tree = SuiteTree(self.selection.tree, self.book, "suites")
                 tree.message = (("Looking for suites …", "muted"),)
                 yield tree
-                yield FilterBox()
-            yield CasePane("case-pane", classes="beside")
-            yield RunPane("run-pane", classes="beside")
+                yield FilterBox(self.selection, self)
+            yield CasePane(self.stage, self.selection, self.known_tools, self, "case-pane", classes="beside")
+            yield RunPane(self.stage, "run-pane", classes="beside")
         yield KeyBar("keys")
 
     def on_screen_suspend(self) -> None:
@@ -107,7 +96,7 @@ class MainScreen(SelectionScreen):
     def on_screen_resume(self) -> None:
         if self._missed:
             self._missed = False
-            self.query_one("#suites", SuiteTree).repaint()
+            self.suite_tree.repaint()
             self.show_run()
         self.refresh_bars()
         self.post_message(self.Free())
@@ -117,99 +106,30 @@ class MainScreen(SelectionScreen):
         """Whether another screen takes all the room; a dialog does not."""
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
-    # What is there
+    # Following the suites and the selection
 
-    def open(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
-        """Show suites: at the start, and after they were read again. The suites are returned that were edited here and
-        are something else on the disk now."""
-        for run in workspace.recorded:
-            self.book.recall(run.planned, run.recording.header.started_at, run.recording.events, run.result)
-        tree = self.query_one("#suites", SuiteTree)
-        first = not self.workspace.roots
-        recordings = frozenset(run.planned.file.path for run in workspace.recorded)
-        conflicts = self.desk.take(workspace.files, recordings)
-        if first:
-            self.suites = TreeState(workspace.roots, self.desk.suites)
-            tree.state = self.suites
-        else:
-            self.suites.reload(self.desk.suites, workspace.roots)
-        self.workspace = workspace
-        self._follow_grades(self.desk.suites)
-        tree.message = tree_message(self.suites.filter)
-        tree.move_cursor(self.suites.cursor)
-        self.show_selected()
-        if first and workspace.recorded:
-            self.call_after_refresh(self._begin_on_run, only=len(workspace.files) == 1)
-        return conflicts
-
-    # Changing
-
-    def change(
-        self,
-        suite: OpenSuite,
-        document: Document,
-        said: str,
-        *,
-        group: Hashable | None = None,
-        case: str | None = None,
-        index: int | None = None,
-    ) -> bool:
-        """Give a suite another document: the one way in which anything is edited; whether it is another one at all.
-
-        `said` is what was done, in words; changes of one `group` in a row are one step of undo; `case` is the key of
-        the case it was about, on which the tree's cursor is after an undo; `index` is that of a case that is edited in
-        place (`HEAD`: the suite's settings), which stays in the tree whatever is filtered.
-        """
-        if not suite.change(document, said, group, case):
-            return False
-        self.show_change(suite, index)
-        return True
-
-    def follow_change(self, suite: OpenSuite, case: str | None) -> None:
-        """Show a suite whose document is another one now, with the tree's cursor on what was changed."""
-        self.suites.changed(suite)
-        if case is None or any(outline.key == case for outline in suite.cases):
-            self.suites.select(suite.path, case)
-        elif self.selected_suite is not suite:
-            self.suites.select(suite.path)
-        self.show_change(suite)
-
-    def show_change(self, suite: OpenSuite, index: int | None = None) -> None:
-        """Show a suite whose document is another one now; what was typed is on the disk before it is on the screen."""
-        self.on_change(suite)
-        tree = self.query_one("#suites", SuiteTree)
-        is_other = self.suites.changed(suite, index)
-        self._follow_grades((suite,))
-        if is_other or tree.cursor != self.suites.cursor:
-            tree.move_cursor(self.suites.cursor)
+    def follow(self, change: SuitesChanged) -> None:
+        """Show a change of the open suites; what was typed is on the disk by now."""
+        tree, state, moved = self.suite_tree, self.selection.tree, self.open_suites.moved
+        if moved:
+            state.follow_status(self.book)
+        if change.how == "read":
+            tree.message = tree_message(state.filter)
+        if change.how == "read" or state.other_rows or tree.cursor != state.cursor:
+            tree.move_cursor(state.cursor)
         tree.repaint()
         self.show_selected()
-        if self.moved:
-            self.announce(self.moved, gently=True)
+        if moved and change.how != "read":
+            self.announce(moved, gently=True)
+        if change.first and change.workspace.recorded:
+            self.call_after_refresh(self._begin_on_run, only=len(change.workspace.files) == 1)
 
-    def _follow_grades(self, suites: Iterable[OpenSuite]) -> None:
-        self.moved = self.on_reading(suites)
-        if self.moved:
-            self.suites.follow_status(self.book)
-
-    @property
-    def and_moved(self) -> str:
-        """What the last change moved, to be added to what is said of it."""
-        return f"; {self.moved}" if self.moved else ""
-
-    def add(self, suite: OpenSuite) -> None:
-        """Open one more suite, which need not be on the disk."""
-        if not any(suite.path.is_relative_to(root) for root in self.workspace.roots):
-            self.open(replace(self.workspace, roots=(*self.workspace.roots, suite.path)))
-        self.desk.add(suite)
-        self.suites.reload(self.desk.suites)
-        self.show_change(suite)
-
-    def select(self, path: Path, case: str | None = None) -> None:
-        """Put the tree's cursor on a suite or, by its key, on a case."""
-        self.suites.select(path, case)
-        self.query_one("#suites", SuiteTree).move_cursor(self.suites.cursor)
-        self.show_selected()
+    def _selection_changed(self, news: SelectionNews) -> None:
+        if news == "row":
+            self.suite_tree.move_cursor(self.selection.tree.cursor)
+            self.show_selected()
+        else:
+            self.show_run()
 
     def _begin_on_run(self, *, only: bool) -> None:
         """Show the recorded run where there is no room for all panes; the tree gives way to the `only` one."""
@@ -224,17 +144,17 @@ class MainScreen(SelectionScreen):
         """Let the other panes show what the tree's cursor stands on."""
         self._stop_resting()
         self.auditor.look_soon()
-        self.chosen_run = deciding_run(self.runs_shown)
-        step = self.case_pane.show(self.suites)
+        self.selection.choose_deciding_run()
+        step = self.case_pane.show()
         self.show_run()
         if step is not None:
             self.run_pane.run_list.go_to_step(step)
 
     def show_run(self) -> None:
         """Show the chosen run of the selected case, or what to do when there is none."""
-        runs = self.runs_shown
-        self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
-        self.run_pane.show(runs, self.chosen_run, run_message(self.suites, self.models), self.book.held_runs)
+        run, runs = self.selection.run, self.selection.runs
+        message = run_message(self.selection.tree, self.selection.models)
+        self.run_pane.show(runs, self.selection.chosen_run if run is not None else 0, message, self.book.held_runs)
         self.refresh_bars()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
@@ -243,17 +163,17 @@ class MainScreen(SelectionScreen):
         if self.is_covered:
             self._missed = True
             return
-        self.query_one("#suites", SuiteTree).repaint()
-        run = self.run_shown
-        if batches or self.selected_case in cases or (run is not None and run.stage == "waiting"):
+        self.suite_tree.repaint()
+        run = self.selection.run
+        if batches or self.selection.case in cases or (run is not None and run.stage == "waiting"):
             self.show_run()
         else:
             self._bars.show_status()
 
     def follow_grades(self) -> None:
         """Grades of many runs are others now: a filter that asks for them finds others."""
-        if self.suites.follow_status(self.book):
-            self.query_one("#suites", SuiteTree).follow_state()
+        if self.selection.tree.follow_status(self.book):
+            self.suite_tree.follow_state()
 
     @on(PaneTitle.RightChosen)
     def _view_chosen(self, event: PaneTitle.RightChosen) -> None:
@@ -299,14 +219,17 @@ class MainScreen(SelectionScreen):
         self._stop_resting()
         self._resting = self.set_timer(REST_S, self.show_selected)
 
+    @on(FilterBox.Ended)
+    def _filter_ended(self) -> None:
+        self.post_message(self.Free())
+
     @on(SuiteTree.Opened)
     def _tree_opened(self) -> None:
         self.action_do("tree.open")
 
     @on(RunChoice.Chosen)
     def _run_chosen(self, event: RunChoice.Chosen) -> None:
-        self.chosen_run = event.index
-        self.show_run()
+        self.selection.choose_run(event.index)
 
     @on(RunPane.Turned)
     def _run_typing(self) -> None:
@@ -323,6 +246,44 @@ class MainScreen(SelectionScreen):
     @on(RunList.News)
     def _run_news(self) -> None:
         self.show_titles()
+
+    # What its parts call it by until they know the selection and the open suites themselves
+
+    @property
+    def desk(self) -> OpenSuites:
+        return self.open_suites
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.open_suites.workspace
+
+    @property
+    def and_moved(self) -> str:
+        return self.open_suites.and_moved
+
+    @property
+    def suites(self) -> TreeState:
+        return self.selection.tree
+
+    @property
+    def selected_suite(self) -> OpenSuite | None:
+        return self.selection.suite
+
+    @property
+    def selected_case(self) -> CaseKey | None:
+        return self.selection.case
+
+    @property
+    def runs_shown(self) -> list[RunRecord]:
+        return self.selection.runs
+
+    @property
+    def run_shown(self) -> RunRecord | None:
+        return self.selection.run
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.selection.models
 
     # Time
 

@@ -75,7 +75,7 @@ def left_at(remembered: Remembered, main: MainScreen) -> Remembered:
         suite=str(row.open.path) if row is not None and row.open is not None else "",
         case=row.case.key if row is not None and row.case is not None else None,
         folded=tuple(sorted((key.kind, str(key.path)) for key in main.suites.folded))[:MOST_FOLDED],
-        models=before.models if main.models_for_now else main.models,
+        models=before.models if main.selection.models_for_now else main.models,
     )
     looks = replace(
         remembered,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def situation_of(screen: MainScreen) -> Situation:
     """What decides which actions can be taken on the main screen now."""
-    row, whole = screen.suites.selected, screen.whole
+    row, whole = screen.selection.row, screen.selection.tree.whole
     kind = row.key.kind if row is not None else None
     case = screen.selected_case
     suite, shown = screen.selected_suite, screen.run_shown
@@ -96,7 +96,7 @@ def _other_call(screen: MainScreen, run: RunRecord | None) -> str | None:
 
 def _why_not_taken(screen: MainScreen, *, answered: bool) -> str | None:
     """Why the call that is meant cannot be put into the case; `answered`: together with its result."""
-    suite, run, call_id = screen.selected_suite, screen.run_shown, screen.call_meant
+    suite, run, call_id = screen.selected_suite, screen.run_shown, screen.run_pane.call_meant
     if run is None:
         return "this case has not been run; r runs it"
     if call_id is None:

@@ -22,6 +22,7 @@ from textual.worker import Worker
 
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.known_tools import KnownTools
+from workbench.authoring.open_suites import OpenSuites
 from workbench.authoring.workspace import Workspace, open_workspace
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.logs import LOG_NAME
@@ -66,6 +67,7 @@ from workbench.tui.terminal.pasting import PasteCleaned, PasteRefused
 from workbench.tui.terminal.secrets_filter import SecretsFilter
 from workbench.tui.terminal.surroundings import Surroundings
 from workbench.tui.themes.appearance import Appearance
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.batches.begin import Begin
@@ -127,10 +129,13 @@ class Workbench(PaintedApp):
         """Whether nothing has been painted yet."""
         book = RunBook(clock, secrets=program.secrets)
         known_tools = KnownTools(Listings(program.folders.listings))
-        self.main = MainScreen(
-            book, Commands(self), models=tuple(models), editor=surroundings.editor, known_tools=known_tools
+        self.open_suites = OpenSuites(known_tools.checked)
+        self.selection = Selection(
+            self.open_suites, book, models=tuple(models), models_for_now=bool(models) or begin is not None
         )
-        self.main.models_for_now = bool(models) or begin is not None
+        self.main = MainScreen(
+            self, self.selection, Commands(self), editor=surroundings.editor, known_tools=known_tools
+        )
         self.runner = Runner(
             self,
             book,
@@ -148,19 +153,21 @@ class Workbench(PaintedApp):
         """What was compared from the beginning, if that was asked for."""
         self.breaking = Breaking(self, begin.breakpoints if begin is not None else None)
         self._held_runs = HeldRuns(self, goes_to_first=begin is not None and begin.opens == "run")
-        self._questions = Questions(self)
-        self._second_hand = SecondHand(self, self._second_passed)
+        self._questions = Questions(self, book, self.runner, program.secrets, self._may_ask)
+        self._second_hand = SecondHand(book, self.main.set_interval, self._second_passed)
         self.starter = Starter(self, trust_all=trust)
-        self.drafting = Drafting(self)
-        self.saver = Saver(self)
-        self.run_saver = RunSaver(self)
-        self.reader = Reader(self)
-        self._watch = Watch(self)
+        self.drafting = Drafting(self, self.open_suites, self.selection, program.folders.drafts)
+        self.saver = Saver(self, self.open_suites, self.selection, self.drafting, self.starter.is_bundled)
+        self.run_saver = RunSaver(self, self.starter.is_bundled, program.secrets)
+        self.reader = Reader(self, self.open_suites, self.saver, program.models, self._is_typing)
+        self._watch = Watch(self, self.open_suites, self.selection, self.reader, self.saver)
         self.leaving = Leaving(self)
         self.containment = Containment(self)
-        self.main.on_change = self.drafting.changed
-        self.rescorer = Rescorer(self, clock)
-        self.main.on_reading = self.rescorer.follow
+        self.rescorer = Rescorer(self, self.selection, program, self.starter.code_to_grade, _ShowGrades(self), clock)
+        # The journal, the runs of recordings, the tree, the grades, the screen: see OpenSuites.follow.
+        self.open_suites.follow(
+            self.drafting.follow, book.follow, self.selection.tree.follow, self.rescorer.follow, self.main.follow
+        )
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -187,15 +194,15 @@ class Workbench(PaintedApp):
     def _found(self) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
         models = self.program.models
         workspace = open_workspace(self._paths, models)
-        chosen = self.main.models
-        if not self.main.models_for_now:
+        chosen = self.selection.models
+        if not self.selection.models_for_now:
             chosen = models_again(self.memory, workspace, models)
         return (workspace, chosen, *self.breaking.find(workspace.roots[0]))
 
     def _opened(self, workspace: Workspace, models: tuple[str, ...], breakpoints: Breakpoints) -> None:
-        self.main.models = models
+        self.selection.models = models
         self.breaking.take(breakpoints)
-        self.main.open(workspace)
+        self.open_suites.read(workspace)
         if (remembered := self.memory.read()) != NOTHING:
             come_back(remembered, self.main)
         self.call_after_refresh(self.show_first)
@@ -231,13 +238,6 @@ class Workbench(PaintedApp):
         self._starting.close()
         self.is_starting = False
         self.main.check_idle()
-
-    def read_again(
-        self, failure: str | None = None, *, said: str = "Read again from disk", gently: bool = False
-    ) -> None:
-        """Read all suites again, off the loop, and say so; a failure before that is said instead. `gently`: nothing is
-        said in the place of something else."""
-        self.reader.read_soon(failure, said=said, gently=gently)
 
     # Running
 
@@ -304,6 +304,15 @@ class Workbench(PaintedApp):
         for screen in self._beside():
             screen.follow_grades()
 
+    def _may_ask(self) -> bool:
+        """Returns whether a question of a run may come up: no other dialog, field or filter has the keyboard."""
+        if self.shows_main:
+            return not self.main.filter_box.typing
+        return getattr(self.screen, "takes_questions", False)
+
+    def _is_typing(self) -> bool:
+        return self.focused is not None and self.focused.check_consume_key("a", "a")
+
     def _second_passed(self) -> None:
         shown = self._beside()
         if shown and shown[-1] is self.screen:
@@ -322,6 +331,10 @@ class Workbench(PaintedApp):
         else:
             self.main.announce(text, role, sign, gently=gently)
 
+    def end_notice(self, only: str) -> None:
+        """Take back a notice of the main screen before its time is over, if it is `only` this one."""
+        self.main.end_notice(only)
+
     async def ask(self, question: Screen[Answer]) -> Answer | None:
         """Show a screen over all others and wait for its answer."""
         return await self.push_screen_wait(question)
@@ -337,6 +350,11 @@ class Workbench(PaintedApp):
         """Begin work beside the messages of the app."""
         # A function is taken for one that runs in a thread by the types of Textual.
         return self.run_worker(cast(Coroutine[Any, Any, object], work), group=group, exclusive=exclusive)
+
+    @property
+    def shown(self) -> Screen[Any]:
+        """The screen over all others, a dialog too."""
+        return self.screen
 
     def shows(self, screen: Screen[Any]) -> bool:
         """Returns whether this very screen is shown, with nothing over it."""
@@ -470,6 +488,23 @@ class Workbench(PaintedApp):
         """Textual caught an error of a timer, a worker, a callback, or of laying something out."""
         undrawn = drawn_by(active_message_pump.get(None))
         self.containment.happened(error, undrawn=undrawn, ends=undrawn is self.main and not self.main.is_mounted)
+
+
+class _ShowGrades:
+    """Shows that runs have other grades; see `runs.regrader.ShowGrades`."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+
+    def over_main(self, cases: set[CaseKey]) -> None:
+        self._app.tell_beside(cases)
+
+    def everywhere(self, cases: set[CaseKey]) -> None:
+        self._app.main.delivered(cases, False)
+        self._app.tell_beside(cases)
+
+    def all_graded(self) -> None:
+        self._app.follow_grades()
 
 
 def _driver_class() -> type[Driver] | None:

@@ -51,7 +51,7 @@ class SteppingCommands:
             self._over = run  # with all that was done to it, and its forks
             screen.announce("This run is over: s again steps the case anew", "warned", GLYPHS.warned)
         elif row is not None:
-            self._app.run_cases(screen.runnable_below(row), until="stop")
+            self._app.run_cases(screen.selection.runnable_below(row), until="stop")
 
     def _go_on(self, screen: MainScreen, until: Until) -> None:
         if (run := screen.run_shown) is not None:
@@ -74,7 +74,7 @@ class SteppingCommands:
 
         held, shown = screen.book.held_runs, screen.run_shown
         at = next((at for at, run in enumerate(held) if run is shown), -1)
-        go_to_run(screen, held[(at + 1) % len(held)])
+        go_to_run(screen.selection, screen, self._app, held[(at + 1) % len(held)])
         show_held(screen)
 
     # Changing
@@ -130,7 +130,7 @@ class SteppingCommands:
         from workbench.suite.settings import settings_of
 
         suite, run, row = screen.selected_suite, screen.run_shown, screen.suites.selected
-        call_id = screen.call_meant
+        call_id = screen.run_pane.call_meant
         if suite is None or run is None or row is None or row.case is None or call_id is None:
             raise ValueError("put the cursor on a call or its result")
         outline, trajectory = row.case, run.trajectory
@@ -147,7 +147,7 @@ class SteppingCommands:
         if taken is not None:
             taken = replace(taken, table=table_without_secrets(taken.table, table, self._app.program.secrets))
             document = suite.document.with_case(outline.index, taken.table)
-            screen.change(suite, document, taken.said, case=outline.key)
+            screen.open_suites.change(suite, document, taken.said, case=outline.key)
         return taken, one_line(outline.name)
 
 

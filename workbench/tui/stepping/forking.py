@@ -70,9 +70,8 @@ class ForkingCommands:
         main = self._app.main
         shown = [index for index, run in enumerate(main.runs_shown) if run.origin is draft.run]
         if shown:  # else somebody has gone elsewhere meanwhile
-            main.chosen_run = shown[-1]
             main.bring("run")
-            main.show_run()
+            main.selection.choose_run(shown[-1])
         main.announce(f"Forked from {place_said(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 
     def _refused(self, why: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -14,16 +14,13 @@ from textual.widget import Widget
 from workbench.tui.kit.actions import ANSWERS, HeldKind, bindings_for
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.problem_list import ProblemList
+from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.highlight import Colours, JsonColours, PlainColours
 from workbench.tui.lines.marks import marks
 from workbench.tui.lines.spans import EMPTY, Line, Span, spread
 from workbench.tui.stepping.actions import WHILE_HELD
 from workbench.tui.stepping.held_text import HeldText, in_words
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-
 
 LEAST_ROWS = 2
 """The text has at least so many rows, and at most half of the pane."""
@@ -46,8 +43,9 @@ class HeldEditor(Vertical):
     class Ended(Message):
         """Typing is over, and nothing is to be sent."""
 
-    def __init__(self, held: HeldText, text: str, is_error: bool) -> None:
+    def __init__(self, stage: Stage, held: HeldText, text: str, is_error: bool) -> None:
         super().__init__()
+        self._stage = stage
         self.held = held
         self.is_error = is_error
         self.is_sending = False
@@ -133,7 +131,7 @@ class HeldEditor(Vertical):
         self._known = (text, step)
         self._say()
         if self.refused:
-            cast("MainScreen", self.screen).end_notice(self.refused)
+            self._stage.end_notice(self.refused)
             self.refused = ""
 
     def _say(self) -> None:

@@ -51,7 +51,7 @@ class HeldRuns:
             from workbench.tui.tree.selection import go_to_run
 
             self._goes_to_first = False
-            go_to_run(main, held[0])
+            go_to_run(main.selection, main, self._app, held[0])
         elif main.book.endings and not main.book.under_way():
             self._goes_to_first = False
             main.announce("No run was held: there was nothing at which a breakpoint holds", "warned", GLYPHS.warned)

@@ -198,7 +198,7 @@ class CallScreen(ClosesOnce[None], Screen[None]):
             else:
                 case, said = case_expecting(case, tool, arguments), f"Expect {tool}"
             case = table_without_secrets(case, before, secrets)
-            main.change(suite, suite.document.with_case(row.case.index, case), said, case=row.case.key)
+            main.open_suites.change(suite, suite.document.with_case(row.case.index, case), said, case=row.case.key)
         except (SpliceError, ValueError, IndexError) as error:
             self._announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
             return

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.side_screen import on_beside
-from workbench.tui.tree.selection import below_cursor
 
 if TYPE_CHECKING:
     from workbench.tui.shell.main_screen import MainScreen
@@ -40,6 +39,7 @@ class ToolsCommands:
     def _open(self, screen: MainScreen) -> None:
         from workbench.tui.tools.screen import ToolsScreen
 
-        files, place = below_cursor(screen)
+        suites, place = screen.selection.suites_below()
+        files = [suite.file for suite in suites]
         # The form names and checks tools as they are known: servers may have listed others meanwhile.
         self._app.push_screen(ToolsScreen(self._app, files, place, self._forms), lambda _: screen.show_selected())

@@ -53,7 +53,7 @@ class TrajectoryCommands:
         runs, shown = screen.runs_shown, screen.run_shown
         if shown is None or len(runs) < 2:
             return
-        next_one = runs[(screen.chosen_run + 1) % len(runs)]
+        next_one = runs[(screen.selection.chosen_run + 1) % len(runs)]
         beside = next((run for run in runs if run is shown.origin), next_one)
         left, right = sorted((shown, beside), key=runs.index)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
 from workbench.tui.kit.bars import PaneTitle
-from workbench.tui.kit.copying import copy_text
+from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.prose import Message
 from workbench.tui.run_book.record import RunRecord, waiting_message
@@ -21,8 +21,6 @@ from workbench.tui.trajectory.view import RunList
 
 if TYPE_CHECKING:
     from workbench.tui.kit.actions import HeldKind
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
     from workbench.tui.stepping.held_editor import HeldEditor
     from workbench.tui.stepping.held_text import HeldText
 
@@ -36,8 +34,10 @@ class RunPane(SearchedRun):
     class Kept(TextualMessage):
         """What is typed is to be done to the run."""
 
-    def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
+    def __init__(self, stage: Stage, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(widget_id, classes=classes)
+        self._stage = stage
+        self._run: RunRecord | None = None
         self.editor: HeldEditor | None = None
         """Where something is typed for a run that is held."""
         self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
@@ -61,11 +61,19 @@ class RunPane(SearchedRun):
                 self.editor.follow()
             else:
                 self.end_typing()
-        run = runs[chosen] if runs else None
+        run = self._run = runs[chosen] if runs else None
         self.query_one("#choice", RunChoice).show(runs, chosen)
         self.query_one("#branch", BranchLine).show(run)
         self.run_list.show(run.view if run else None, waiting_message(run, held) if run else message)
         self.say_found()
+
+    @property
+    def call_meant(self) -> str | None:
+        """The id of the call that the run's cursor is on, else of the one that the run is held at."""
+        run, place = self._run, self.run_list.place
+        if place is not None and place.call_id is not None:
+            return place.call_id
+        return run.paused.call_id if run is not None and run.paused is not None else None
 
     @property
     def target(self) -> Widget:
@@ -86,7 +94,7 @@ class RunPane(SearchedRun):
 
         self.end_typing()
         kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))
-        self.editor = HeldEditor(held if kept.why_gone is None else kept, text, is_error)
+        self.editor = HeldEditor(self._stage, held if kept.why_gone is None else kept, text, is_error)
         self.mount(self.editor)
 
     def has_unsent(self, run: RunRecord) -> bool:
@@ -141,8 +149,8 @@ class RunPane(SearchedRun):
         self.end_typing(dropped=gone is not None)
         if is_changed:
             why = f"{gone}, so it was not sent" if gone else "Not sent, and kept: the same key shows it again"
-            cast("MainScreen", self.screen).announce(why[:1].upper() + why[1:])
+            self._stage.announce(why[:1].upper() + why[1:])
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
-        copy_text(cast("Workbench", self.app), event.text, event.what, cast("MainScreen", self.screen).announce)
+        self._stage.copy(event.text, event.what, self._stage.announce)

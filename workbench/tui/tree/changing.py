@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,10 +148,10 @@ class StructureCommands:
             return
         used = tools_used(source.document.table(index))
         name = source.cases[index].name
-        screen.change(source, left.document, left.said, case=left.about)
-        screen.change(target, arrived.document, arrived.said, case=arrived.case)
+        screen.open_suites.change(source, left.document, left.said, case=left.about)
+        screen.open_suites.change(target, arrived.document, arrived.said, case=arrived.case)
         tie(source, target)
-        screen.select(target.path, arrived.case)
+        screen.selection.select(target.path, arrived.case)
         said = f"Moved {name} to {target.path.name}; Ctrl+Z takes it back"
         lacking = self._lacking(screen, target, used)
         if lacking:
@@ -218,8 +217,8 @@ class StructureCommands:
         screen.announce(f"Duplicated as {path.name}; Ctrl+S saves it")
 
     def _add(self, screen: MainScreen, suite: OpenSuite) -> None:
-        screen.add(suite)
-        screen.select(suite.path)
+        screen.open_suites.add(suite)
+        screen.selection.select(suite.path)
         screen.go_to("suites")
 
     async def _delete_suite(self, screen: MainScreen, suite: OpenSuite) -> None:
@@ -243,9 +242,7 @@ class StructureCommands:
             self._say_no(screen, f"{path.name} was not deleted: {error.strerror or error}")
             return
         self._app.drafting.forget(suite)
-        screen.desk.remove(suite)
-        files = tuple(file for file in screen.workspace.files if file.path != path)
-        screen.open(replace(screen.workspace, files=files))
+        screen.open_suites.close(suite)
         screen.announce(f"Deleted {path.name}; it is kept as {' and '.join(map(str, kept))}")
 
     def _why_not_new(self, screen: MainScreen, folder: Path, path: Path) -> str | None:
@@ -279,8 +276,8 @@ class StructureCommands:
         except SpliceError as error:
             self._refuse(screen, error)
             return False
-        screen.change(suite, changed.document, changed.said, case=changed.about)
-        screen.select(suite.path, changed.case)
+        screen.open_suites.change(suite, changed.document, changed.said, case=changed.about)
+        screen.selection.select(suite.path, changed.case)
         return True
 
     def _can_be_restructured(self, screen: MainScreen, suite: OpenSuite) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.open_suites import SuitesChanged
 from workbench.suite.disk import shown_name
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.audit_marks import AuditBook
@@ -58,13 +59,15 @@ _NONE_SHOWN = _Shown([], ())
 class TreeState:
     """Rows, the cursor among them, what is folded, and the filter."""
 
-    def __init__(self, roots: Sequence[Path], suites: Sequence[OpenSuite]) -> None:
+    def __init__(self, roots: Sequence[Path] = (), suites: Sequence[OpenSuite] = ()) -> None:
         self.rows: list[Row] = []
         self.cursor = 0
         self.filter = ""
+        self.other_rows = False
+        """Whether the last change of the suites led to other rows than before, beside signs and dots."""
         self.audits = AuditBook()
         """What is known of cases that ask too little or what cannot be."""
-        self._roots = tuple(roots)
+        self._roots: tuple[Path, ...] = ()
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []
         self._of_suites: dict[Path, SuiteRows] = {}
@@ -78,6 +81,10 @@ class TreeState:
         self._held: RowKey | None = None
         """The case or suite that was typed in last: the filter shows it, whatever it says by now."""
         self.suites: tuple[OpenSuite, ...] = ()
+        self._begin(roots, suites)
+
+    def _begin(self, roots: Sequence[Path], suites: Sequence[OpenSuite]) -> None:
+        self._roots = tuple(roots)
         self._place(suites)
         if self.case_count > OPEN_AT_START_CASES:
             self._folded = {RowKey("suite", suite.path) for suite in suites if has_cases(suite)}
@@ -222,6 +229,24 @@ class TreeState:
         return [(suite, keys) for suite, keys in found if keys]
 
     # Following what changes
+
+    def follow(self, change: SuitesChanged) -> None:
+        """Take over a change of the open suites. After undo and redo the cursor is on what they changed."""
+        if change.first:
+            self._begin(change.workspace.roots, change.open)
+        elif change.how in ("read", "added"):
+            self.reload(change.open, change.workspace.roots)
+        self.other_rows = change.how in ("read", "added")
+        for suite in change.suites if change.how != "read" else ():
+            self.other_rows |= self.changed(suite, change.index)
+            if change.how == "undone":
+                self._select_changed(suite, change.case)
+
+    def _select_changed(self, suite: OpenSuite, case: str | None) -> None:
+        if case is None or any(outline.key == case for outline in suite.cases):
+            self.select(suite.path, case)
+        elif self.selected is None or self.selected.open is not suite:
+            self.select(suite.path)
 
     def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
         """Take over suites that came, went or were read again, below other `roots` if those are given; the cursor stays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import events, on
 from textual.binding import BindingType
@@ -12,15 +12,14 @@ from textual.widgets import Input
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.stage import Panes
 from workbench.tui.lines.prose import message_lines
 from workbench.tui.lines.spans import EMPTY, Line, Role
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.actions import FEATURE
 from workbench.tui.tree.lines import fold_cell, tree_line, tree_message
+from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import TreeState
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
 
 
 class SuiteTree(LineView):
@@ -91,12 +90,13 @@ class FilterBox(SafeInput):
     """
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self) -> None:
-        super().__init__("", "name, id, tag or suite", widget_id="filter", max_length=LONGEST_FILTER)
+    class Ended(Message):
+        """Nobody types here any more."""
 
-    @property
-    def main(self) -> MainScreen:
-        return cast("MainScreen", self.screen)
+    def __init__(self, selection: Selection, panes: Panes) -> None:
+        super().__init__("", "name, id, tag or suite", widget_id="filter", max_length=LONGEST_FILTER)
+        self._selection = selection
+        self._panes = panes
 
     @property
     def typing(self) -> bool:
@@ -105,23 +105,23 @@ class FilterBox(SafeInput):
 
     def begin(self) -> None:
         """Type to filter the tree, with what is filtered for now."""
-        self.main.go_to("suites")
-        text = self.main.suites.filter
+        self._panes.go_to("suites")
+        text = self._selection.tree.filter
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)
         self.add_class("open")
         self.screen.set_focus(self)
-        self.main.refresh_bars()
+        self._panes.refresh_bars()
 
     def end(self, *, keep: bool) -> None:
         """Back to the tree, with what the filter left, or with everything."""
         self.remove_class("open")
         if not keep:
-            self.main.suites.set_filter("")
+            self._selection.tree.set_filter("")
         self._tree.follow_state()
-        self.main.go_to("suites")
-        self.main.post_message(self.main.Free())
+        self._panes.go_to("suites")
+        self.post_message(self.Ended())
 
     @property
     def _tree(self) -> SuiteTree:
@@ -129,11 +129,11 @@ class FilterBox(SafeInput):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        main = self.main
-        main.suites.set_filter(event.value, main.book)
-        self._tree.message = tree_message(main.suites.filter)
+        state = self._selection.tree
+        state.set_filter(event.value, self._selection.book)
+        self._tree.message = tree_message(state.filter)
         self._tree.follow_state()
-        main.show_titles()
+        self._panes.show_titles()
 
     @on(Input.Submitted)
     def _taken(self) -> None:
