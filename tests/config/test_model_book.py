@@ -69,7 +69,7 @@ def test_who_names_a_model_is_remembered() -> None:
 
 @pytest.mark.parametrize("name", ["openai", "openai:", "openai:@http://localhost/v1"])
 def test_a_provider_without_a_model_is_none(name: str) -> None:
-    with pytest.raises(UnknownModelError, match="names no model"):
+    with pytest.raises(UnknownModelError, match="is not followed by a model"):
         resolved(name)
 
 

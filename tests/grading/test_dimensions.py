@@ -63,7 +63,7 @@ def test_a_required_check_that_raises_and_a_validator_without_its_function_are_e
     optional = case_of(call("f", {"a": {"python": "checks:gone", "optional": True}}))
     with pytest.raises(CheckError, match=r"f\.a: .*needs a Python function"):
         graded(optional, ("f", {"a": 1}))
-    with pytest.raises(CheckError, match=r"f\.a: .*cannot be asked: not trusted"):
+    with pytest.raises(CheckError, match=r"f\.a: .*cannot be called: not trusted"):
         graded(optional, ("f", {"a": 1}), context=CheckContext(_raising(CheckError("not trusted"))))
 
 

@@ -15,7 +15,7 @@ from tests.suite.problems import CALL, assert_only_problem
         (CASE + "repeats = 1001 #!", "cases[0].repeats", "must be at most 1000, not 1001", ""),
         ("[[cases]] #!\nuser = 'x'", "cases[0].name", "`name` is missing: a case needs it", ""),
         ("[cases] #!\nname = 'x'", "cases", "a list", "`[[cases]]`"),
-        (CASE + "[[cases]]\nname = 'a  CASE' #!\nuser = 'x'", "cases[1].name", '"a-case", made from the name', "`id`"),
+        (CASE + "[[cases]]\nname = 'a  CASE' #!\nuser = 'x'", "cases[1].name", "derived from the name", "`id`"),
         (CASE + "[[cases]]\nname = 'x'\nid = 'a-case' #!\nuser = 'x'", "cases[1].id", "also cases[0]", "`id`"),
         (CASE + "expect_no_calls = true\nunordered = [{ tool = 't' }] #!", "cases[0].unordered",
          "expects calls", "`disallowed`"),
@@ -31,14 +31,14 @@ from tests.suite.problems import CALL, assert_only_problem
         (CASE + "[[cases.tools]]\nname = 'a'\nparameters = '[]' #!", "cases[0].tools[0].parameters",
          "must be an object", "write"),
         (CASE + "[[cases.tools]]\nname = 'a'\nparameters = { type = 'objct' } #!", "cases[0].tools[0].parameters.type",
-         "no type of JSON Schema", "`object`"),
+         "not a JSON Schema type", "`object`"),
         (CASE + "[[cases.tools]]\nname = 'a'\nparams = {} #!", "cases[0].tools[0].params", "unknown key",
          "`parameters`"),
         ("[[cases]]\nname = 'x'\nextra_calls = 'allow' #!\nsteps = [{ user = 'u' }]", "cases[0].extra_calls",
-         "`steps` excludes `extra_calls`", "not both"),
+         "`extra_calls` cannot be used together with `steps`", "not both"),
         ("[[cases]]\nname = 'x'\nexpect_no_calls = false #!\nsteps = [{ user = 'u' }]", "cases[0].expect_no_calls",
-         "`steps` excludes", ""),
-        ("[[cases]]\nname = 'x'\nordered = [] #!\nsteps = [{ user = 'u' }]", "cases[0].ordered", "excludes", ""),
+         "cannot be used together with `steps`", ""),
+        ("[[cases]]\nname = 'x'\nordered = [] #!\nsteps = [{ user = 'u' }]", "cases[0].ordered", "with `steps`", ""),
     ],
 )  # fmt: skip
 def test_cases_are_checked(text: str, where: str, says: str, hint: str) -> None:
@@ -52,16 +52,16 @@ def test_cases_are_checked(text: str, where: str, says: str, hint: str) -> None:
         ("{ content = 'x' }", "[0].role", "`role` is missing: a message needs it", ""),
         ("{ role = 'user' }", "[0]", "needs `content`", ""),
         ("{ role = 'assistant' }", "[0]", "needs `content` or `tool_calls`", ""),
-        ("{ role = 'user', content = 'x', call = 'c' }", "[0].call", "has no `call`", "`content`"),
-        ("{ role = 'user', content = 'x', is_error = true }", "[0].is_error", "has no `is_error`", ""),
-        ("{ role = 'assistant', content = 'x', call = 'c' }", "[0].call", "has no `call`", "`tool_calls`"),
+        ("{ role = 'user', content = 'x', call = 'c' }", "[0].call", "takes no `call`", "`content`"),
+        ("{ role = 'user', content = 'x', is_error = true }", "[0].is_error", "takes no `is_error`", ""),
+        ("{ role = 'assistant', content = 'x', call = 'c' }", "[0].call", "takes no `call`", "`tool_calls`"),
         ("{ role = 'tool', content = 'x' }", "[0]", "needs `call`", ""),
-        ("{ role = 'tool', content = 'x', call = 'c' }", "[0].call", "was made before", "above"),
+        ("{ role = 'tool', content = 'x', call = 'c' }", "[0].call", "no earlier call has", "earlier assistant"),
         ("{ role = 'assistant', tool_calls = [{ tool = 't' }] }", "[0].tool_calls[0].id", "a tool call needs it", ""),
         ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't', arg = 1 }] }, "
          "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[0].arg", "unknown key `arg`", "`args`"),
         ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }, { id = 'c', tool = 't' }] }, "
-         "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[1].id", "two calls with the id", "own"),
+         "{ role = 'tool', call = 'c', content = '' }", "[0].tool_calls[1].id", "two calls have the id", "own"),
         ("{ role = 'assistant', tool_calls = [{ id = 'c', tool = 't' }] }, "
          "{ role = 'tool', call = 'c', content = '' }, "
          "{ role = 'tool', call = 'c', content = '' }", "[2].call", "answered twice", ""),
@@ -79,4 +79,4 @@ def test_an_earlier_call_without_an_answer_is_warned_of() -> None:
 @pytest.mark.parametrize("plain", ["b = 1 #!", "b = { present = true } #!", "b = { weights = 1 } #!"])
 def test_either_every_argument_of_a_call_has_a_weight_or_none(plain: str) -> None:
     text = f"{HEAD}{CALL}[cases.ordered.args]\na = {{ equals = 1, weight = 0 }}\n{plain}"
-    assert_only_problem(text, "cases[0].ordered[0].args.b", "without weight", "every argument a weight or none")
+    assert_only_problem(text, "cases[0].ordered[0].args.b", "without a weight", "every argument a weight or none")

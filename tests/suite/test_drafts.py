@@ -291,7 +291,7 @@ def failing(number: int) -> Callable[..., int]:
     ("call", "number", "said"),
     [
         ("write", errno.ENOSPC, "the disk is full; make room"),
-        ("open", errno.EACCES, "drafts cannot be written into; make it writable"),
+        ("open", errno.EACCES, "drafts is not writable; make it writable"),
         ("write", errno.EIO, "Input/output error"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_file_that_changed_is_not_overwritten_even_with_its_old_size_and_time(
     theirs = OLD.replace("1", "2").encode()
     path.write_bytes(theirs)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    with pytest.raises(ChangedOnDiskError, match="changed on the disk since it was read") as raised:
+    with pytest.raises(ChangedOnDiskError, match="changed on disk since it was read") as raised:
         save(path, NEW, state)
     assert raised.value.found == state_of(path)
     assert path.read_bytes() == theirs
@@ -91,7 +91,7 @@ def test_a_file_that_was_only_touched_is_overwritten(path: Path) -> None:
 
 def test_a_file_that_is_gone_or_there_unexpectedly_is_told_apart(path: Path) -> None:
     state = state_of(path)
-    with pytest.raises(ChangedOnDiskError, match="there is such a file already"):
+    with pytest.raises(ChangedOnDiskError, match="the file already exists"):
         save(path, NEW, None)
     path.unlink()
     with pytest.raises(ChangedOnDiskError, match="deleted since it was read") as raised:
@@ -116,11 +116,11 @@ def test_what_cannot_be_written_to_is_named(path: Path) -> None:
         (".", "not a regular file"),
         ("pipe", "not a regular file"),
         ("loop", "a link that leads to itself"),
-        ("gone/s.toml", "is gone; save somewhere else"),
+        ("gone/s.toml", "no longer exists; save somewhere else"),
     ):
         with pytest.raises(SavingError, match=message):
             save(path.parent / name, NEW, None)
-    with pytest.raises(SavingError, match="line 2 holds half of a character"):
+    with pytest.raises(SavingError, match="line 2 contains half of a character"):
         save(path, "a = 1\nb = '\ud800'", state_of(path))
     assert names(path.parent) == before
 
@@ -174,7 +174,7 @@ def open_folder() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "reason"),
     [
-        (0o555, 0o666, "the folder {folder} cannot be written into; make it writable, or save somewhere else"),
+        (0o555, 0o666, "the folder {folder} is not writable; make it writable, or save somewhere else"),
         (0o777, 0o444, "the file is read-only; make it writable or save under another name"),
     ],
 )

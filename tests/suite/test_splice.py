@@ -169,7 +169,7 @@ def test_a_block_written_by_hand_replaces_a_case() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[cases]\n", "the case's text is not TOML"),
+        ("[[cases]\n", "the case's text is not valid TOML"),
         ("", "one [[cases]] block"),
         ("cases = [{ name = 'x' }]", "one [[cases]] block"),
         ("[[cases]]\nname = 'a'\n[[cases]]\nname = 'b'", "one [[cases]] block"),
@@ -187,7 +187,7 @@ def test_what_toml_cannot_say_is_refused() -> None:
         suite.with_case(0, {"name": None})
     with pytest.raises(SpliceError, match="lone surrogate"):
         suite.with_header("name", "\ud800")
-    with pytest.raises(SpliceError, match="not TOML and has to be mended"):
+    with pytest.raises(SpliceError, match="not valid TOML; correct the text first"):
         SuiteText.of("format = ")
     with pytest.raises(SpliceError, match=r"write \[\[cases\]\]"):
         SuiteText.of("[cases]\nname = 'x'\n").with_new_case(0, NOON)

@@ -257,8 +257,8 @@ def test_a_store_that_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
     store = TrustStore(tmp_path / "trust.json")
     assert not store.is_trusted(tmp_path / "a.toml", needs_of(COMMAND))
     assert store.notice is not None
-    assert "no suite counts as trusted" in store.notice
-    with pytest.raises(TrustError, match="cannot be remembered"):
+    assert "no suite is trusted" in store.notice
+    with pytest.raises(TrustError, match="cannot be stored"):
         store.trust(tmp_path / "a.toml", needs_of(COMMAND))
     assert {path.name for path in tmp_path.iterdir()} == {"trust.json", "trust.json.lock"}
 
@@ -344,7 +344,7 @@ def test_a_store_that_another_program_keeps_locked_is_not_written(
 ) -> None:
     monkeypatch.setattr("workbench.suite.trust.LOCK_TIMEOUT_S", 0.05)
     store = TrustStore(tmp_path / "trust.json")
-    with locked(tmp_path / "trust.json.lock", 1), pytest.raises(TrustError, match="another program has kept it locked"):
+    with locked(tmp_path / "trust.json.lock", 1), pytest.raises(TrustError, match="another program has locked it"):
         store.trust(tmp_path / "a.toml", needs_of(COMMAND))
     store.trust(tmp_path / "a.toml", needs_of(COMMAND))
     assert store.is_trusted(tmp_path / "a.toml", needs_of(COMMAND))

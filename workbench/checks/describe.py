@@ -69,7 +69,7 @@ def _describe(check: Check, say: Callable[[JsonValue], str]) -> str:
         case OfType(type=name):
             return _TYPES[name]
         case EqualsText(equals_text=value):
-            return f"{say(value)} but for case and punctuation"
+            return f"{say(value)}, ignoring case and punctuation"
         case AllOf(all_of=parts):
             return " and ".join(_describe_part(part, say) for part in parts)
         case AnyOf(any_of=parts):

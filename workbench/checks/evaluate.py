@@ -185,32 +185,32 @@ def all_hold(
 
 
 _HOLDS = CheckVerdict(1.0, True)
-_LEFT_OUT_ALLOWED = CheckVerdict(1.0, True, "not given, which is fine")
+_LEFT_OUT_ALLOWED = CheckVerdict(1.0, True, "not given, which is allowed")
 _NOT_GIVEN = CheckVerdict(0.0, False, "not given")
 _NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
-_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters, composed differently")
-_NOT_TEXT = CheckVerdict(0.0, False, "not a text")
+_COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
+_NOT_TEXT = CheckVerdict(0.0, False, "not text")
 _NO_NUMBER = CheckVerdict(0.0, False, "not a number", measured=False)
 
 
 def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPython | None) -> CheckVerdict:
     if call_python is None:
-        raise CheckError(f"the check {describe(check)!r} needs a Python function, and none may be called here")
+        raise CheckError(f"the check {describe(check)!r} needs a Python function, but none may be called here")
     try:
         holds = call_python(check.python, value)
     except CheckError as error:
-        raise CheckError(f"the check {describe(check)!r} cannot be asked: {error}") from error
+        raise CheckError(f"the check {describe(check)!r} cannot be called: {error}") from error
     except Exception as error:
         raise FunctionRaisedError(f"the check {describe(check)!r} raised {type(error).__name__}: {error}") from error
     if not isinstance(holds, bool):
         # "no" is true in Python: guessing what was meant would make a wrong verdict out of a mistake.
-        raise FunctionRaisedError(f"the check {describe(check)!r} must answer True or False, not {holds!r}")
-    return _HOLDS if holds else CheckVerdict(0.0, False, "the function says no")
+        raise FunctionRaisedError(f"the check {describe(check)!r} must return True or False, not {holds!r}")
+    return _HOLDS if holds else CheckVerdict(0.0, False, "the function returned False")
 
 
 def _evaluate_judged(check: Judged, value: JsonValue, judge: Judge | None) -> CheckVerdict:
     if judge is None:
-        raise CheckError(f"the check {describe(check)!r} needs a judge, and none may be asked here")
+        raise CheckError(f"the check {describe(check)!r} needs a judge, but none may be asked here")
     try:
         return judge(check, value)
     except (OverflowError, RecursionError, ValueError) as error:
@@ -266,15 +266,15 @@ def _similar(check: Similar, value: JsonValue) -> CheckVerdict:
 
 def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:
     if not isinstance(value, str):
-        return CheckVerdict(0.0, False, "not a text that holds a time")
+        return CheckVerdict(0.0, False, "not text with a date and time")
     try:
         expected = read_timestamp(check.datetime)
     except ValueError:
-        return CheckVerdict(0.0, False, "the expected time cannot be read")
+        return CheckVerdict(0.0, False, "the expected date and time is invalid")
     try:
         actual = read_timestamp(value)
     except ValueError:
-        return CheckVerdict(0.0, False, "not a time that can be read")
+        return CheckVerdict(0.0, False, "not a valid date and time")
     try:
         distance = seconds_between(expected, actual)
     except ValueError:
@@ -287,15 +287,15 @@ def _datetime(check: DateTime, value: JsonValue) -> CheckVerdict:
 
 
 def _contains(check: Contains, value: JsonValue) -> CheckVerdict:
-    return _verdict(check.contains in value, "not in it") if isinstance(value, str) else _NOT_TEXT
+    return _verdict(check.contains in value, "does not contain it") if isinstance(value, str) else _NOT_TEXT
 
 
 def _prefix(check: Prefix, value: JsonValue) -> CheckVerdict:
-    return _verdict(value.startswith(check.prefix), "begins otherwise") if isinstance(value, str) else _NOT_TEXT
+    return _verdict(value.startswith(check.prefix), "starts differently") if isinstance(value, str) else _NOT_TEXT
 
 
 def _suffix(check: Suffix, value: JsonValue) -> CheckVerdict:
-    return _verdict(value.endswith(check.suffix), "ends otherwise") if isinstance(value, str) else _NOT_TEXT
+    return _verdict(value.endswith(check.suffix), "ends differently") if isinstance(value, str) else _NOT_TEXT
 
 
 def _of_type(check: OfType, value: JsonValue) -> CheckVerdict:
@@ -303,7 +303,7 @@ def _of_type(check: OfType, value: JsonValue) -> CheckVerdict:
     holds = isinstance(value, types) and (isinstance(value, bool) is (types is bool))
     if check.type == "integer" and isinstance(value, float):
         holds = value.is_integer()
-    return _verdict(holds, "of another type")
+    return _verdict(holds, "wrong type")
 
 
 _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
@@ -318,7 +318,7 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def _equals_text(check: EqualsText, value: JsonValue) -> CheckVerdict:
-    return _verdict(json_equal(loose(check.equals_text), loose(value)), "another text")
+    return _verdict(json_equal(loose(check.equals_text), loose(value)), "different text")
 
 
 # Each function takes exactly the class it stands under, which a dictionary's type cannot say.

@@ -58,11 +58,13 @@ class Environment:
         except OSError as error:
             raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
         except ValueError as error:
-            raise ConfigError(f"{file}: is no text of lines NAME=value: write it anew, in UTF-8") from error
+            raise ConfigError(f"{file}: is not text with NAME=value lines: write it again, in UTF-8") from error
         for name, value in variables.items():
             self._secrets.add_from_file(name, value)
         if broken:  # said without what stands there, which may be a key
-            raise ConfigError(*(f"{file}:{line}: is no NAME=value: correct it, its quotes too" for line in broken))
+            raise ConfigError(
+                *(f"{file}:{line}: is not NAME=value: correct it, including its quotes" for line in broken)
+            )
         self._files[file] = (stamp, variables)
         return variables
 

@@ -182,13 +182,13 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
         model, base_url = (found["model"], checked_base_url(found["url"])) if found else (rest, OWN_URLS[provider])
     except ValueError as error:
         # Without the name, in which a password may stand.
-        raise ConfigError(f"the address behind '@' in the name of a model of {provider} {error}") from None
+        raise ConfigError(f"the address after '@' in the name of a {provider} model {error}") from None
     if not model or model.startswith("@http"):
         raise UnknownModelError(_nameless(provider))
     if found is None and (bare := _WITHOUT_SCHEME.fullmatch(rest)):
         meant = f"{provider}:MODEL@http://{bare['place']}"
         raise ConfigError(
-            f"what stands behind '@' in the name of a model of {provider} is no address: did you mean {meant}?"
+            f"the text after '@' in the name of a {provider} model is not an address: did you mean {meant}?"
         )
     return ModelSpec(name, provider, model, base_url, api_key_env=usual_key_variable(base_url), origin=origin)
 
@@ -207,7 +207,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
 
 
 def _nameless(provider: str) -> str:
-    return f"{provider}: names no model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
+    return f"{provider} is not followed by a model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

@@ -123,15 +123,15 @@ def checked_base_url(text: str) -> str:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ValueError("is no address: write one such as http://localhost:1234/v1") from None
+        raise ValueError("is not an address: write one such as http://localhost:1234/v1") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise ValueError("must be an http or https address, such as http://localhost:1234/v1")
     if "@" in parts.netloc:
-        raise ValueError("must not hold a user or a password: name the variable that holds the key in api_key_env")
+        raise ValueError("must not contain a user or a password: name the variable that holds the key in api_key_env")
     if "?" in text or "#" in text:
-        raise ValueError("must end with its path, without '?' and '#': what requests need beside it goes into params")
+        raise ValueError("must end with its path, without '?' and '#': put other settings of requests into params")
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("must not hold blanks or other characters that addresses lack")
+        raise ValueError("must not contain spaces or other characters that addresses cannot have")
     text = text.rstrip("/")
     base = _ENDPOINT_PATH.sub("", text)
     if base != text:
@@ -162,11 +162,11 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     numbers that JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
     if taken:
-        raise ValueError(f"must not hold {', '.join(map(repr, taken))}: the program sets that itself")
+        raise ValueError(f"must not contain {', '.join(map(repr, taken))}: the program sets it")
     try:
         json.dumps(params, allow_nan=False)
     except ValueError:
-        raise ValueError("must hold only values that JSON has: nan and inf are none") from None
+        raise ValueError("must contain only JSON values, so not nan or inf") from None
     return params
 
 
@@ -175,5 +175,5 @@ def checked_judge(name: str) -> str:
     if not name:
         raise ValueError("must name a model: write one as for --model, such as openai:gpt-4o-mini")
     if name == "offline" or name.startswith("replay:"):
-        raise ValueError(f"must be a language model, and {name} is none: it cannot judge")
+        raise ValueError(f"must be a language model: {name} is not one, so it cannot judge")
     return name

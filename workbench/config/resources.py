@@ -27,4 +27,4 @@ def bundled(name: BundledName) -> Path:
         checkout = path.parent
     if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
         return checkout / name
-    raise MissingResourceError(f"this installation has no {name!r} folder: install toolcall-workbench again")
+    raise MissingResourceError(f"this installation has no {name!r} folder: reinstall toolcall-workbench")

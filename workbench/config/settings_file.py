@@ -91,7 +91,7 @@ SETTINGS = tuple(_Model.model_fields)
 
 def _checked_name(name: str) -> str:
     if not name or ":" in name or name == "offline" or " " in name or not name.isprintable():
-        raise ValueError("is no name for a model: use one without ':' and blanks, and not 'offline'")
+        raise ValueError("cannot be the name of a model: use a name without ':' and spaces, other than 'offline'")
     return name
 
 
@@ -115,9 +115,9 @@ def read_settings(file: Path, origin: Origin) -> FileSettings:
         said, _, place = str(error).rpartition(" (at ")
         number = re.match(r"line (\d+)", place)
         line = number[1] if number else text.count("\n") + 1  # "end of document"
-        raise ConfigError(f"{file}:{line}: is no TOML: {said}") from error
+        raise ConfigError(f"{file}:{line}: is not valid TOML: {said}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: is no TOML: {error}") from error
+        raise ConfigError(f"{file}: is not valid TOML: {error}") from error
     specs = {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
     return FileSettings(specs, settings.judge)
 
@@ -158,7 +158,7 @@ def _said(found: ErrorDetails, place: tuple[str, ...]) -> str:
         case "value_error":
             return str(found["ctx"]["error"])
     wanted = _WANTED.get(place[-1]) or _WANTED.get(place[2] if len(place) > 2 else "models")
-    return f"is not what it must be: {wanted}"
+    return f"is invalid: {wanted}"
 
 
 _WANTED = {
@@ -168,7 +168,7 @@ _WANTED = {
     "base_url": "give an address as a text",
     "model": "give the model's name at its endpoint as a text",
     "api_key_env": "give the name of an environment variable as a text",
-    "params": "give a table of values that JSON has",
+    "params": "give a table of JSON values",
     "price": "give { input = …, output = … } in US dollars per million tokens, not below 0",
     "input": "give US dollars per million tokens, not below 0",
     "output": "give US dollars per million tokens, not below 0",
@@ -184,13 +184,17 @@ def _unknown(place: tuple[str, ...]) -> str:
     if place == ("format",):
         return "makes this a suite: give the suite's file another name"
     if place[-1] == "judge":
-        return "is no setting of a model: write judge = … above the first [table] of the file"
+        return "is not a setting of a model: write judge = … above the first [table] of the file"
     if place[-1] in ("api_key", "key", "token"):
-        return "is no setting: put the key into a variable, in the environment or in .env, and name it in api_key_env"
+        return "is not a setting: put the key into an environment variable or .env, and name it in api_key_env"
     table: type[BaseModel] = _Settings if len(place) == 1 else _Model if len(place) == 3 else _Price
     known = tuple(table.model_fields)
     near = difflib.get_close_matches(place[-1], known, n=1)
-    return f"is no setting: did you mean {near[0]!r}?" if near else f"is no setting: there are {', '.join(known)}"
+    return (
+        f"is not a setting: did you mean {near[0]!r}?"
+        if near
+        else f"is not a setting: the settings are {', '.join(known)}"
+    )
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:

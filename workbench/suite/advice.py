@@ -87,14 +87,14 @@ def _says_nothing(
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
     if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
         grader = "`accuracy` in flexible mode" if flexible else f"`{grading.by}`"
-        message = f"{grader} does not look at the order of calls"
+        message = f"{grader} ignores the order of calls"
         hint = 'list them as `unordered`, or grade the case by "trajectory"'
         yield warning((*place, "ordered"), message, hint)
     if grading.by == "critics":
         for at, call in calls:
             if call.args and all(check.weight == 0 for check in call.args.values()):
                 message = "every argument of this call has weight 0, so none of them is judged"
-                yield warning((*at, "args"), message, "give a weight to what matters, or leave `args` out")
+                yield warning((*at, "args"), message, "give a weight to the arguments that matter, or leave `args` out")
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
@@ -108,8 +108,8 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
     own = suite.grading if case is None else case.grading
     for key in ("fail_threshold", "warn_threshold"):
         if getattr(own, key) == 0:
-            message = f"every score reaches {key} = 0: no run fails by its score"
-            yield warning((*place, "grading", key), message, "write the least score that is good enough")
+            message = f"with {key} = 0, no run fails by its score"
+            yield warning((*place, "grading", key), message, "write the lowest score that is good enough")
     if own.fail_threshold is None and own.warn_threshold is None:
         return
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
@@ -117,7 +117,7 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
     if warn < fail:
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
         message = f"the warn threshold ({warn:g}) is below the fail threshold ({fail:g}): the lower one fails"
-        yield warning((*place, "grading", key), message, "write both, failing below warning")
+        yield warning((*place, "grading", key), message, "write both, with `fail_threshold` below `warn_threshold`")
 
 
 def _first(*values: float | None) -> float:
@@ -132,22 +132,22 @@ def _contradictions(
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
     if case.extra_calls == "allow" and _written(suite, case, "fail_on_tool_call_quantity") and calls:
-        message = 'extra_calls = "allow" works against fail_on_tool_call_quantity = true, which fails any extra call'
+        message = 'extra_calls = "allow" conflicts with fail_on_tool_call_quantity = true, which fails any extra call'
         yield warning((*place, "extra_calls"), message, "leave one of them out")
     if case.extra_calls == "allow" and case.expect_no_calls:
-        message = 'extra_calls = "allow" works against expect_no_calls = true'
+        message = 'extra_calls = "allow" conflicts with expect_no_calls = true'
         yield warning((*place, "extra_calls"), message, "leave one of them out")
     max_rounds = case.limits.max_rounds or suite.limits.max_rounds
     if max_rounds == 1 and calls and not case.steps:
         for key in ("response", "response_contains"):
             if getattr(case, key):
-                message = f"max_rounds = 1 works against `{key}`: after a call there is no final answer"
+                message = f"max_rounds = 1 conflicts with `{key}`: after a call there is no final answer"
                 yield warning((*place, key), message, "allow a second round")
     budget = suite.limits.max_tool_calls if case.limits.max_tool_calls is None else case.limits.max_tool_calls
     if budget is not None and budget < len(calls) and not case.steps:
         at: Place = ("limits",) if case.limits.max_tool_calls is None else (*place, "limits")
-        message = f"max_tool_calls = {budget} works against {len(calls)} expected calls in cases[{place[1]}]"
-        yield warning((*at, "max_tool_calls"), message, "doing right would count as over-calling")
+        message = f"max_tool_calls = {budget} conflicts with {len(calls)} expected calls in cases[{place[1]}]"
+        yield warning((*at, "max_tool_calls"), message, "a correct run would count as over calling")
     never = {call.tool for call in case.disallowed if call.args is None}
     for at, call in calls:
         if call.tool in never or ANY_TOOL in never:
@@ -161,7 +161,7 @@ def _contradictions(
 def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
     for place, tag in unknown_tags(suite):
         known = {*suite.tags, *(tag for case in suite.cases for tag in case.tags)}
-        hint = did_you_mean(tag, known) or "an aggregate over no run has no value, and meets no gate"
+        hint = did_you_mean(tag, known) or "an aggregate without runs has no value and misses every gate"
         yield warning(place, f"no case has the tag {quoted(tag)}", hint)
 
 
@@ -192,18 +192,18 @@ def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
     if isinstance(check, Equals) and check.plain and isinstance(check.equals, dict):
         yield from _type_advice(check.equals, place)
     if isinstance(check, DateTime) and not _is_moment(check.datetime):
-        message = f"{quoted(check.datetime)} cannot be read as a moment: the check never holds"
+        message = f"{quoted(check.datetime)} is not a date and time: the check never holds"
         yield warning((*place, "datetime"), message, "write it as 2026-05-27T07:30:00")
     if isinstance(check, Pattern) and repeats_ambiguously(check.pattern):
-        message = f"{quoted(check.pattern)} repeats what fits the same text in several ways: a search may take too long"
-        hint = "let each repetition begin with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
+        message = f"{quoted(check.pattern)} can match the same text in many ways: a search may take too long"
+        hint = "begin each repetition with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
         yield warning((*place, "pattern"), message, hint)
     for option in ("threshold", "match_threshold"):
         if getattr(check, option, None) == 0:
-            message = f"{option} = 0 is reached by every value that can be compared"
-            yield warning((*place, option), message, "write the least likeness that is good enough")
+            message = f"with {option} = 0, every value that can be compared passes"
+            yield warning((*place, option), message, "write the lowest similarity that is good enough")
     if isinstance(check, Judged) and check.model and (check.model == "offline" or check.model.startswith("replay:")):
-        message = f"{quoted(check.model)} cannot judge: it is no language model"
+        message = f"{quoted(check.model)} cannot judge: it is not a language model"
         yield warning((*place, "model"), message, "name a language model, or leave `model` out and choose a judge")
 
 
@@ -211,9 +211,11 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
     """A value that looks like a misspelt check `type`."""
     name, others = value.get("type"), [key for key in value if key != "type"]
     if isinstance(name, str) and not others and name not in JSON_TYPES and (hint := did_you_mean(name, JSON_TYPES)):
-        yield warning((*place, "type"), f"{quoted(name)} is no type of JSON, so this is a value to be equal to", hint)
+        yield warning(
+            (*place, "type"), f"{quoted(name)} is not a JSON type, so this table is compared as a value", hint
+        )
     if name in JSON_TYPES and len(others) == 1 and (hint := did_you_mean(others[0], CheckBase.model_fields)):
-        message = f"{quoted(others[0])} is no option of the check `type`, so this is a value to be equal to"
+        message = f"{quoted(others[0])} is not an option of the check `type`, so this table is compared as a value"
         yield warning((*place, others[0]), message, hint)
 
 
@@ -236,5 +238,5 @@ def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
             critic = critic_of(check)
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
-                message = f"under arcade_compatible every {quoted(name)} of a case has the same check and weight"
+                message = f"with arcade_compatible, every {quoted(name)} of a case must have the same check and weight"
                 yield Finding(place, message, f"it differs from {written(seen_at[2:])}")

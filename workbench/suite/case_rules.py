@@ -36,10 +36,10 @@ def _ids(cases: object) -> Iterator[Finding]:
         if not isinstance(case_id, str):
             continue
         if case_id in first:
-            how = f"the id {quoted(case_id)}" + (", made from the name" if is_derived else "")
-            message = f"two cases with {how}: also cases[{first[case_id]}]"
+            how = f"the id {quoted(case_id)}" + (", derived from the name" if is_derived else "")
+            message = f"two cases have {how}: also cases[{first[case_id]}]"
             place: Place = ("cases", index, "name" if is_derived else "id")
-            yield Finding(place, message, "write an `id` that no other case has")
+            yield Finding(place, message, "give this case a different `id`")
         first.setdefault(case_id, index)
 
 
@@ -49,7 +49,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     elif "user" not in case:
         yield Finding(place, "a case needs `user`, the request, or `steps`")
     if "stop_on_failure" in case and "steps" not in case:
-        yield Finding((*place, "stop_on_failure"), "`stop_on_failure` goes only with `steps`", "remove it")
+        yield Finding((*place, "stop_on_failure"), "`stop_on_failure` needs `steps`", "remove it")
     if case.get("skip") == "":
         yield Finding((*place, "skip"), "must say why the case is skipped", "write a reason, or remove the key")
     if case.get("models") == []:
@@ -87,8 +87,8 @@ def _calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, ob
 def _chain_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     for key in _EXCLUDED_BY_STEPS:
         if key in case:
-            hint = "write it into the first step" if key == "user" else "a case has expectations or steps, not both"
-            yield Finding((*place, key), f"`steps` excludes `{key}`", hint)
+            hint = "move it into the first step" if key == "user" else "a case has expectations or steps, not both"
+            yield Finding((*place, key), f"`{key}` cannot be used together with `steps`", hint)
     steps = case["steps"]
     if steps == []:
         yield Finding((*place, "steps"), "must not be empty", "write [[cases.steps]] for each step")
@@ -136,24 +136,24 @@ def _message_rules(messages: object, place: Place) -> Iterator[Finding]:
             continue
         for key in ("content", "tool_calls", "call", "is_error"):
             if key in message and key not in fields:
-                hint = f"it has {code(fields[1:])}"
-                yield Finding((*at, key), f"a message of the role `{role}` has no `{key}`", hint)
+                hint = f"it takes {code(fields[1:])}"
+                yield Finding((*at, key), f"a message with the role `{role}` takes no `{key}`", hint)
         if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
-            yield Finding(at, "a message of the assistant needs `content` or `tool_calls`")
+            yield Finding(at, "an assistant message needs `content` or `tool_calls`")
         if role != "assistant" and "content" not in message:
-            yield Finding(at, f"a message of the role `{role}` needs `content`")
+            yield Finding(at, f"a message with the role `{role}` needs `content`")
         for number, call in tables(message.get("tool_calls")):
             call_id = call.get("id")
             if isinstance(call_id, str):
                 if call_id in made:
-                    hint = "every call has an id of its own"
-                    yield Finding((*at, "tool_calls", number, "id"), f"two calls with the id {quoted(call_id)}", hint)
+                    hint = "give every call its own id"
+                    yield Finding((*at, "tool_calls", number, "id"), f"two calls have the id {quoted(call_id)}", hint)
                 made.setdefault(call_id, (*at, "tool_calls", number))
         if role == "tool":
             yield from _answer_rules(message, at, made, answered)
     for call_id, at in made.items():
         if call_id not in answered:
-            hint = "many models refuse such a conversation: add a message of the role `tool`"
+            hint = "many models refuse such a conversation: add a message with the role `tool`"
             yield warning(at, f"the call {quoted(call_id)} has no answer", hint)
 
 
@@ -162,12 +162,12 @@ def _answer_rules(
 ) -> Iterator[Finding]:
     call_id = message.get("call")
     if "call" not in message:
-        yield Finding(place, "a message of the role `tool` needs `call`, the id of the call that it answers")
+        yield Finding(place, "a message with the role `tool` needs `call`, the id of the call that it answers")
     elif not isinstance(call_id, str):
         return
     elif call_id not in made:
-        hint = "it names the `id` of a tool call in an assistant's message above"
-        yield Finding((*place, "call"), f"no call with the id {quoted(call_id)} was made before", hint)
+        hint = "write the `id` of a tool call in an earlier assistant message"
+        yield Finding((*place, "call"), f"no earlier call has the id {quoted(call_id)}", hint)
     elif call_id in answered:
         yield Finding((*place, "call"), f"the call {quoted(call_id)} is answered twice")
     else:

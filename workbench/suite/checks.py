@@ -172,7 +172,7 @@ class Near(CheckBase):
         if (self.tolerance is None) == (self.value_range is None):
             raise PydanticCustomError("check", "near needs exactly one of tolerance and value_range")
         if self.value_range is not None and not self.value_range[0] < self.value_range[1]:
-            raise PydanticCustomError("check", "value_range must rise: [low, high] with low < high")
+            raise PydanticCustomError("check", "value_range must be [low, high] with low < high")
         return self
 
 
@@ -331,14 +331,14 @@ def _as_table(value: Any) -> Any:
     names = check_names_in(value)
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
-            raise PydanticCustomError("check_without_name", "options of a check without the check itself")
+            raise PydanticCustomError("check_without_name", "check options without a check")
         return {"equals": value, "plain": True}
     name = names[0]
     others = [key for key in value if key != name and key not in CHECK_CLASSES[name].model_fields.keys() - {"plain"}]
     if others:
         raise PydanticCustomError(
             "check_mixed",
-            "a table that holds the check '{name}' beside {others}",
+            "a table that holds the check '{name}' together with {others}",
             {"name": name, "others": ", ".join(repr(key) for key in others)},
         )
     return value

@@ -75,7 +75,7 @@ def locked(file: Path, timeout_s: float) -> Iterator[None]:
         deadline = time.monotonic() + timeout_s
         while not _lock(descriptor):
             if time.monotonic() >= deadline:
-                raise LockedError(f"another program holds the lock {file}")
+                raise LockedError(f"another program has locked {file}")
             never.wait(_LOCK_AGAIN_S)
         yield
     finally:
@@ -106,8 +106,8 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full; make room, or {way_out}"
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"the folder {folder} cannot be written into; make it writable, or {way_out}"
+            return f"the folder {folder} is not writable; make it writable, or {way_out}"
         case errno.ENOENT:
-            return f"the folder {folder} is gone; {way_out}"
+            return f"the folder {folder} no longer exists; {way_out}"
         case _:
             return f"{error.strerror or error} in the folder {folder}; {way_out}"

@@ -125,7 +125,7 @@ class Drafts:
             self._append(journal, text)
             self._flush_soon(journal)
         except OSError as error:
-            raise self._refusal("unsaved changes cannot be kept", error) from error
+            raise self._refusal("unsaved changes cannot be backed up", error) from error
 
     def forget(self, path: Path) -> None:
         """A suite was saved, or says again what is on the disk."""
@@ -150,7 +150,7 @@ class Drafts:
                 except _DamagedError:
                     damaged.append(file.rename(file.with_name(file.name + DAMAGED_SUFFIX)))
         except OSError as error:
-            raise self._refusal("unsaved changes of before cannot be read", error) from error
+            raise self._refusal("unsaved changes of an earlier session cannot be read", error) from error
         return LeftBehind(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
     def take_over(self, draft: LeftDraft) -> None:

@@ -55,7 +55,7 @@ def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
     except ValueError as error:
         raise CannotEditError(f"the changed text is not TOML: {error}") from error
     if not same(said, new):
-        raise CannotEditError("the changed text says something else")
+        raise CannotEditError("the changed text has another meaning")
     return result
 
 
@@ -86,7 +86,7 @@ def _tree(text: str) -> _Unit:
                 unit = unit.below.setdefault((key, index), _Unit(place))
         unit.own = section
     if list(root.sections()) != sections:
-        raise CannotEditError("a table stands apart from the one that it belongs to")
+        raise CannotEditError("a table is separated from the table it belongs to")
     return root
 
 
@@ -171,7 +171,7 @@ class _Editor:
         """For each element that an array of tables had, what now stands in its place."""
         units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
-            raise CannotEditError(f"`{key}` is not written in one way")
+            raise CannotEditError(f"`{key}` is written in more than one way")
         if not is_list_of_tables(new):
             return [_dropped(table) for table in units]
         inner = (*keys, key)

@@ -232,27 +232,27 @@ _LINE_AND_COLUMN = re.compile(r" \(at (?:line (\d+), column (\d+)|end of documen
 
 _WAYS_OUT = (
     ("Cannot overwrite a value", "this key is already written above in the same table"),
-    ("Cannot declare", "this table is already written above; [[…]] with two brackets adds one to a list"),
-    ("Cannot mutate immutable namespace", "this name is already written above, as a value in brackets or braces"),
+    ("Cannot declare", "this table is already written above; use [[…]] with two brackets to add one to a list"),
+    ("Cannot mutate immutable namespace", "this name already has a value in brackets or braces above"),
     ("Duplicate inline table key", "write the key once"),
-    ("Expected '=' after a key", "a key is followed by = and its value; keys with blanks stand in quotes"),
-    ("Expected newline or end of document", "a line holds one key and its value; text stands in quotes"),
+    ("Expected '=' after a key", "write = and a value after the key; put a key with spaces in quotes"),
+    ("Expected newline or end of document", "write one key and its value per line; put text in quotes"),
     ("Expected ']'", "close the bracket of the table header on the same line"),
     ("Unclosed array", "close the list with ] and put commas between its values"),
     ("Unclosed inline table", "close the table with } and put commas between its keys"),
     ("Unterminated string", "close the text with a quotation mark"),
     ('Expected "\'"', "close the text with an apostrophe"),
-    ("Illegal character '\\n'", "close the text on the same line; longer text stands between three quotation marks"),
+    ("Illegal character '\\n'", "close the text on the same line, or put it between three quotation marks"),
     ("Unescaped", "write \\\\ for a backslash, or put the text in apostrophes: 'C:\\temp'"),
     ("Invalid hex value", "a \\u escape has four hexadecimal digits, a \\U escape eight"),
-    ("Invalid initial character for a key", "a table in braces stands on one line, without a comma at its end"),
-    ("Exceeds the limit", "a number this long must be text in quotes"),
+    ("Invalid initial character for a key", "write a table in braces on one line, without a trailing comma"),
+    ("Exceeds the limit", "put a number this long in quotes"),
 )
 
 
 def _not_toml(error: ValueError | RecursionError, text: str, path: Path) -> Problem:
     if isinstance(error, RecursionError):
-        return Problem(path, None, "", "is nested too deeply", "no tool call needs so many tables in each other")
+        return Problem(path, None, "", "is nested too deeply", "use fewer levels of tables")
     message = str(error)
     place = _LINE_AND_COLUMN.search(message)
     line: int | None = None
@@ -278,4 +278,4 @@ def _way_out_of_value(text: str, line: int | None) -> str:
         return f"write {value.lower()}"
     if value in ("null", "None", "nil"):
         return "TOML has no null: leave the key out, or expect it with { equals_null = true }"
-    return "text stands in quotes" if value else "write a value after ="
+    return "put text in quotes" if value else "write a value after ="

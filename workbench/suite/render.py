@@ -181,5 +181,5 @@ def _escaped_character(character: str) -> str:
         return character
     number = ord(character)
     if 0xD800 <= number <= 0xDFFF:
-        raise ValueError("a text holds half of a character (a lone surrogate), which no file in UTF-8 can hold")
+        raise ValueError("a text contains half of a character (a lone surrogate), which UTF-8 cannot encode")
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

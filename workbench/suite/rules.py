@@ -19,7 +19,7 @@ from workbench.suite.findings import Finding, code, described, did_you_mean, quo
 from workbench.suite.places import Place
 from workbench.suite.references import has_stray_dollar, is_module_name
 
-_EXPLICIT = "a table that is meant as it stands is written { equals = { … } }"
+_EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 _KEPT_SCHEMAS = 1024
 NO_CASES: Final = "the suite has no cases"
 _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -69,7 +69,7 @@ def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place
     if not given:
         yield Finding(place, f"{what} needs one of {code(names)}")
     for name in given[1:]:
-        message = f"{what} takes only one of {code(names)}: `{given[0]}` is given as well"
+        message = f"{what} takes only one of {code(names)}: `{given[0]}` is given too"
         yield Finding((*place, name), message, "remove one of them")
 
 
@@ -77,7 +77,7 @@ def goes_only_with(element: dict[str, object], options: dict[str, str], place: P
     """Keys that mean something only beside another one."""
     for option, needed in options.items():
         if option in element and needed not in element:
-            yield Finding((*place, option), f"`{option}` goes only with `{needed}`", "remove it")
+            yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")
 
 
 def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -87,10 +87,10 @@ def _server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
         yield from goes_only_with(server, options, place)
     command = server.get("command")
     if isinstance(command, str):
-        yield Finding((*place, "command"), "must be a list of words, not one text", 'write ["python", "server.py"]')
+        yield Finding((*place, "command"), "must be a list of words, not one string", 'write ["python", "server.py"]')
     elif isinstance(command, list):
         if command[:1] == [""]:
-            yield Finding((*place, "command", 0), "must name a program, not be empty")
+            yield Finding((*place, "command", 0), "must name a program")
         for index, word in enumerate(command):
             yield from _no_control_characters(word, (*place, "command", index), "\0")
     url = server.get("url")
@@ -115,22 +115,24 @@ def _is_web_address(url: str) -> bool:
 
 def _reference_rules(name: str, value: object, place: Place) -> Iterator[Finding]:
     if not name or any(character in name for character in "=:\0\r\n"):
-        yield Finding(place, f"{quoted(name)} cannot be a name here")
+        yield Finding(place, f"{quoted(name)} cannot be used as a name here")
     yield from _no_control_characters(value, place, "\0\r\n")
     if isinstance(value, str) and has_stray_dollar(value):
-        yield Finding(place, "a `$` that starts no variable's name", "write $NAME or ${NAME}, and $$ for a dollar sign")
+        yield Finding(
+            place, "a `$` that does not start a variable name", "write $NAME or ${NAME}, and $$ for a dollar sign"
+        )
 
 
 def _no_control_characters(value: object, place: Place, refused: str) -> Iterator[Finding]:
     if isinstance(value, str) and any(character in value for character in refused):
-        yield Finding(place, "holds a control character that cannot be passed on")
+        yield Finding(place, "contains a control character, which cannot be passed on")
 
 
 def _module_rules(name: str, place: Place) -> Iterator[Finding]:
     if name.endswith(".py"):
         yield Finding(place, f"{quoted(name)} is a file name", f'write the module: "{name[:-3].replace("/", ".")}"')
     elif not is_module_name(name):
-        yield Finding(place, f"{quoted(name)} is not a Python name", "write it as after `import`")
+        yield Finding(place, f"{quoted(name)} is not a Python name", "write it as in an `import` statement")
 
 
 def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -146,7 +148,7 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
     elif isinstance(parameters, dict):
         for key in ("name", "parameters", "annotations"):
             if key in parameters:
-                hint = f"a table header swallows what follows it: write `{key}` above `[tools.parameters]`"
+                hint = f"keys below a table header belong to that table: write `{key}` above `[tools.parameters]`"
                 yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
         parameters = {key: value for key, value in parameters.items() if key not in ("name", "parameters")}
     if isinstance(parameters, dict):
@@ -170,9 +172,9 @@ def _findings_of_text(text: str) -> tuple[Finding, ...]:
 
 def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
     if "type" not in schema:
-        yield Finding(place, "the schema must say what it describes", 'write type = "object"')
+        yield Finding(place, "the schema must have a type", 'write type = "object"')
     elif schema["type"] != "object" and schema["type"] in _SCHEMA_TYPES:
-        yield Finding((*place, "type"), 'must be "object": arguments have names', 'write type = "object"')
+        yield Finding((*place, "type"), 'must be "object", because arguments have names', 'write type = "object"')
     from jsonschema import Draft202012Validator as Validator
 
     checking = Validator(Validator.META_SCHEMA, format_checker=Validator.FORMAT_CHECKER)
@@ -186,12 +188,12 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
             keyword, value = at[-1], error.instance
             hint = ""
             if keyword == "type":
-                message = f"{described(value)} is no type of JSON Schema"
+                message = f"{described(value)} is not a JSON Schema type"
                 hint = (did_you_mean(value, _SCHEMA_TYPES) if isinstance(value, str) else "") or code(_SCHEMA_TYPES)
             elif keyword == "pattern":
                 message = f"{described(value)} is not a regular expression"
             else:
-                message = f"not a valid JSON Schema: {described(value)} cannot stand here"
+                message = f"not a valid JSON Schema: {described(value)} is not allowed here"
                 hint = _schema_hint(str(error.validator), error.validator_value)
             yield Finding(at, message, hint)
     except RecursionError:
@@ -201,7 +203,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
 def _schema_hint(validator: str, wanted: object) -> str:
     if validator == "type":
         names = wanted if isinstance(wanted, list) else [wanted]
-        return f"JSON Schema wants: {' or '.join(str(name) for name in names)}"
+        return f"JSON Schema allows: {' or '.join(str(name) for name in names)}"
     return ""
 
 
@@ -213,7 +215,7 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
         swallowed = [key for key in answers if key in table(mock.get("when"))]
         if swallowed and not any(key in mock for key in answers):
             message = f"a mock needs one of {code(answers)}"
-            yield Finding(at, message, f"`{swallowed[0]}` stands inside `when`: write it above the header of `when`")
+            yield Finding(at, message, f"`{swallowed[0]}` is inside `when`: write it above the header of `when`")
         else:
             yield from exactly_one(mock, answers, at, "a mock")
         yield from checks_rules(mock.get("when"), (*at, "when"))
@@ -225,7 +227,7 @@ def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
     for name, value in table(checks).items():
         if name in ("args", "forbidden_args", "mock_result") and not _is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
-            yield Finding((*place, name), f"`{name}` is refused directly inside `{place[-1]}`", hint)
+            yield Finding((*place, name), f"`{name}` is not allowed directly inside `{place[-1]}`", hint)
         elif isinstance(value, dict):
             yield from check_rules(value, (*place, name))
 
@@ -240,7 +242,7 @@ def check_rules(value: dict[str, object], place: Place) -> Iterator[Finding]:
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
             options = code(value)
-            yield Finding(place, f"{options} without the check that takes it", f"name the check; {_EXPLICIT}")
+            yield Finding(place, f"{options} without a check that takes it", f"name the check; {_EXPLICIT}")
         return
     name = names[0]
     options_of_check = [option for option in CHECK_CLASSES[name].model_fields if option not in (name, "plain")]
@@ -251,7 +253,7 @@ def check_rules(value: dict[str, object], place: Place) -> Iterator[Finding]:
             yield Finding((*place, key), message, hint)
         elif key != name and key not in options_of_check:
             hint = did_you_mean(key, options_of_check) or _EXPLICIT
-            yield Finding((*place, key), f"`{key}` does not go with the check `{name}`", hint)
+            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
     if len(names) == 1:
         yield from _expected_rules(name, value[name], (*place, name))
 
@@ -260,14 +262,14 @@ def _expected_rules(name: str, expected: object, place: Place) -> Iterator[Findi
     if name in ("present", "equals_null") and type(expected) in (int, float):
         yield Finding(place, f"`{name}` takes only true, not {described(expected)}")
     elif name == "one_of" and expected == []:
-        yield Finding(place, "must not be empty: nothing is one of no values")
+        yield Finding(place, "must list at least one value")
     elif name in ("all_of", "any_of") and isinstance(expected, list):
         for index, part in enumerate(expected):
             yield from _part_rules(part, (*place, index))
     elif name == "range" and isinstance(expected, list) and len(expected) == 2:
         low, high = expected
         if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
-            yield Finding(place, "must rise: [low, high] with low ≤ high", "swap the two numbers")
+            yield Finding(place, "must be [low, high] with low ≤ high", "swap the two numbers")
     elif name == "python":
         yield from _function_rules(expected, place)
 
@@ -279,7 +281,7 @@ def _part_rules(part: object, place: Place) -> Iterator[Finding]:
     yield from check_rules(part, place)
     for option in CheckBase.model_fields:
         if option in part and check_names_in(part):
-            yield Finding((*place, option), f"`{option}` inside `{place[-2]}`", f"write it beside `{place[-2]}`")
+            yield Finding((*place, option), f"`{option}` inside `{place[-2]}`", f"write it next to `{place[-2]}`")
 
 
 def _function_rules(reference: object, place: Place) -> Iterator[Finding]:
@@ -294,12 +296,12 @@ def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     weighted = Counter(_has_weight(value) for value in table(args).values())
     if weighted[True] and weighted[False]:
         without = [name for name, value in table(args).items() if not _has_weight(value)]
-        message = f"{', '.join(map(quoted, without))} without weight, though other arguments of this call have one"
+        message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
         hint = "give every argument a weight or none (weight = 0 records without judging)"
         yield Finding((*place, without[0]), message, hint)
     for name, value in table(args).items():
         if _has_weight(value) and table(value).get("required") is True and table(value)["weight"] == 0:
-            message = "`required = true` works against `weight = 0`, which records the argument without judging it"
+            message = "`required = true` conflicts with `weight = 0`, which records the argument without judging it"
             yield Finding((*place, name, "required"), message, "give it a weight, or leave `weight` out")
 
 

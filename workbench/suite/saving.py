@@ -62,7 +62,7 @@ def save(path: Path, text: str, expected: FileState | None) -> FileState:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise SavingError(f"{path} was not saved: line {line} holds half of a character; write it again") from error
+        raise SavingError(f"{path} was not saved: line {line} contains half of a character; retype it") from error
     try:
         target = path.resolve()
         before = _status(target)
@@ -105,7 +105,7 @@ def _must_be_writable(path: Path, target: Path, status: os.stat_result | None) -
     if status is not None and not os.access(target, os.W_OK):
         raise SavingError(f"{path} was not saved: the file is read-only; make it writable or save under another name")
     if not target.parent.is_dir():
-        raise SavingError(f"{path} was not saved: the folder {target.parent} is gone; save somewhere else")
+        raise SavingError(f"{path} was not saved: the folder {target.parent} no longer exists; save somewhere else")
 
 
 def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
@@ -113,8 +113,8 @@ def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
     if (found and found.hash) == (expected and expected.hash):
         return
     if expected is None:
-        raise ChangedOnDiskError(f"{path} was not saved: there is such a file already", found)
-    what = "deleted" if found is None else "changed on the disk"
+        raise ChangedOnDiskError(f"{path} was not saved: the file already exists", found)
+    what = "deleted" if found is None else "changed on disk"
     raise ChangedOnDiskError(f"{path} was not saved: it was {what} since it was read", found)
 
 

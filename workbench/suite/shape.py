@@ -121,11 +121,11 @@ def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
         text = value.isoformat()
         of_argument = len(place) > 1 and place[-2] in ("args", "when")
         hint = f'write the text "{text}"' + (f', or {{ datetime = "{text}" }}' if of_argument else "")
-        yield Finding(place, "TOML dates and times are refused: a model sends text", hint)
+        yield Finding(place, "TOML dates and times are not allowed: a model sends text", hint)
     elif isinstance(value, float) and math.isnan(value):
-        yield Finding(place, "`nan` is refused: it equals nothing, not even itself")
+        yield Finding(place, "`nan` is not allowed: it equals nothing, not even itself")
     elif isinstance(value, float) and math.isinf(value) and not _may_be_infinite(place):
-        yield Finding(place, "an infinite number is refused: JSON has none", "only `range` and `limits` take `inf`")
+        yield Finding(place, "infinite numbers are not allowed: JSON has none", "only `range` and `limits` take `inf`")
 
 
 def _may_be_infinite(place: Place) -> bool:
@@ -244,21 +244,21 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     """A key that its table does not have: misspelt, or swallowed by a table header above it."""
     key = str(place[-1])
     if in_group:
-        return Finding(place, f"`{key}` beside `any_order`", "a group has no other key: put each call into its list")
+        return Finding(place, f"`{key}` next to `any_order`", "a group takes no other key: put each call into its list")
     if key == "any_order":
-        return Finding(place, "`any_order` stands only in `ordered`", "calls in other lists have no order anyway")
+        return Finding(place, "`any_order` is allowed only in `ordered`", "calls in other lists have no order")
     keys = keys_of(place[:-1])
     owner, known = TABLES[keys]
     home = _home_of(key, keys)
     if home is not None:
         above = f"[[{'.'.join(keys)}]]" if keys in ARRAYS_OF_TABLES else f"[{'.'.join(keys)}]"
-        hint = f"`{key}` is a key of {home}: a table header swallows what follows it, so write it above `{above}`"
+        hint = f"`{key}` is a key of {home}: write it above `{above}`, as keys below a header belong to its table"
     else:
         hint = (
             _inner_table_hint(key, keys)
             or did_you_mean(key, known.model_fields)
             or _limit_hint(key, keys)
-            or f"known here: {code(known.model_fields)}"
+            or f"known keys: {code(known.model_fields)}"
         )
     return Finding(place, f"unknown key `{key}` in {owner}", hint)
 
@@ -297,7 +297,7 @@ def _not_allowed(place: Place, value: object, expected: str) -> Finding:
 def _list_hint(place: Place, value: object) -> str:
     keys = keys_of(place)
     if keys in ARRAYS_OF_TABLES:
-        return f"write `[[{'.'.join(keys)}]]`, with two brackets on each side, for every one of them"
+        return f"write `[[{'.'.join(keys)}]]`, with two brackets on each side, for each one"
     if isinstance(value, str):
         return f'write ["{value}"]' if len(value) <= 20 and value.isprintable() and '"' not in value else "write [ … ]"
     return "write [ … ]"

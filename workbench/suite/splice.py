@@ -91,9 +91,9 @@ class SuiteText:
             return replace(SuiteText.of(written), kept_formatting=self.kept_formatting)
         gap = self.between[0][len(self.between[0].rstrip()) :] or self._line_end
         first = mark + text.rstrip("\n").replace("\n", self._line_end) + gap
-        header = _read("".join((first, *self.between[1:])), "what stands before the cases")
+        header = _read("".join((first, *self.between[1:])), "the part before the cases")
         if "cases" in header:
-            raise SpliceError("what stands before the cases holds a case: write it below, or as a new case")
+            raise SpliceError("the part before the cases contains a case: write it below, or as a new case")
         return replace(self, between=(first, *self.between[1:]), header=header)
 
     def with_case(self, index: int, case: Table) -> SuiteText:
@@ -257,7 +257,7 @@ class SuiteText:
         except ValueError as error:
             raise SpliceError(str(error)) from error
         if not same(_read(text, "the suite written anew"), document):
-            raise SpliceError("the suite cannot be written as TOML: change it in a text editor")
+            raise SpliceError("the suite cannot be written as TOML: edit it in a text editor")
         return replace(_taken_apart(self._as_written_here(text), document), kept_formatting=False)
 
 
@@ -278,7 +278,7 @@ def _read(text: str, what: str) -> Table:
     try:
         return tomllib.loads(text.removeprefix(_BYTE_ORDER_MARK))
     except (ValueError, RecursionError) as error:
-        raise SpliceError(f"{what} is not TOML and has to be mended as text first: {error}") from error
+        raise SpliceError(f"{what} is not valid TOML; correct the text first: {error}") from error
 
 
 def _taken_apart(text: str, document: Table) -> SuiteText:
@@ -328,7 +328,7 @@ def _block_of(case: Table) -> str:
     except ValueError as error:
         raise SpliceError(str(error)) from error
     if not _says(text, {"cases": [case]}):
-        raise SpliceError("the case cannot be written as TOML: change it in a text editor")
+        raise SpliceError("the case cannot be written as TOML: edit it in a text editor")
     return text
 
 

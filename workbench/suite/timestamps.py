@@ -26,10 +26,10 @@ def read_timestamp(text: str) -> datetime:
     when a number in it is absurdly large.
     """
     if len(text) > _LONGEST_TEXT and not text.isdigit():
-        raise ValueError("too long for a time")
+        raise ValueError("too long for a date and time")
     try:
         return parser.parse(text[:_LONGEST_TEXT], default=_UNWRITTEN_PARTS, tzinfos=_offset)
     except (ValueError, OverflowError):
         raise
-    except Exception as error:  # free-form parsing of a model's text: whatever went wrong, it is no time
-        raise ValueError(f"not a time: {error}") from error
+    except Exception as error:  # free-form parsing of a model's text: whatever went wrong, it is not a date and time
+        raise ValueError(f"not a date and time: {error}") from error

@@ -11,7 +11,7 @@ from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
 from workbench.suite.places import Place
 
 _MOST_LISTED = 8
-_ON_PURPOSE = "write unlisted = true where that is on purpose"
+_ON_PURPOSE = "write unlisted = true if this is intended"
 
 
 def comparable_name(name: str) -> str:
@@ -39,9 +39,9 @@ class KnownNames:
         if nearest:
             return f"did you mean {nearest[0]!r}?"
         if not self.names:
-            return "there are no tools: write them out as [[tools]], or name a server"
+            return "no tools are defined: write them as [[tools]], or name a server"
         more = f" and {len(self.names) - _MOST_LISTED} more" if len(self.names) > _MOST_LISTED else ""
-        return f"there are: {', '.join([*self.names][:_MOST_LISTED])}{more}"
+        return f"available: {', '.join([*self.names][:_MOST_LISTED])}{more}"
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
         elif not offered.has(call.tool, loosely=by == "critics"):
             message = f"expects {call.tool!r}, but no such tool is offered"
             if known.has(call.tool):
-                yield warning(place, message, "add it to `offer`: the model never sees it")
+                yield warning(place, message, "add it to `offer`, or the model never sees it")
             else:
                 yield warning(place, message, offered.hint(call.tool))
     yield from unknown_mocks(case.mocks, known)

@@ -139,7 +139,7 @@ class Needs:
             *(f"call the Python function: {reference} (from {self.folder})" for reference in self.python),
             *(f"read the environment variable: {name}" for name in self.environment),
             *(f"ask the model {model}" for model in self.models if model in asked),
-            *([f"ask, when chosen, {_together(others, 'more ' if asked else '')}"] if others else []),
+            *([f"ask, if chosen, {_together(others, 'more ' if asked else '')}"] if others else []),
         )
 
     @property
@@ -296,7 +296,7 @@ class TrustStore:
             with self._alone():
                 return self._load_or_set_aside()
         except (LockedError, OSError) as error:
-            self.notice = f"{self._file} is damaged and cannot be moved ({error}): no suite counts as trusted"
+            self.notice = f"{self._file} is damaged and cannot be moved ({error}): no suite is trusted"
             return {}
 
     def _load(self) -> dict[str, _Entry]:
@@ -306,7 +306,7 @@ class TrustStore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            self.notice = f"{self._file} cannot be read ({error.strerror}): no suite counts as trusted"
+            self.notice = f"{self._file} cannot be read ({error.strerror}): no suite is trusted"
             return {}
         try:
             return _trusted_in(json.loads(content.decode("utf-8")))
@@ -321,10 +321,10 @@ class TrustStore:
             aside = self._file.with_name(f"{self._file.name}.damaged")
             try:
                 self._file.replace(aside)
-                self.notice = f"{self._file} was damaged and is now {aside.name}: suites are asked about again"
+                self.notice = f"{self._file} was damaged and renamed to {aside.name}: the app asks about suites again"
             except OSError as error:
                 why = error.strerror
-                self.notice = f"{self._file} is damaged and cannot be moved ({why}): no suite counts as trusted"
+                self.notice = f"{self._file} is damaged and cannot be moved ({why}): no suite is trusted"
             return {}
 
     def _alone(self) -> AbstractContextManager[None]:
@@ -341,11 +341,10 @@ class TrustStore:
                     write_atomically(self._file, _document(entries).encode("utf-8"))
         except LockedError:
             raise TrustError(
-                f"trust cannot be remembered in {self._file}: another program has kept it locked for "
-                f"{LOCK_TIMEOUT_S:g} s"
+                f"trust cannot be stored in {self._file}: another program has locked it for {LOCK_TIMEOUT_S:g} s"
             ) from None
         except OSError as error:
-            raise TrustError(f"trust cannot be remembered in {self._file}: {error.strerror}") from error
+            raise TrustError(f"trust cannot be stored in {self._file}: {error.strerror}") from error
 
 
 def _known_as(suite_path: Path) -> Path:

@@ -186,7 +186,7 @@ async def test_drafts_that_cannot_be_kept_are_said_once_and_typing_goes_on(
         (tmp_path / "state").mkdir(exist_ok=True)
         (tmp_path / "state" / "drafts").write_text("in the way")
         suite = edit(app)
-        await app.until(lambda: "unsaved changes cannot be kept" in app.screen)
+        await app.until(lambda: "unsaved changes cannot be backed up" in app.screen)
         await app.press("z")
         await app.until(lambda: "cannot be kept" not in app.screen)
         edit(app, "Film night", "Cinema night")

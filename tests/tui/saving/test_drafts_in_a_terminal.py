@@ -67,13 +67,13 @@ def test_a_file_that_changed_under_the_typing_is_not_overwritten(tmp_path: Path)
         typing(terminal)
         file.write_text(theirs)
         terminal.send("?")
-        terminal.wait_for("changed on the disk too: saving asks")
+        terminal.wait_for("changed on disk too: saving asks")
         terminal.send(CTRL_S)
-        terminal.wait_for("Changed here and on the disk")
+        terminal.wait_for("Changed here and on disk")
         terminal.wait_for("Esc later")
         assert file.read_text() == theirs
         terminal.send("d")
-        terminal.wait_for("is as on the disk")
+        terminal.wait_for("is as on disk")
         terminal.send(CTRL_Q)  # the field is still open
         assert terminal.end() == 0
     assert file.read_text() == theirs

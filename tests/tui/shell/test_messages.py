@@ -97,9 +97,9 @@ async def test_a_file_that_is_no_suite_any_more_is_a_reason(tmp_path: Path) -> N
 async def test_a_long_message_takes_more_rows_while_it_stands(tmp_path: Path) -> None:
     path = "/".join(["a_long_folder"] * 9)
     async with opened(suites_in(tmp_path, needy=NEEDY), size=(80, 24)) as app:
-        app.app.main.announce(f"trust cannot be remembered in /{path}/trust.json: No space left", "warned", "!")
+        app.app.main.announce(f"trust cannot be stored in /{path}/trust.json: No space left", "warned", "!")
         await app.settle()
-        assert "! trust cannot be remembered in" in app.screen
+        assert "! trust cannot be stored in" in app.screen
         assert app.screen.endswith("No space left")
         await app.pilot.resize_terminal(40, 24)
         await app.settle()

@@ -12,7 +12,7 @@ def _save(now: Situation) -> str | None:
         return "put the cursor on a suite or a case"
     if now.gone:
         return "the file is gone from the disk: Ctrl+Z brings back what it said, to be saved again"
-    return None if now.dirty else "there is nothing to save: the suite is as it is on the disk"
+    return None if now.dirty else "there is nothing to save: the suite is as it is on disk"
 
 
 def _save_all(now: Situation) -> str | None:

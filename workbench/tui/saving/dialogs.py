@@ -24,7 +24,7 @@ from workbench.tui.lines.words import many
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]
 
-_MINE: _Choice = ("mine", Option("keep mine", "write it over what is on the disk", "over the disk's", key="m"))
+_MINE: _Choice = ("mine", Option("keep mine", "write it over what is on disk", "over the disk's", key="m"))
 _MINE_ANEW: _Choice = ("mine", Option("keep mine", "write the file again", key="m"))
 _THEIRS: _Choice = ("theirs", Option("take the disk's", "yours comes back with Ctrl+Z", "Ctrl+Z undoes", key="d"))
 _NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a new name", key="s"))
@@ -35,7 +35,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
     """For a suite that changed here and on the disk, or is gone there (`gone`). `found` is what the disk's text differs
     from the text here."""
 
-    TITLE_LINE = "Changed here and on the disk"
+    TITLE_LINE = "Changed here and on disk"
     REST_S = 0.4
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "answer('mine')", show=False),
@@ -46,7 +46,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
 
     def __init__(self, path: Path, found: Difference, *, gone: bool) -> None:
         if gone:
-            said = "The file is no longer on the disk, and what was changed here is not saved."
+            said = "The file is no longer on disk, and what was changed here is not saved."
             answers = [_MINE_ANEW, _NAME, _LATER]
         else:
             said = f"The file changed on disk since it was opened. Your version: {found}."

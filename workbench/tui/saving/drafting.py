@@ -144,5 +144,5 @@ class Drafting:
 def _notice(draft: LeftDraft, suite: OpenSuite | None) -> str:
     if suite is not None:
         same = (suite.on_disk and suite.on_disk.hash) == (draft.base_state and draft.base_state.hash)
-        return "" if same else "The file on the disk is another one by now: you are asked before it is overwritten."
+        return "" if same else "The file on disk is another one by now: you are asked before it is overwritten."
     return "The file is no longer there." if draft.base_state is not None else "It was never saved."

@@ -73,7 +73,7 @@ class Reader:
         empty when it is gone."""
         self._saver.put_off.update(found)
         name = next(iter(found)).name
-        self._stage.announce(f"{name} changed on the disk too: saving asks", "warned", GLYPHS.warned)
+        self._stage.announce(f"{name} changed on disk too: saving asks", "warned", GLYPHS.warned)
 
 
 def _hash_in(workspace: Workspace, suite: OpenSuite) -> str:

@@ -179,10 +179,10 @@ class Saver:
             return text is not None and await self._write(suite, document, text, known)
         if answer == "theirs":
             suite.reloaded(theirs, FileState(theirs.hash))
-            suite.take_disk("Took what is on the disk")
+            suite.take_disk("Took what is on disk")
             self._follow(suite)
             self._stage.announce(
-                f"{path.name} is as on the disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed
+                f"{path.name} is as on disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed
             )
             return True
         if answer == "name":
