@@ -181,9 +181,7 @@ class Saver:
             suite.reloaded(theirs, FileState(theirs.hash))
             suite.take_disk("Took what is on disk")
             self._follow(suite)
-            self._stage.announce(
-                f"{path.name} is as on disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed
-            )
+            self._stage.announce(f"{path.name} is as on disk; Ctrl+Z brings back what was typed", "text", GLYPHS.passed)
             return True
         if answer == "name":
             return await self._save_as(suite)
