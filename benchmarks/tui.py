@@ -23,8 +23,8 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
 from workbench.batches.single import Execution
-from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.folders import Folders
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import program_in
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command

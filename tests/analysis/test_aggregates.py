@@ -16,8 +16,8 @@ from workbench.analysis.quality import quality_of
 from workbench.grading.grade import Grade, RunResult, Status, Verdict
 from workbench.grading.graders import GRADERS
 from workbench.grading.run import grade_run
-from workbench.suite.aggregates import MEASURES, NUMBERS, STATISTICS
 from workbench.suite.model import Gate, GraderName, Statistic, Suite
+from workbench.suite.rules import MEASURES, NUMBERS, STATISTICS
 
 SUITE = "suite.toml"
 

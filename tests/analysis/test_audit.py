@@ -18,7 +18,7 @@ from workbench.checks.evaluate import evaluate
 from workbench.grading.graders import GRADERS
 from workbench.suite.checks import Check, DateTime, Equals, EqualsText, Near, OneOf, asks, with_parts
 from workbench.suite.model import Suite
-from workbench.suite.places import written
+from workbench.suite.problems import written
 from workbench.suite.settings import settings_of
 from workbench.tools.listings import Listing
 from workbench.trajectory.messages import ToolDefinition

@@ -40,7 +40,7 @@ from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.session import Session
 from workbench.batches.specs import Specs
 from workbench.batches.trusting import judge_for, needs_of
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.retries import RetryPolicy

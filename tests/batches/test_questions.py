@@ -17,7 +17,7 @@ from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, RunJudge
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import graded
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS

@@ -22,8 +22,8 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, program_in
 from workbench.history.claims import claimed
 from workbench.history.editing import add_grading
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
+from workbench.history.records import HistoryError
 from workbench.history.writing import HistoryWriter
 from workbench.suite.loading import load_suite
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
+from workbench.checks.describe import CheckError
 from workbench.checks.equality import by_json, by_python, json_equal
-from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckContext, CheckVerdict, all_hold, evaluate, why
 from workbench.suite.checks import JSON_TYPES, AllOf, AnyOf, Check, Equals, PythonCheck
 from workbench.trajectory.messages import JsonValue

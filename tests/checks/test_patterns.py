@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import CHECK
 from workbench.checks import patterns
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.checks.patterns import SearchError, found
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.config.addresses import is_loopback
+from workbench.config.models import is_loopback
 
 
 @pytest.mark.parametrize(

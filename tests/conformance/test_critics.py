@@ -15,8 +15,8 @@ from workbench.grading.critic_pairing import judge
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, Status
 from workbench.grading.repeats import ArgumentStatistics, case_result
+from workbench.grading.scoring import resolve_weights
 from workbench.grading.tool_names import same_tool
-from workbench.grading.weights import resolve_weights
 from workbench.suite.checks import NAMED_WEIGHTS, Check
 from workbench.suite.model import Case
 from workbench.suite.settings import CriticsOptions, Grading

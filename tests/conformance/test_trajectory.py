@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
 from workbench.analysis.aggregates import gate_holds, statistic
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, CheckVerdict, Judge
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade

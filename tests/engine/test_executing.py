@@ -21,9 +21,8 @@ from workbench.engine.recorder import Recorder
 from workbench.engine.run import RunRequest, run_case
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.tools.answer import OnProgress, ToolAnswer
+from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller
-from workbench.tools.errors import ServerError
 from workbench.tools.mocks import AskJudge, PlannedAnswer, Run
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (

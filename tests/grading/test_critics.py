@@ -8,7 +8,7 @@ import pytest
 
 from tests.grading.cases import COMPATIBLE, QUANTITY_FREE, call, case_of, critics
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError

@@ -6,7 +6,7 @@ import pytest
 
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext
 from workbench.grading.grade import Grade, Status
 from workbench.grading.run import grade_run

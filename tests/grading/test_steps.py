@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.grading.cases import QUANTITY_FREE, call
 from tests.strategies import checks, json_values
 from tests.trajectories import CallSpec
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.errors import JudgementNeededError
 from workbench.grading.explaining import reason_of

@@ -8,7 +8,7 @@ import pytest
 
 from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict
 from workbench.grading.errors import JudgementNeededError
 from workbench.grading.grade import CallPairing, Grade

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.weights import resolve_weights
+from workbench.grading.scoring import resolve_weights
 from workbench.suite.checks import NAMED_WEIGHTS, Weight
 
 NAMES: list[Weight] = ["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]

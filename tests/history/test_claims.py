@@ -8,7 +8,7 @@ import pytest
 
 from tests.history.entries import child
 from workbench.history.claims import claim, claimed
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 
 CLAIMING = """
 from workbench.history.claims import claim

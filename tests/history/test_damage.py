@@ -12,8 +12,8 @@ import pytest
 
 from tests.history.batches import SUITE, run_kept
 from workbench.history.editing import name_batch, remove_batches
-from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
+from workbench.history.records import DamagedError, HistoryError
 
 NO_JSON = "settings Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
 

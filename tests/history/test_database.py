@@ -20,8 +20,8 @@ from workbench.config.folders import APP_NAME, HISTORY_NAME
 from workbench.config.history_file import PROJECT_HISTORY
 from workbench.history import database
 from workbench.history.database import open_for_reading, open_for_writing, said_of, transaction
-from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
+from workbench.history.records import DamagedError, HistoryError
 from workbench.history.rows import begin_batch, keep_run, pack_run
 from workbench.history.writing import HistoryWriter
 
@@ -96,7 +96,7 @@ if os.geteuid() == 0:
     os.setuid({NOBODY})
 """
 READING_AS_ANOTHER_USER = f"""{AS_ANOTHER_USER}
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 try:
     History(file)
 except HistoryError as error:

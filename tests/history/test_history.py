@@ -18,8 +18,8 @@ from workbench.grading.figures import figures_of
 from workbench.history import columns, database
 from workbench.history.database import open_for_writing
 from workbench.history.editing import add_grading, name_batch, remove_batches
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
+from workbench.history.records import HistoryError
 from workbench.history.schema import MIGRATIONS
 
 

@@ -19,8 +19,8 @@ from workbench.batches.recorded import result_of_recording
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import packing
 from workbench.history.editing import add_grading
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
+from workbench.history.records import HistoryError
 from workbench.trajectory.event_lines import event_from_line
 from workbench.trajectory.fold import TrajectoryError, fold
 

@@ -17,8 +17,8 @@ from workbench.config.logs import log_to
 from workbench.history import database, writing
 from workbench.history.claims import claimed
 from workbench.history.editing import remove_batches
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
+from workbench.history.records import HistoryError
 from workbench.history.writing import HistoryWriter, Ticket
 
 

@@ -27,7 +27,7 @@ from workbench.reports.comparison_markdown import comparison_markdown, markdown_
 from workbench.reports.paint import Paint
 from workbench.reports.visible import one_line
 from workbench.suite.model import RepeatRule
-from workbench.trajectory.json_text import json_text
+from workbench.trajectory.typed_json import json_text
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "compare.schema.json"
 NAMES = {"weather.toml": "Weather", "home.toml": "Home"}

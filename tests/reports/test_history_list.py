@@ -13,7 +13,7 @@ from workbench.analysis.trends import is_whole, trends_of
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Kind, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.paint import Paint
-from workbench.reports.sparks import sparkline
+from workbench.reports.signs import sparkline
 from workbench.reports.when import ago, local_time, took_s
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)

@@ -24,7 +24,7 @@ from workbench.reports.json_report import Report, report_of
 from workbench.reports.moves import RegradeReport
 from workbench.suite.model import Gate
 from workbench.trajectory.fold import fold
-from workbench.trajectory.json_text import json_text
+from workbench.trajectory.typed_json import json_text
 
 CASE = case_of(call("t", {"city": "Oslo"}))
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"

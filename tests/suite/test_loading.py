@@ -14,7 +14,7 @@ from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
 from workbench.suite.checks import Contains, Equals, Near, Range, Similar
 from workbench.suite.loading import load_suite, parse_suite
 from workbench.suite.model import AnyOrder, ExpectedCall
-from workbench.suite.places import written
+from workbench.suite.problems import written
 from workbench.suite.settings import settings_of
 
 

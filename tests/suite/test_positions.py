@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import Value, written_documents
-from workbench.suite.places import Place, written
 from workbench.suite.positions import scan
+from workbench.suite.problems import Place, written
 
 
 def places_in(value: object, place: Place = ()) -> set[Place]:

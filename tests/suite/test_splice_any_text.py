@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import KEYS, TEXTS, VALUES, Value, Writer, written_documents
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import suite_text
 from workbench.suite.sameness import same
 from workbench.suite.sections import cut, joined

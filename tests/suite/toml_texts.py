@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 
 Value = str | int | bool | list["Value"] | dict[str, "Value"]
 

@@ -15,7 +15,7 @@ from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
 from workbench.tools.command import CommandConnection
-from workbench.tools.limits import TimeLimits
+from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
 from workbench.tools.servers import McpServer
 

@@ -13,7 +13,7 @@ from tests.programs import grant_of
 from tests.tools.conftest import PLANTED, QUICK, SERVERS
 from workbench.config.program import Program
 from workbench.suite.model import Case, Server, Suite
-from workbench.tools.errors import ServerError, UntrustedError
+from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.listings import DamagedListingError, Listings
 from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox

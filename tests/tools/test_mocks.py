@@ -14,8 +14,7 @@ from tests.programs import functions_in
 from workbench.checks.evaluate import CheckVerdict
 from workbench.suite.checks import Judged
 from workbench.suite.model import Mock
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import PythonReferenceError, ToolsError, UntrustedError
+from workbench.tools.answer import PythonReferenceError, ToolAnswer, ToolsError, UntrustedError
 from workbench.tools.mocks import Mocks, default_answer, mock_answer
 from workbench.tools.python_reference import PythonFunctions
 from workbench.trajectory.messages import JsonValue, ToolCall

@@ -17,8 +17,7 @@ from tests.programs import started
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from workbench.config.program import Program
 from workbench.suite.model import Server
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.pool import ServerPool
 from workbench.tools.servers import McpServer
 
@@ -216,7 +215,7 @@ from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
 from workbench.tools.code_files import find_code
 from workbench.tools.grant import Grant
-from workbench.tools.limits import TimeLimits
+from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
 
 async def main():

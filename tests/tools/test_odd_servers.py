@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.conftest import QUICK, OpenServer
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.servers import McpServer
 from workbench.trajectory.messages import JsonValue
 

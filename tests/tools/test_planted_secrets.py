@@ -12,7 +12,7 @@ from tests.programs import started
 from tests.tools.conftest import PLANTED
 from workbench.config.program import Program
 from workbench.suite.model import Server
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError
 from workbench.tools.pool import ServerPool
 
 PARROT = """

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import functions_in
-from workbench.tools.errors import PythonReferenceError, UntrustedError
+from workbench.tools.answer import PythonReferenceError, UntrustedError
 from workbench.tools.python_reference import PythonFunctions, in_thread
 
 MODULES = ("mocks", "parts.mocks", "rules", "os.path", "absent_module", "broken", "leaves", "fine")

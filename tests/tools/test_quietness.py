@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
 from workbench.suite.model import Case, Suite
-from workbench.tools.errors import ToolsError
+from workbench.tools.answer import ToolsError
 from workbench.suite.trust import needs_trust
 from workbench.tools.code_files import find_code
 from workbench.tools.grant import Grant

@@ -16,9 +16,8 @@ import pytest
 
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError
-from workbench.tools.limits import TimeLimits
+from workbench.tools.answer import ServerError, ToolAnswer
+from workbench.tools.connection import TimeLimits
 from workbench.tools.servers import McpServer
 
 IMPATIENT = TimeLimits(start_s=0.5, call_s=0.5, polite_s=0.2, terminate_s=0.2)
@@ -225,7 +224,7 @@ from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
 from workbench.tools.code_files import find_code
 from workbench.tools.grant import Grant
-from workbench.tools.limits import TimeLimits
+from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
 
 async def main():

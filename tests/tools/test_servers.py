@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.conftest import SERVERS, OpenServer
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError, ToolAnswer
 
 
 async def test_tools_are_listed_with_prefix_and_schema_and_hints_under_their_wire_names(

@@ -14,12 +14,11 @@ import pytest
 from tests.programs import grant_of
 from tests.tools.conftest import QUICK, SERVERS, SUITE_FILE
 from tests.tools.processes import becomes_true, group_is_gone, is_running
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.config.environment import Environment
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Case, Suite
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError, ToolsError, UnknownToolError, UntrustedError
+from workbench.tools.answer import ServerError, ToolAnswer, ToolsError, UnknownToolError, UntrustedError
 from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.messages import JsonValue, ToolCall

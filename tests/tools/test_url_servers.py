@@ -21,8 +21,7 @@ from tests.tools.processes import becomes_true
 from tests.tools.web import ALL_SPEAK, Shared, Speaks, hosted
 from workbench.config.program import Program
 from workbench.suite.model import Server
-from workbench.tools.answer import ToolAnswer
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.pool import ServerPool
 from workbench.tools.servers import McpServer
 

@@ -15,7 +15,7 @@ import pytest
 from tests.tools.conftest import OpenServer
 from tests.tools.processes import becomes_true, group_is_gone, is_running, members_of
 from workbench.tools import watched_start
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError
 
 WORKBENCH = """
 import asyncio, os, signal, sys

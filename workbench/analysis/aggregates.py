@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.demanded import runs_per
-from workbench.grading.counting import Scored, counted_score, counts_zero
 from workbench.grading.grade import GRADED, RunResult
-from workbench.grading.means import mean
+from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Aggregate, Statistic, Suite
 
 SLACK = 1e-9

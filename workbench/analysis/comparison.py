@@ -13,12 +13,10 @@ from workbench.analysis.intervals import Interval, wilson
 from workbench.analysis.passing import Passing, passing
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
-from workbench.grading.counting import counted_score
 from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED, Status
-from workbench.grading.means import mean
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
-from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.grading.scoring import ROUNDING_SLACK, counted_score, mean
 from workbench.suite.model import Gate, RepeatRule
 
 CellKey = tuple[str, str, str]

@@ -10,9 +10,9 @@ from typing import Literal
 
 from workbench.checks.equality import json_equal
 from workbench.trajectory.events import ResultReceived
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+from workbench.trajectory.typed_json import json_text
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
 """What is another: something said to the model, a call, one of its arguments, the model's text, what answered a call,

@@ -8,10 +8,9 @@ from typing import Literal, Protocol
 
 from workbench.analysis.aggregates import SLACK, AggregateResult
 from workbench.analysis.demanded import RunOfModel, runs_per
-from workbench.grading.counting import Scored, counted_score, counts_zero
 from workbench.grading.grade import GRADED, RunResult, Status
-from workbench.grading.means import mean
 from workbench.grading.repeats import CaseResult, case_results, path_of_suite
+from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.suite.model import Gate
 
 GateMeasure = Literal["mean score", "pass rate"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,12 +23,31 @@ from workbench.analysis.schemas import (
     resolved,
     type_text,
 )
-from workbench.analysis.tool_size import definition_size, tokens_in, tokens_of
 from workbench.suite.model import Suite
 from workbench.suite.problems import Severity
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
-from workbench.tools.definitions import definition_of
+from workbench.tools.listings import definition_of
 from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.typed_json import json_text
+
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb; every tokenizer counts differently."""
+
+
+def definition_size(tool: ToolDefinition) -> int:
+    """Characters of what a model is sent for a tool, as compact JSON."""
+    return len(json_text({"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}))
+
+
+def tokens_in(characters: int) -> int:
+    """About how many tokens so many characters are."""
+    return math.ceil(characters / CHARACTERS_PER_TOKEN)
+
+
+def tokens_of(tools: Iterable[ToolDefinition]) -> int:
+    """About how many tokens the definitions of tools take together."""
+    return tokens_in(sum(map(definition_size, tools)))
+
 
 MOST_TOOLS = 128
 """OpenAI refuses a request with more."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from workbench.grading.grade import GRADED, RunResult
 from workbench.grading.judgements import NOBODY_ASKED, JudgeUse
-from workbench.grading.means import mean
+from workbench.grading.scoring import mean
 from workbench.trajectory.messages import Usage
 
 

@@ -27,7 +27,7 @@ from workbench.providers.function import call_events, json_arguments, with_ids
 from workbench.providers.wire.assembly import read_arguments
 from workbench.suite.model import Case, GraderName
 from workbench.suite.settings import settings_of
-from workbench.tools.definitions import definitions_for
+from workbench.tools.listings import definitions_for
 from workbench.tools.python_reference import PythonFunctions
 from workbench.trajectory.events import (
     CallFinished,

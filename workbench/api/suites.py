@@ -9,10 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.api.errors import WorkbenchError
-from workbench.suite.findings import did_you_mean
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, Suite
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Problem, did_you_mean
 from workbench.suite.project import find_suites
 
 SuitePath = str | os.PathLike[str]

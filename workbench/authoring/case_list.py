@@ -12,8 +12,8 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.findings import tables
 from workbench.suite.model import ANY_TOOL, derived_id
+from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 

@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 
 from workbench.authoring.accepting.run import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import CallPairing
 from workbench.suite.checks import OPTION_NAMES, check_names_in
 from workbench.suite.model import Case
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.settings import CaseSettings
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.mocks import mock_answer
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
+from workbench.trajectory.typed_json import json_text
 
 
 def case_with_mock(

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from workbench.suite.findings import tables
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server, Tool
-from workbench.tools.definitions import definition_of
-from workbench.tools.listed_names import with_listed_names
-from workbench.tools.listings import DamagedListingError, Listings
+from workbench.suite.problems import tables
+from workbench.tools.listings import DamagedListingError, Listings, definition_of, with_listed_names
 from workbench.trajectory.messages import ToolDefinition
 
 _MOST_KEPT = 64

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.places import written
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Problem, written
 from workbench.suite.splice import SpliceError, SuiteText
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from workbench.authoring.document import HEAD, CaseOutline, Document, outline_of
 from workbench.authoring.loose_text import with_loose
 from workbench.suite.loading import SuiteFile, parse_suite
-from workbench.suite.places import written
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Problem, written
 from workbench.suite.rereading import reread
 from workbench.suite.saving import FileState
 from workbench.suite.splice import SuiteText

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.batches.plan import EVERYTHING, Selection
-from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.engine.breakpoints import Breakpoint
 from workbench.suite.model import GraderName
 

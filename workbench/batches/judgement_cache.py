@@ -13,8 +13,7 @@ from pathlib import Path
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.engine.judging import PROMPT
-from workbench.trajectory.json_text import json_text
-from workbench.trajectory.typed_json import parsed_json
+from workbench.trajectory.typed_json import json_text, parsed_json
 
 _logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from workbench.batches.cost import cost_of
 from workbench.batches.judgement_cache import JudgementCache
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckVerdict, Judge
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, ask_judge

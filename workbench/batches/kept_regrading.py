@@ -24,9 +24,8 @@ from workbench.grading.grade import RunResult
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.editing import add_grading
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, RunRow, SuiteRef
+from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.model import Case, GraderName
 from workbench.trajectory.trajectory import Trajectory

@@ -13,9 +13,9 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.rejudging import RegradingJudges
 from workbench.batches.single import graded
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext
-from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import RunResult
 from workbench.grading.redacted import why_not_regraded

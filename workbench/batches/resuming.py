@@ -11,12 +11,11 @@ from workbench.batches.keeping import REACHED_BY, cases_as_kept, judges_of, mode
 from workbench.batches.known_secrets import learn_secrets_of_runs
 from workbench.batches.plan import PlannedRun, decided_by, next_run_id
 from workbench.batches.specs import Specs
-from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.history.claims import claim
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, RunRow, SuiteRef
+from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
 from workbench.history.writing import Ticket
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite

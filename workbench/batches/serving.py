@@ -10,11 +10,11 @@ from typing import NamedTuple
 from workbench.config.program import Program
 from workbench.engine.thread import EngineThread
 from workbench.suite.model import Server
+from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.by_hand import Executed, execute_by_hand
-from workbench.tools.errors import ServerError, UntrustedError
+from workbench.tools.connection import ServerStatus
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
-from workbench.tools.server_status import ServerStatus
 from workbench.trajectory.messages import JsonValue
 
 

@@ -36,8 +36,7 @@ from workbench.batches.serving import Serving
 from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
 from workbench.batches.specs import Specs
 from workbench.batches.stepping import Steppers
-from workbench.config.defaults import DEFAULT_CONCURRENCY
-from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command

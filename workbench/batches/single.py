@@ -14,7 +14,7 @@ from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.judging import RunJudge, judged
 from workbench.batches.plan import PlannedRun
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import SpentTime
 from workbench.config.models import Price
@@ -33,8 +33,8 @@ from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
+from workbench.tools.answer import ToolsError
 from workbench.tools.audit import AuditLog, Caller
-from workbench.tools.errors import ToolsError
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.tools.python_reference import in_thread

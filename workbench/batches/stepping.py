@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckVerdict
 from workbench.engine.breaking import ConditionError, why_break
 from workbench.engine.breakpoints import Breakpoint
@@ -17,7 +17,7 @@ from workbench.engine.stepping import Stepper, Until
 from workbench.grading.so_far import fault_of_call
 from workbench.suite.checks import Checks, Judged
 from workbench.suite.trust import needs_trust
-from workbench.tools.errors import ToolsError
+from workbench.tools.answer import ToolsError
 from workbench.tools.mocks import condition_holds
 from workbench.trajectory.events import RunFinished
 from workbench.trajectory.messages import JsonValue

@@ -62,3 +62,18 @@ def canonical_check(check: Check) -> Check:
 
 def _changed(check: Check, key: str, before: object, after: object) -> Check:
     return check if before is after or before == after else check.model_copy(update={key: after})
+
+
+_LEFT_OUT = str.maketrans({**dict.fromkeys(" ,./-_*^", ""), "'": '"'})
+
+
+def loose(value: JsonValue) -> JsonValue:
+    """The value with its texts in lower case and in NFC, without blanks and `, . / - _ * ^`, single quotes as double
+    ones, as BFCL standardises texts. Names in objects stay. May raise RecursionError."""
+    if isinstance(value, str):
+        return canonical_text(value.translate(_LEFT_OUT).lower())
+    if isinstance(value, list):
+        return [loose(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: loose(inner) for name, inner in value.items()}
+    return value

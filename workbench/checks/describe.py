@@ -32,6 +32,18 @@ from workbench.suite.checks import (
     Suffix,
 )
 
+
+class CheckError(Exception):
+    """A check could not be evaluated: its Python function raised, or what it needs is not there.
+
+    That says nothing about the model, so it ends a run with status `error`. The message names the check.
+    """
+
+
+class FunctionRaisedError(CheckError):
+    """The function of a `python` check raised, or answered neither True nor False."""
+
+
 SHOWN_CELLS = 60
 """Width in terminal cells beyond which a value is cut."""
 

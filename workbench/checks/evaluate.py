@@ -8,12 +8,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from workbench.checks.canonical import canonical_text
+from workbench.checks.canonical import canonical_text, loose
 from workbench.checks.closeness import closeness, is_close, json_number, seconds_between, timestamp_credit
-from workbench.checks.describe import describe, describe_value
+from workbench.checks.describe import CheckError, FunctionRaisedError, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json, json_equal
-from workbench.checks.errors import CheckError, FunctionRaisedError
-from workbench.checks.loose import loose
 from workbench.checks.patterns import SpentTime, found
 from workbench.checks.similarity import as_text, similarity
 from workbench.suite.checks import (

@@ -12,7 +12,7 @@ import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.suite.pattern_shape import prepared_size
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from workbench.config.program import Program
 from workbench.config.project import path_in, project_folder
 from workbench.grading.figures import figures_of
 from workbench.grading.grade import RunResult
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
+from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.reports.baseline import AgainstBaseline, FailOn
 from workbench.reports.history_batch import later_runs
 from workbench.reports.visible import one_line

@@ -26,7 +26,7 @@ from workbench.cli.suites import NoSuitesError, complain
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 from workbench.reports.baseline import AgainstBaseline, baseline_lines
 from workbench.reports.failures import failure_lines
 from workbench.reports.json_report import report_of

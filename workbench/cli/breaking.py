@@ -15,8 +15,7 @@ from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
 from workbench.suite.loading import SuiteFile
-from workbench.tools.definitions import definition_of
-from workbench.tools.listings import Listings
+from workbench.tools.listings import Listings, definition_of
 from workbench.trajectory.messages import ToolDefinition
 
 _OF_REPORTS = (

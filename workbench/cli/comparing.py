@@ -29,8 +29,8 @@ from workbench.cli.suites import NoSuitesError, complain
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
 from workbench.grading.figures import RunSummary
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
+from workbench.history.records import HistoryError
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import comparison_report
 from workbench.reports.comparison_markdown import markdown_of

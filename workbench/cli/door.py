@@ -11,7 +11,7 @@ from workbench.cli.typed_keys import without_keys
 from workbench.config.finding import Pieces
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.reports.visible import one_line
-from workbench.trajectory.json_text import json_text
+from workbench.trajectory.typed_json import json_text
 
 if TYPE_CHECKING:
     from workbench.config.program import Program

@@ -23,9 +23,8 @@ from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.config.program import Program, program_in
 from workbench.history.claims import claimed
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Regrade
+from workbench.history.records import BatchRow, HistoryError, Regrade
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.values import counted
 from workbench.trajectory.recording import RecordingError

@@ -14,9 +14,8 @@ from workbench.cli.exit_codes import OK
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.grading.figures import RunSummary
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Regrade, RunRow
+from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow
 from workbench.reports.batch_diff import (
     change_lines,
     counts_text,

@@ -19,9 +19,8 @@ from workbench.cli.recordings import can_record_in
 from workbench.cli.report_output import is_named_as_report
 from workbench.grading.grade import RunResult
 from workbench.history.database import Say
-from workbench.history.errors import DamagedError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Regrade, RunRow
+from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
 from workbench.reports.history_list import called
 from workbench.reports.json_report import report_of
 from workbench.reports.values import counted

@@ -16,9 +16,8 @@ from workbench.cli.history_desk import Desk
 from workbench.cli.judges import judge_is_known
 from workbench.cli.regrading import approved_to_grade
 from workbench.cli.suites import say_problems
-from workbench.history.errors import HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow
+from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_batch import run_title
 from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedReport, RegradedRun
 from workbench.reports.history_list import called

@@ -12,9 +12,8 @@ from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
-from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, Regrade, RunRow
+from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow
 from workbench.reports.gates import gate_lines
 from workbench.reports.history_batch import (
     gates_reached,

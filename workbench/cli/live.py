@@ -44,10 +44,10 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult
 from workbench.history.writing import Ticket
+from workbench.reports.grade_text import step_lines
 from workbench.reports.paint import Paint
 from workbench.reports.progress import starting_text
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.step_grades import step_lines
 from workbench.reports.steps import StepLines
 from workbench.reports.timing import Timing, timing_of
 from workbench.reports.values import counted, score_text, seconds

@@ -18,7 +18,7 @@ from workbench.cli.resuming import to_go_on, way_to_go_on
 from workbench.cli.suites import complain
 from workbench.cli.trust import approved
 from workbench.config.program import Program
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 
 Command = Literal["run", "compare"]
 

@@ -27,7 +27,7 @@ from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import find_suites
 from workbench.suite.trust import ModelNeed
-from workbench.trajectory.json_text import json_text
+from workbench.trajectory.typed_json import json_text
 
 CHECK_TIMEOUT_S = 40.0
 """For one endpoint; all are asked at the same time."""

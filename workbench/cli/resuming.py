@@ -18,16 +18,15 @@ from workbench.cli.judges import judge_is_known
 from workbench.cli.planning import Made, ToRun
 from workbench.cli.suites import NoSuitesError, complain
 from workbench.cli.trust import trust_store
-from workbench.config.defaults import DEFAULT_CONCURRENCY
 from workbench.config.history_file import history_option
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.project import project_folder
 from workbench.grading.figures import RunSummary
 from workbench.history.claims import claimed
 from workbench.history.database import Say
-from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.history import History
-from workbench.history.records import BatchRow, ResumedBy, RunRow, SuiteRef
+from workbench.history.records import BatchRow, DamagedError, HistoryError, ResumedBy, RunRow, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import ago, local_time
 from workbench.suite.loading import SuiteFile, parse_suite

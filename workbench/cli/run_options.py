@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.cli.judges import add_judge_option
-from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import DEFAULT_CONCURRENCY
 
 
 def add_case_options(parser: argparse.ArgumentParser) -> None:

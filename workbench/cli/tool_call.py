@@ -17,10 +17,9 @@ from workbench.reports.tools import SuiteTools
 from workbench.reports.values import progress_text
 from workbench.reports.visible import visible
 from workbench.suite.loading import SuiteFile
-from workbench.tools.answer import OnProgress
+from workbench.tools.answer import OnProgress, ToolsError
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
 from workbench.tools.by_hand import CALL_ID, execute_by_hand
-from workbench.tools.errors import ToolsError
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, ToolDefinition

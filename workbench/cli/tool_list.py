@@ -26,8 +26,8 @@ from workbench.reports.paint import paint_for
 from workbench.reports.tools import SuiteTools, ToolSource, finding_lines, tool_lines, tools_json
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server, Suite
-from workbench.tools.definitions import definition_of
-from workbench.tools.errors import ServerError
+from workbench.tools.answer import ServerError
+from workbench.tools.listings import definition_of
 from workbench.tools.pool import ServerPool
 
 PLAIN_WIDTH = 120

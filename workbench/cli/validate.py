@@ -72,8 +72,7 @@ def execute(options: argparse.Namespace) -> int:
 def _with_listed_names(files: Iterable[SuiteFile]) -> list[SuiteFile]:
     """The files with the tool names that servers, as far as they are remembered, do not have."""
     from workbench.config.folders import user_folders
-    from workbench.tools.listed_names import with_listed_names
-    from workbench.tools.listings import Listings
+    from workbench.tools.listings import Listings, with_listed_names
 
     listings = Listings(user_folders().listings)
     return [with_listed_names(file, listings) for file in files]

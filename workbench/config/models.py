@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import JsonValue
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 Provider = Literal["openai", "openai-responses", "anthropic"]
 """A wire format and the SDK that speaks it: Chat Completions, Responses, Messages."""
@@ -177,3 +179,17 @@ def checked_judge(name: str) -> str:
     if name == "offline" or name.startswith("replay:"):
         raise ValueError(f"must be a language model: {name} is not one, so it cannot judge")
     return name
+
+
+DEFAULT_CONCURRENCY = 8
+"""Runs at the same time."""
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine itself, where no proxy has a place."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified

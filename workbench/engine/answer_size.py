@@ -1,9 +1,8 @@
-"""How much of an answer has come, held against the limits of `trajectory.limits`."""
+"""How much of an answer has come, held against the limits of `providers.model`."""
 
 from __future__ import annotations
 
-from workbench.providers.model import TooMuchError
-from workbench.trajectory import limits
+from workbench.providers.model import MOST_ARGUMENTS, MOST_CALLS, MOST_CHARACTERS, MOST_VALUES, TooMuchError
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -25,13 +24,13 @@ class AnswerSize:
         """Count a piece of the answer. Raises TooMuchError."""
         match event:
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
-                self._characters = _counted(self._characters, len(piece), limits.MOST_CHARACTERS, "characters")
+                self._characters = _counted(self._characters, len(piece), MOST_CHARACTERS, "characters")
             case CallStarted():
-                self._calls = _counted(self._calls, 1, limits.MOST_CALLS, "calls")
+                self._calls = _counted(self._calls, 1, MOST_CALLS, "calls")
             case CallFinished(arguments=arguments):
-                _counted(0, len(arguments), limits.MOST_ARGUMENTS, "arguments of a call")
-                values = _values_in(dict(arguments), limits.MOST_VALUES)
-                self._values = _counted(self._values, values, limits.MOST_VALUES, "values in the arguments of calls")
+                _counted(0, len(arguments), MOST_ARGUMENTS, "arguments of a call")
+                values = _values_in(dict(arguments), MOST_VALUES)
+                self._values = _counted(self._values, values, MOST_VALUES, "values in the arguments of calls")
 
 
 def _counted(before: int, more: int, most: int, what: str) -> int:

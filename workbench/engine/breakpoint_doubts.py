@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from workbench.engine.breakpoints import Breakpoint
 from workbench.suite.checks import CHECK_CLASSES, Equals
-from workbench.suite.findings import did_you_mean, quoted
+from workbench.suite.problems import did_you_mean, quoted
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 

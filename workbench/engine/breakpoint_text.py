@@ -11,9 +11,9 @@ from typing import get_args
 
 from workbench.engine.breakpoints import BreakOn, Breakpoint
 from workbench.suite.checks import Checks
-from workbench.suite.findings import did_you_mean, quoted
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Mock
+from workbench.suite.problems import did_you_mean, quoted
 from workbench.suite.render import one_line
 from workbench.suite.toml_data import to_toml_data
 

@@ -11,9 +11,8 @@ from workbench.engine.progress import ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.engine.time_limit import TimeLimit
 from workbench.suite.checks import Judged
-from workbench.tools.answer import ToolAnswer
+from workbench.tools.answer import ToolAnswer, ToolsError
 from workbench.tools.audit import Allowed, AuditError, AuditLog, Caller, Outcome
-from workbench.tools.errors import ToolsError
 from workbench.tools.mocks import AskJudge, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import ExecutionStarted, Paused, ResultReceived, Resumed

@@ -22,9 +22,9 @@ from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import Model, ModelError, ModelRequest
 from workbench.trajectory.events import CallArgumentsDelta, Event, RequestStarted, RunStarted
 from workbench.trajectory.fold import TrajectoryError
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import Message, ToolDefinition
 from workbench.trajectory.trajectory import Round, Trajectory
+from workbench.trajectory.typed_json import json_text
 
 PROMPT = 2
 """The version of what a judge is told: judgements of another one are not remembered."""

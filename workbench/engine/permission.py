@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from workbench.tools.answer import ToolsError
 from workbench.tools.audit import Allowed
-from workbench.tools.errors import ToolsError
 from workbench.trajectory.messages import ToolCall, ToolDefinition
 
 

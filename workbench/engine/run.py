@@ -22,7 +22,7 @@ from workbench.engine.time_limit import TimeLimit
 from workbench.providers.model import Model, ModelError, TooMuchError
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
-from workbench.tools.errors import ToolsError
+from workbench.tools.answer import ToolsError
 from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import RunFinished, RunStarted

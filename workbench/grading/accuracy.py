@@ -17,7 +17,7 @@ from workbench.grading.errors import GradingError
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.matching import paired_in_turn
-from workbench.grading.thresholds import verdict_of
+from workbench.grading.scoring import verdict_of
 from workbench.suite.checks import Checks, Equals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from workbench.checks.describe import describe
+from workbench.checks.describe import CheckError, describe
 from workbench.checks.equality import EqualsRule
-from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.grading.grade import ArgumentVerdict
-from workbench.grading.weights import is_required
+from workbench.grading.scoring import is_required
 from workbench.suite.checks import Check, Checks, Judged, asks
 from workbench.trajectory.messages import JsonValue
 

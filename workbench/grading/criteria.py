@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from workbench.checks.closeness import published_number
 from workbench.checks.similarity import as_text
 from workbench.grading.errors import GradingError
+from workbench.grading.scoring import is_required, resolve_weights
 from workbench.grading.tool_names import ToolRegistry
-from workbench.grading.weights import is_required, resolve_weights
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, DateTime, Equals, EqualsNull, Near, Similar, critic_of
 from workbench.suite.model import ExpectedCall

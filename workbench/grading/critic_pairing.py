@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.checks.closeness import closeness, published_number
-from workbench.checks.describe import describe
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.grading.assignment import (
     MOST_PAIRS,

@@ -17,7 +17,7 @@ from workbench.grading.criteria import CallCritics, critics_of
 from workbench.grading.critic_pairing import CriticPairing
 from workbench.grading.findings import findings
 from workbench.grading.grade import CallPairing, Grade, Verdict
-from workbench.grading.thresholds import ROUNDING_SLACK, verdict_of
+from workbench.grading.scoring import ROUNDING_SLACK, verdict_of
 from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
 from workbench.suite.settings import CriticsOptions, Grading

@@ -16,8 +16,8 @@ from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.findings import findings
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.scoring import verdict_of
 from workbench.grading.step_rounds import rounds_of_steps
-from workbench.grading.thresholds import verdict_of
 from workbench.suite.checks import Checks
 from workbench.suite.decimals import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall

@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.checks.describe import describe
+from workbench.checks.describe import CheckError, FunctionRaisedError, describe
 from workbench.checks.equality import by_python
-from workbench.checks.errors import CheckError, FunctionRaisedError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, large_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
@@ -19,8 +18,7 @@ from workbench.grading.findings import argument_issue, extra_call, missing_call
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, Verdict
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
-from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
-from workbench.grading.weights import is_required
+from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, is_required
 from workbench.suite.checks import Check
 from workbench.suite.decimals import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
-from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.decimals import decimals
 from workbench.suite.model import ExpectedCall

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse
-from workbench.grading.redacted import RedactedPlace
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
@@ -167,6 +166,19 @@ class StepGrade(NamedTuple):
 
 
 _DEFAULTS = Grading()
+
+
+class RedactedPlace(NamedTuple):
+    """Where a stored run holds `$NAME` in place of a secret, as far as a check may look there.
+
+    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
+    names of a call's arguments. "schema" is that of some tool on offer, which has the defaults of arguments. "case" is
+    what the stored suite says that the run's case expects.
+    """
+
+    what: Literal["tool", "argument", "names", "answer", "schema", "case"]
+    call: int | None = None
+    argument: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

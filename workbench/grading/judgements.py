@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.checks.canonical import canonical
-from workbench.checks.describe import describe
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError, describe
 from workbench.suite.checks import Judged
-from workbench.trajectory.json_text import escape_lone_surrogates
 from workbench.trajectory.messages import JsonValue, Usage
+from workbench.trajectory.typed_json import escape_lone_surrogates
 
 if TYPE_CHECKING:
     from workbench.checks.evaluate import CheckVerdict

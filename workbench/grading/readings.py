@@ -10,7 +10,7 @@ from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
 from workbench.grading.formulas import Amount, Clamped, Difference, Product, Quotient, Rounded, Sum, Term, figure
 from workbench.grading.grade import CallPairing, Grade
-from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK
+from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK
 from workbench.suite.settings import Grading
 
 

@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.grading.tool_names import same_tool
 from workbench.suite.model import ANY_TOOL, Case
 from workbench.trajectory.trajectory import CallRecord, Trajectory
-
-if TYPE_CHECKING:
-    from workbench.grading.grade import RunResult
-
-
-class RedactedPlace(NamedTuple):
-    """Where a stored run holds `$NAME` in place of a secret, as far as a check may look there.
-
-    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
-    names of a call's arguments. "schema" is that of some tool on offer, which has the defaults of arguments. "case" is
-    what the stored suite says that the run's case expects.
-    """
-
-    what: Literal["tool", "argument", "names", "answer", "schema", "case"]
-    call: int | None = None
-    argument: str | None = None
 
 
 def redacted_places(

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.grading.grade import GRADED, ArgumentVerdict, Grade, RunResult, Status
-from workbench.grading.means import mean
-from workbench.grading.thresholds import PASS_SCORE, ROUNDING_SLACK, verdict_of
+from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, mean, verdict_of
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 

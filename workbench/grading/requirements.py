@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
 from workbench.checks.canonical import canonical_text
-from workbench.checks.describe import cut, describe, describe_value
+from workbench.checks.describe import CheckError, cut, describe, describe_value
 from workbench.checks.equality import EqualsRule, by_json
-from workbench.checks.errors import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, all_hold, evaluate
 from workbench.grading.findings import describe_call, describe_expected, extra_call
 from workbench.grading.grade import CallPairing, Issue

@@ -9,9 +9,17 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any, get_args
 
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, RunResult, Status, StepGrade
+from workbench.grading.grade import (
+    ArgumentVerdict,
+    CallPairing,
+    Grade,
+    Issue,
+    RedactedPlace,
+    RunResult,
+    Status,
+    StepGrade,
+)
 from workbench.grading.judgements import Judgement
-from workbench.grading.redacted import RedactedPlace
 from workbench.suite.model import GraderName
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import compact_json, reader_of

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
 from workbench.checks.canonical import canonical, canonical_check, canonical_text, compares_texts
-from workbench.checks.describe import describe
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError, describe
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict, evaluate
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn

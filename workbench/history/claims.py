@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 
 _ENDING = "-claims"
 _OPENING = 0

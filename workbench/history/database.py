@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from workbench.config.history_file import is_beside_project, is_named_as_ours
 from workbench.history.claims import opening_alone
-from workbench.history.errors import DamagedError, HistoryError
+from workbench.history.records import DamagedError, HistoryError
 from workbench.history.schema import APPLICATION_ID, MIGRATIONS
 
 _logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.history.claims import claim
 from workbench.history.database import Say, open_for_writing, said_of, transaction
-from workbench.history.errors import HistoryError
 from workbench.history.packing import grading_text, packed_outcome
+from workbench.history.records import HistoryError
 from workbench.history.rows import stored
 
 

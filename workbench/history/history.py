@@ -16,9 +16,17 @@ from workbench.grading.figures import RunSummary
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import columns
 from workbench.history.database import Say, open_for_reading, said_of
-from workbench.history.errors import DamagedError, HistoryError
 from workbench.history.packing import grading_from, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
-from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
+from workbench.history.records import (
+    COUNTED,
+    BatchPart,
+    BatchRow,
+    DamagedError,
+    HistoryError,
+    Regrade,
+    RunRow,
+    SuiteRef,
+)
 from workbench.history.rows import stored
 from workbench.suite.excerpt import cut_out
 from workbench.suite.model import Gate

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from workbench.history.claims import Claim, claim_if_free
 from workbench.history.database import Say, open_for_writing, said_of, transaction
-from workbench.history.errors import DamagedError
-from workbench.history.records import NewBatch, ResumedBy
+from workbench.history.records import DamagedError, NewBatch, ResumedBy
 from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, keep_run, reopen_batch
 
 

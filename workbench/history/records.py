@@ -14,6 +14,15 @@ from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
 
+
+class HistoryError(Exception):
+    """A history that cannot be used for what was wanted; the message names the file and the way out."""
+
+
+class DamagedError(HistoryError):
+    """A history's file says what no program wrote."""
+
+
 Kind = Literal["runs", "fork"]
 """What a batch is: runs of cases, or a fork of one run."""
 

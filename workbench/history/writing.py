@@ -16,9 +16,8 @@ from pathlib import Path
 from workbench.config.history_file import history_option
 from workbench.history.claims import claim
 from workbench.history.database import Say
-from workbench.history.errors import HistoryError
 from workbench.history.open_file import BeginBatch, EndBatch, Entry, OpenHistory, ResumeBatch, Ticket, WriteRun
-from workbench.history.records import DoneRun, NewBatch, ResumedBy, resumed_by
+from workbench.history.records import DoneRun, HistoryError, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import pack_run
 
 __all__ = ["HistoryWriter", "Ticket"]

@@ -22,8 +22,8 @@ from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import epoch_ms, local_time, took_s
 from workbench.suite.decimals import decimals
 from workbench.suite.model import Gate
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import json_text
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24

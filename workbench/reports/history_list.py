@@ -13,8 +13,7 @@ from workbench.analysis.trends import TREND_MAX, TrendKey, rate_of
 from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.sparks import sparkline
+from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.values import counted
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import ago, local_time

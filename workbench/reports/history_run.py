@@ -13,12 +13,10 @@ from workbench.analysis.trends import TREND_MAX
 from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, RunRow
+from workbench.reports.grade_text import issue_text, step_lines
 from workbench.reports.history_list import called
-from workbench.reports.issues import issue_text
 from workbench.reports.paint import Paint
-from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.sparks import sparkline
-from workbench.reports.step_grades import step_lines
+from workbench.reports.signs import STATUS_SIGNS, sparkline
 from workbench.reports.steps import StepLines
 from workbench.reports.values import score_text
 from workbench.reports.visible import fit, one_line, shortened

@@ -1,6 +1,8 @@
-"""The signs of a status: one cell wide, different in shape, so that colour is never alone; and the mark of a fork."""
+"""Signs for reports: one for each status, and bars for shares."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from workbench.grading.grade import Status
 
@@ -15,3 +17,16 @@ STATUS_SIGNS: dict[Status, str] = {
 
 FORK = "↳ fork"
 """Stands before a run that was forked from another one."""
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
+    """One block for each share, its height standing for it on a scale that is always the same: the lowest is 0, the
+    highest is 1 and nothing less, since all and nearly all are not the same."""
+    return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
+
+
+def _level(share: float, top: int) -> int:
+    return top if share >= 1 else min(int(max(share, 0.0) * top), top - 1)  # a share may be infinitely low

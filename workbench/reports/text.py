@@ -17,12 +17,10 @@ from workbench.reports.by_hand import unread_text
 from workbench.reports.case_titles import Title
 from workbench.reports.cases import DISAGREE, deciders_line, grades_line, parts_line, repeats_lines
 from workbench.reports.gates import aggregate_lines, gate_lines
-from workbench.reports.issues import issue_text
-from workbench.reports.judgements import judgement_text, judging_text
+from workbench.reports.grade_text import issue_text, judgement_text, judging_text, step_lines
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
 from workbench.reports.signs import FORK, STATUS_SIGNS
-from workbench.reports.step_grades import step_lines
 from workbench.reports.values import cost_text, counted, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.suite.decimals import decimals

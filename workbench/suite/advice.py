@@ -19,10 +19,9 @@ from workbench.suite.checks import (
     Pattern,
     critic_of,
 )
-from workbench.suite.findings import Finding, did_you_mean, quoted, warning
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Suite
 from workbench.suite.pattern_shape import repeats_ambiguously
-from workbench.suite.places import Place, written
+from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning, written
 from workbench.suite.settings import Grading, settings_of
 from workbench.suite.tool_names import unknown_in_suite
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.suite.checks import check_names_in
-from workbench.suite.findings import Finding, code, described, quoted, tables, warning
 from workbench.suite.model import derived_id
-from workbench.suite.places import Place
+from workbench.suite.problems import Finding, Place, code, described, quoted, tables, warning
 from workbench.suite.rules import check_rules, checks_rules, mock_rules, tools_rules, weight_rules
 
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 from tomlkit.exceptions import TOMLKitError
 
 from workbench.suite.pairs import edited_pairs, has_comment
-from workbench.suite.places import Place, keys_of
+from workbench.suite.problems import Place, keys_of
 from workbench.suite.render import (
     Keys,
     Table,

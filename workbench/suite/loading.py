@@ -19,11 +19,9 @@ from pydantic import ValidationError
 
 from workbench.suite.advice import advice
 from workbench.suite.case_rules import cases_rules
-from workbench.suite.findings import Finding, described
 from workbench.suite.model import Suite
-from workbench.suite.places import written
 from workbench.suite.positions import Positions, scan
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Finding, Problem, described, written
 from workbench.suite.rules import suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
 

@@ -25,7 +25,7 @@ from pydantic import (
 
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Checks, PythonReference, Unit, with_parts
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 
 GraderName = Literal["critics", "decision", "accuracy", "trajectory", "dimensions"]
 RepeatRule = Literal["last", "mean", "majority"]
@@ -123,7 +123,7 @@ class StatisticsTable(Frozen):
 class Aggregate(Frozen):
     """One line of a named group: statistics over the suite's runs, and what some of them must reach.
 
-    `of` is one of `workbench.suite.aggregates.MEASURES`; with `tags` only runs of cases that have one of them count.
+    `of` is one of `workbench.suite.rules.MEASURES`; with `tags` only runs of cases that have one of them count.
     """
 
     name: NonEmpty

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,13 @@
-"""What is wrong with a suite file, and where."""
+"""Problems of a suite file: their places, their messages, and the words in which messages are put."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -26,3 +31,93 @@ class Problem:
         subject = f" {self.where}:" if self.where else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{place}: {self.severity}:{subject} {self.message}{hint}"
+
+
+Place = tuple[str | int, ...]
+"""Keys and indices (from 0) from the top of the file, such as `("cases", 3, "ordered", 0, "args", "city")`."""
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def written(place: Iterable[str | int]) -> str:
+    """A place as a person reads it: `cases[3].ordered[0].args.city`, unusual keys in quotes."""
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            key = part if _BARE_KEY.fullmatch(part) else json.dumps(part, ensure_ascii=False)
+            text += f".{key}" if text else key
+    return text
+
+
+def keys_of(place: Place) -> tuple[str, ...]:
+    """A place without its indices: the kind of thing that stands there."""
+    return tuple(part for part in place if isinstance(part, str))
+
+
+_LONGEST_QUOTE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong at one place of a suite, and what to do about it."""
+
+    place: Place
+    message: str
+    hint: str = ""
+    severity: Severity = "error"
+
+
+def warning(place: Place, message: str, hint: str = "") -> Finding:
+    """A finding that does not keep the suite from running."""
+    return Finding(place, message, hint, "warning")
+
+
+def described(value: object) -> str:
+    """A TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f"the text {quoted(value)}" if value else "an empty text"
+        case int() | float():
+            return f"the number {value}" if abs(value) < 1e15 else "a number"
+        case datetime() | date() | time():
+            return "a date or time"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return "nothing"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes on one line, shortened when it is long."""
+    line = " ".join(text.split())
+    return f'"{line}"' if len(line) <= _LONGEST_QUOTE else f'"{line[: _LONGEST_QUOTE - 1]}…"'
+
+
+def code(names: Iterable[str], joined: str = ", ") -> str:
+    """Names in backticks."""
+    return joined.join(f"`{name}`" for name in names)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question about the nearest known name; empty when none is near."""
+    nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{nearest[0]}`?" if nearest else ""
+
+
+def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
+    """The tables of an array, each with its index; nothing when the value is not an array."""
+    if isinstance(value, list):
+        for index, element in enumerate(value):
+            if isinstance(element, dict):
+                yield index, element
+
+
+def table(value: object) -> dict[str, object]:
+    """A table as it is; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}

@@ -10,14 +10,35 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, get_args
 from urllib.parse import urlsplit
 
-from workbench.suite.aggregates import MEASURES
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, CheckBase, check_names_in
-from workbench.suite.findings import Finding, code, described, did_you_mean, quoted, table, tables, warning
-from workbench.suite.places import Place
+from workbench.suite.model import GraderName, Statistic
+from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table, tables, warning
 from workbench.suite.references import has_stray_dollar, is_module_name
+
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+"""Every statistic that an aggregate can have."""
+
+NUMBERS: dict[GraderName, tuple[str, ...]] = {
+    "critics": ("earned", "possible"),
+    "decision": ("items", "total", "should_call", "tool_name", "arguments"),
+    "accuracy": ("expected", "made", "exact", "name_only", "wrong", "extra", "missing"),
+    "trajectory": ("matched", "total", "unexpected", "all_pass"),
+    "dimensions": ("precision", "recall", "parameters", "content", "latency_ms", "latency_ok"),
+}
+"""The quantities in each grader's formula, as its grades name them."""
+
+MEASURES: tuple[str, ...] = (
+    "score",
+    "latency_ms",
+    *get_args(GraderName),
+    *(f"{grader}.{number}" for grader, numbers in NUMBERS.items() for number in numbers),
+)
+"""Everything that `of` can name: the deciding grader's score, the model's latency, one grader's score, one of its
+numbers."""
+
 
 _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 _KEPT_SCHEMAS = 1024

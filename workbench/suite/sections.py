@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from workbench.suite.places import Place
 from workbench.suite.positions import scan
+from workbench.suite.problems import Place
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _LINE_END = re.compile(r"\r?\n\Z")

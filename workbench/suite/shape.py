@@ -14,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from workbench.suite.checks import CHECK_CLASSES, NAMED_WEIGHTS
-from workbench.suite.findings import Finding, code, described, did_you_mean
 from workbench.suite.model import (
     AccuracyTable,
     Aggregate,
@@ -35,7 +34,7 @@ from workbench.suite.model import (
     Suite,
     Tool,
 )
-from workbench.suite.places import Place, keys_of
+from workbench.suite.problems import Finding, Place, code, described, did_you_mean, keys_of
 
 _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("limits",): ("the limits", LimitsTable),

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from workbench.suite.findings import Finding, warning
 from workbench.suite.model import ANY_TOOL, Case, Mock, Suite, written_tools
-from workbench.suite.places import Place
+from workbench.suite.problems import Finding, Place, warning
 
 _MOST_LISTED = 8
 _ON_PURPOSE = "write unlisted = true if this is intended"

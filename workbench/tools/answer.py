@@ -1,4 +1,4 @@
-"""What answers a tool call, as the model will read it, and how far it says it is."""
+"""The outcome of a tool call: an answer for the model, or an error that is not the model's."""
 
 from __future__ import annotations
 
@@ -15,3 +15,23 @@ class ToolAnswer:
 
     content: str
     is_error: bool = False
+
+
+class ToolsError(Exception):
+    """The tools of a run cannot be had, or cannot answer. The message names the thing and the way out."""
+
+
+class ServerError(ToolsError):
+    """A tool server could not be started, died, or did not answer in time."""
+
+
+class UntrustedError(ToolsError):
+    """A suite that is not trusted asked for a command or for Python code."""
+
+
+class PythonReferenceError(ToolsError):
+    """A `module:function` that could not be loaded."""
+
+
+class UnknownToolError(ToolsError):
+    """A case names a tool that does not exist."""

@@ -17,9 +17,9 @@ from typing import Literal
 from uuid import uuid4
 
 from workbench.config.secrets import Secrets
-from workbench.tools.errors import ToolsError
-from workbench.trajectory.json_text import json_text
+from workbench.tools.answer import ToolsError
 from workbench.trajectory.messages import JsonValue, ToolCall
+from workbench.trajectory.typed_json import json_text
 
 Allowed = Literal["read-only", "all", "asked", "exempt", "by hand"]
 """How a tool came to be allowed to be executed."""

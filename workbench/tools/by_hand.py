@@ -9,9 +9,8 @@ from pathlib import Path
 
 from workbench.config.program import Program
 from workbench.suite.model import Server
-from workbench.tools.answer import OnProgress, ToolAnswer
+from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.audit import AuditLog, Caller, Outcome
-from workbench.tools.errors import ServerError
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.messages import JsonValue, ToolCall

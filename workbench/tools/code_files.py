@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from workbench.suite.trust import CodeFile
-from workbench.tools.errors import PythonReferenceError
+from workbench.tools.answer import PythonReferenceError
 
 _UNREADABLE = "unreadable"
 """Stands for the hash of a file that cannot be read. No content has it, so the file is not imported."""

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.tools.connection import first_line
+from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line
 from workbench.tools.environment import filled
-from workbench.tools.limits import MAX_MESSAGE_BYTES, TimeLimits
 from workbench.tools.server_log import ServerLog
 from workbench.tools.stdio import StdioTransport
 

@@ -3,11 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+
+
+ServerState = Literal["not started", "starting", "running", "down"]
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """With its tools when it runs, with the reason when it is down."""
+
+    state: ServerState = "not started"
+    tools: tuple[ToolDefinition, ...] = ()
+    reason: str = ""
+
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+"""A server that sends a longer message is closed. Legacy SSE has a limit of the SDK's own, 1 MiB."""
+
+MAX_PAGES = 100
+"""Pages of a tool listing that are read; a listing that goes on after that is refused."""
+
+MAX_PROGRESS_CHARACTERS = 200
+"""A message about progress is cut there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """How long a server may take, in seconds: to start and list its tools, to answer one call, to end once its input is
+    closed, and to end after SIGTERM."""
+
+    start_s: float = 30.0
+    call_s: float = 60.0
+    polite_s: float = 2.0
+    terminate_s: float = 1.0
+
+    @property
+    def close_s(self) -> float:
+        """When closing has failed and the last resort is due: what the polite way may take, and a little more."""
+        return self.polite_s + self.terminate_s + 1.5
 
 
 MAX_SAID_CHARACTERS = 1000

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.connection import first_line
-from workbench.trajectory.json_text import json_text
+from workbench.trajectory.typed_json import json_text
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from workbench.config.models import ConfigError
 from workbench.suite.model import Server
 from workbench.suite.trust import Needs, server_need
+from workbench.tools.answer import ServerError
 from workbench.tools.code_files import FoundCode
-from workbench.tools.errors import ServerError
 from workbench.tools.python_reference import PythonFunctions
 
 

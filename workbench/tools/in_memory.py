@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from workbench.tools.answer import PythonReferenceError, ToolsError
 from workbench.tools.code_files import FoundCode
-from workbench.tools.connection import first_line, innermost
-from workbench.tools.errors import PythonReferenceError, ToolsError
-from workbench.tools.limits import TimeLimits
+from workbench.tools.connection import TimeLimits, first_line, innermost
 from workbench.tools.python_reference import PythonFunctions
 
 if TYPE_CHECKING:

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.suite.disk import absolute, resolved
-from workbench.suite.model import Server, Suite
+from workbench.suite.loading import SuiteFile, with_findings
+from workbench.suite.model import Case, Server, Suite, Tool, written_tools
+from workbench.suite.tool_names import unknown_in_suite
 from workbench.suite.trust import write_atomically
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import ToolDefinition
+from workbench.trajectory.typed_json import json_text
 
 LISTING_FORMAT = 1
 
@@ -128,3 +130,25 @@ def _a(kind: type[_Kind], value: object) -> _Kind:
     if not isinstance(value, kind):
         raise TypeError(f"{value!r} is no {kind.__name__}")
     return value
+
+
+def definition_of(tool: Tool) -> ToolDefinition:
+    """The definition of a tool."""
+    return ToolDefinition(tool.name, tool.description, tool.parameters, tool.annotations.model_dump(exclude_none=True))
+
+
+def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
+    """The definitions of the tools written out that a case has."""
+    return [definition_of(tool) for tool in written_tools(suite, case)]
+
+
+def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
+    """The file with a warning for each tool name that neither the suite nor its servers, as far as their tools are
+    remembered, have."""
+    suite = file.suite
+    if suite is None or not suite.servers:
+        return file
+    listed = listings.of(suite, file.path)
+    names = [tool.name for listing in listed.values() for tool in listing.tools]
+    unseen = [server.prefix for server in suite.servers if server.name not in listed]
+    return with_findings(file, unknown_in_suite(suite, range(len(suite.cases)), names, unseen))

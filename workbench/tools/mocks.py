@@ -10,15 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, CheckVerdict, Judge, all_hold
 from workbench.suite.checks import Check, Checks, Judged, Pattern, PythonCheck, asks, with_parts
 from workbench.suite.model import Mock
-from workbench.tools.answer import OnProgress, ToolAnswer
-from workbench.tools.errors import ToolsError
+from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError
 from workbench.tools.python_reference import PythonFunctions, in_thread
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall
+from workbench.trajectory.typed_json import json_text
 
 AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 """Has a language model judge a value; raises CheckError where that is impossible."""

@@ -11,19 +11,16 @@ from pathlib import Path
 
 from workbench.config.program import Program
 from workbench.suite.model import Case, Server, Suite
+from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.code_files import FoundCode
 from workbench.tools.command import CommandConnection
-from workbench.tools.connection import Connection
-from workbench.tools.definitions import definitions_for
+from workbench.tools.connection import Connection, ServerStatus, TimeLimits
 from workbench.tools.environment import learn_written
-from workbench.tools.errors import ServerError, UntrustedError
 from workbench.tools.grant import Grant
 from workbench.tools.in_memory import ModuleConnection
-from workbench.tools.limits import TimeLimits
-from workbench.tools.listings import DamagedListingError, Listing, Listings, digest, readable_name
+from workbench.tools.listings import DamagedListingError, Listing, Listings, definitions_for, digest, readable_name
 from workbench.tools.mocks import Mocks
 from workbench.tools.python_reference import PythonFunctions
-from workbench.tools.server_status import ServerStatus
 from workbench.tools.servers import McpServer
 from workbench.tools.toolbox import Toolbox, offered
 from workbench.tools.url import UrlConnection

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TypeVar
 
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
+from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
 from workbench.tools.code_files import FoundCode, import_module
-from workbench.tools.errors import PythonReferenceError, ToolsError, UntrustedError
 from workbench.trajectory.messages import JsonValue
 
 _Result = TypeVar("_Result")

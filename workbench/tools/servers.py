@@ -15,14 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.tools.answer import OnProgress, ToolAnswer
+from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.argument_check import BrokenSchemaError, result_problem
 from workbench.tools.clean import clean_object, clean_text
-from workbench.tools.connection import Connection, innermost
+from workbench.tools.connection import (
+    MAX_MESSAGE_BYTES,
+    MAX_PAGES,
+    MAX_PROGRESS_CHARACTERS,
+    Connection,
+    TimeLimits,
+    innermost,
+)
 from workbench.tools.content import answer_of, error_of
 from workbench.tools.environment import MissingVariableError
-from workbench.tools.errors import ServerError
-from workbench.tools.limits import MAX_MESSAGE_BYTES, MAX_PAGES, MAX_PROGRESS_CHARACTERS, TimeLimits
 from workbench.tools.python_reference import in_thread
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from workbench.tools.clean import clean_json
-from workbench.tools.limits import MAX_MESSAGE_BYTES
+from workbench.tools.connection import MAX_MESSAGE_BYTES
 from workbench.tools.server_log import ServerLog
 from workbench.tools.watched_start import packed
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from workbench.checks.evaluate import CallPython
 from workbench.suite.model import Case, Suite
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_mocks, unknown_names
-from workbench.tools.answer import OnProgress, ToolAnswer
-from workbench.tools.errors import ToolsError, UnknownToolError
+from workbench.tools.answer import OnProgress, ToolAnswer, ToolsError, UnknownToolError
 from workbench.tools.mocks import AskJudge, Mocks, PlannedAnswer, default_answer, mock_answer
 from workbench.tools.servers import McpServer
 from workbench.trajectory.messages import JsonValue, ResultSource, ToolCall, ToolDefinition

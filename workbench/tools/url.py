@@ -14,13 +14,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from workbench.config.addresses import is_loopback
+from workbench.config.models import is_loopback
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Server
-from workbench.tools.connection import first_line
+from workbench.tools.answer import ServerError
+from workbench.tools.connection import MAX_MESSAGE_BYTES, TimeLimits, first_line
 from workbench.tools.environment import filled
-from workbench.tools.errors import ServerError
-from workbench.tools.limits import MAX_MESSAGE_BYTES, TimeLimits
 
 if TYPE_CHECKING:
     import httpx2

@@ -33,8 +33,7 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.json_text import escape_lone_surrogates
-from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of, stored_name
+from workbench.trajectory.typed_json import compact_json, escape_lone_surrogates, parsed_json, reader_of, stored_name
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",

@@ -15,7 +15,7 @@ from workbench.authoring.form.row_changes import Adding, adding, duplicated, gro
 from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.form.tables import value_at
 from workbench.authoring.form.typed import CellError
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText

@@ -9,7 +9,7 @@ import pytest
 from tests.authoring.form.forms import EVERYTHING, row_named, shown, source_of
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
 FORMS = pytest.mark.parametrize("index", [0, 1, 2, None])

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from tests.providers.wire.reading import WEATHER, a_request, a_spec, body_of
 from workbench.config.models import Provider
+from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelError, ModelRequest
-from workbench.providers.wire.choose import wire_of
 from workbench.providers.wire.messages_api import NO_TEXT
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition
 

@@ -9,7 +9,7 @@ import pytest
 from workbench.engine.breakpoint_text import breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
 from workbench.grading.grade import ArgumentVerdict
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.trajectory.events import ResultReceived
 from workbench.tui.breakpoints.here import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form, breakpoint_in_run
 from workbench.tui.breakpoints.lines import completions_of

@@ -16,8 +16,8 @@ from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.splice import SuiteText
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.by_hand import Executed
+from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listing
-from workbench.tools.server_status import ServerStatus
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.spans import cells, plain
 from workbench.tui.tools.call_form import CallForm

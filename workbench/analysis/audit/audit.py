@@ -25,14 +25,14 @@ from workbench.analysis.audit.mocks import audit_case_mocks, audit_suite_mocks
 from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
 from workbench.grading.run import graded_by
 from workbench.suite.decimals import decimals
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Aggregate, Case, GraderName, Suite
-from workbench.suite.places import Place, written
+from workbench.suite.problems import Place, written
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.tools.listings import Listing
 from workbench.trajectory.trajectory import Trajectory

@@ -8,8 +8,7 @@ from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema, required
 from workbench.analysis.schemas import properties_of, type_text
-from workbench.checks.describe import cut, describe
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError, cut, describe
 from workbench.suite.checks import (
     AllOf,
     AnyOf,
@@ -28,9 +27,8 @@ from workbench.suite.checks import (
     Suffix,
     asks,
 )
-from workbench.suite.findings import did_you_mean, quoted
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step
-from workbench.suite.places import Place
+from workbench.suite.problems import Place, did_you_mean, quoted
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 _NOT_TRIED = (Equals, OneOf, PythonCheck, Judged)

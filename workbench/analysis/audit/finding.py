@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 
 AuditKind = Literal[
     "weak case",

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.analysis.audit.samples import NeverHoldsError, UnknownSampleError, holds, is_wildcard, samples_of
 from workbench.analysis.audit.tool_table import ToolTable, closed, parameter_schema
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.suite.checks import Check, Checks
-from workbench.suite.findings import did_you_mean, quoted
 from workbench.suite.model import Case, Mock, Suite
-from workbench.suite.places import Place
+from workbench.suite.problems import Place, did_you_mean, quoted
 
 Placed = tuple[Place, Mock]
 

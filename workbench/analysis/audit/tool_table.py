@@ -11,8 +11,7 @@ from workbench.checks.patterns import SearchError
 from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
 from workbench.suite.model import Case, Suite
-from workbench.tools.definitions import definition_of
-from workbench.tools.listings import Listing
+from workbench.tools.listings import Listing, definition_of
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 if TYPE_CHECKING:

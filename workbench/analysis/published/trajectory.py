@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from workbench.analysis.aggregates import median, mode, spread
 from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
-from workbench.grading.means import mean
+from workbench.grading.scoring import mean
 from workbench.suite.decimals import decimals
 from workbench.trajectory.messages import JsonValue
 

@@ -9,7 +9,7 @@ from workbench.authoring.accepting.checks import KEPT, CheckChoice, choices_for,
 from workbench.authoring.form.cells import OF_EVERY_CHECK
 from workbench.grading.grade import ArgumentVerdict
 from workbench.suite.model import ANY_TOOL
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord

@@ -12,8 +12,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from workbench.authoring.form.cells import as_argument
-from workbench.checks.describe import describe
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError, describe
 from workbench.grading.critic_pairing import judge
 from workbench.suite.checks import CHECK_CLASSES, OPTION_NAMES, Check, check_names_in
 from workbench.suite.render import one_line

@@ -11,7 +11,7 @@ from workbench.authoring.accepting.calls import TakenCall
 from workbench.authoring.form.tables import value_at, with_item, with_value, without
 from workbench.reports.values import counted
 from workbench.suite.model import derived_id
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 

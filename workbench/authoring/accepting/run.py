@@ -17,7 +17,7 @@ from workbench.authoring.accepting.steps import accept_step, accept_step_without
 from workbench.authoring.form.tables import value_at
 from workbench.grading.grade import CallPairing
 from workbench.suite.model import Case, tool_text
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from workbench.authoring.accepting.calls import AcceptError, TakenCall, as_expected, as_expected_again, check_calls
 from workbench.authoring.accepting.proposal import Proposal
 from workbench.authoring.form.tables import value_at
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.grading.arguments import judge_arguments
 from workbench.grading.casting import by_casting
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.step_rounds import StepRound, rounds_of_steps
 from workbench.suite.model import ANY_TOOL, Case, Step, tool_text
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

@@ -28,9 +28,8 @@ from workbench.checks.schemas import validator_of
 from workbench.grading.tool_names import normalised_name
 from workbench.reports.visible import one_line, shortened
 from workbench.suite import render
-from workbench.suite.findings import described, did_you_mean
 from workbench.suite.model import ANY_TOOL
-from workbench.suite.places import written
+from workbench.suite.problems import described, did_you_mean, written
 from workbench.trajectory.messages import ToolDefinition
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from workbench.suite.checks import (
     SimilarityMetric,
     check_names_in,
 )
-from workbench.suite.findings import did_you_mean
+from workbench.suite.problems import did_you_mean
 from workbench.suite.references import is_function_reference
 from workbench.suite.render import Table
 

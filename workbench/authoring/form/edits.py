@@ -21,7 +21,7 @@ from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import ABSENT, value_at, with_key_renamed, with_value, without
 from workbench.authoring.form.typed import CellError, read_number, read_text, read_texts, read_value, read_whole
 from workbench.suite.model import derived_id
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.references import is_function_reference
 from workbench.suite.render import Table
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.authoring.form.row import ANY_NUMBER, Cell, CellKind, FormRow, Limits
 from workbench.authoring.form.tables import ABSENT
 from workbench.authoring.form.typed import shown_texts, shown_value
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
 

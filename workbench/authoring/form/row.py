@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workbench.authoring.form.argument_schemas import tool_named
-from workbench.suite.places import Place
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.trajectory.messages import ToolDefinition
 

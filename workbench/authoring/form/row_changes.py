@@ -15,7 +15,7 @@ from workbench.authoring.form.rows_mocks import ROLES
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_items_swapped, with_value, without
 from workbench.authoring.form.templates import expected_call, first_value, new_message, new_mock, new_step
 from workbench.authoring.form.typed import CellError, read_text
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.trajectory.messages import ToolDefinition
 

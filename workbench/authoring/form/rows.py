@@ -11,8 +11,7 @@ from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.rows_case import rows_of_case
 from workbench.authoring.form.rows_suite import rows_of_suite
 from workbench.reports.visible import one_line
-from workbench.suite.places import Place, written
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Place, Problem, written
 
 WIDEST_LABEL = 18
 """Cells to which labels, and the names and checks of arguments, are aligned."""

@@ -21,7 +21,7 @@ from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.tables import ABSENT, items_at, value_at
 from workbench.authoring.form.typed import shown_text
 from workbench.suite.model import ExpectedCall, Step
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
 DETAIL = 3

@@ -12,7 +12,7 @@ from workbench.authoring.form.row import Cell, CellKind, FormRow, FormSource, Li
 from workbench.authoring.form.rows_calls import DETAIL, argument_rows, tool_cell, tool_marks, unknown_rows
 from workbench.authoring.form.tables import ABSENT, items_at
 from workbench.authoring.form.typed import shown_text, shown_value
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
 Role = Literal["user", "assistant", "tool"]

@@ -11,10 +11,10 @@ from workbench.authoring.form.rows_mocks import mocks_section, one_of_keys, sect
 from workbench.authoring.form.rows_tools import named_row, tool_rows
 from workbench.authoring.form.settings import GATE_PER, settings_rows
 from workbench.authoring.form.typed import shown_text
-from workbench.suite.aggregates import MEASURES, STATISTICS
 from workbench.suite.model import Aggregate, Suite
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
+from workbench.suite.rules import MEASURES, STATISTICS
 
 REACHED: tuple[str, ...] = ("command", "url", "module")
 """The keys of which a server has exactly one."""

@@ -8,7 +8,7 @@ from workbench.authoring.form.fields import Field, as_it_stands, field_row
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
 from workbench.authoring.form.tables import ABSENT
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")

@@ -12,7 +12,7 @@ from workbench.authoring.form.row import FormRow, FormSource, Limits
 from workbench.authoring.form.rows_calls import DETAIL, unknown_rows
 from workbench.authoring.form.tables import ABSENT, value_at
 from workbench.suite.model import Gate, GatePer, GraderName, RepeatRule
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.settings import Grading
 from workbench.suite.settings import Limits as LimitsInForce

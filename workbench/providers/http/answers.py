@@ -9,10 +9,9 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
 from workbench.providers.http.errors import EndpointErrors
-from workbench.providers.model import AnswerFinished, TooMuchError
+from workbench.providers.model import MOST_STREAM_BYTES, AnswerFinished, TooMuchError
 from workbench.providers.wire.sse import SseParser
 from workbench.providers.wire.wire import AnswerReader, SseEvent
-from workbench.trajectory import limits
 from workbench.trajectory.events import ModelEvent
 from workbench.trajectory.messages import JsonValue
 
@@ -81,8 +80,8 @@ async def _events(head: bytes, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[
     received = 0
     while chunk is not None:
         received += len(chunk)
-        if received > limits.MOST_STREAM_BYTES:
-            raise _too_much(limits.MOST_STREAM_BYTES)
+        if received > MOST_STREAM_BYTES:
+            raise _too_much(MOST_STREAM_BYTES)
         for event in parser.feed(chunk):
             yield event
         chunk = await anext(chunks, None)

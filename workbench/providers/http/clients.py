@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from workbench.config.addresses import is_loopback
-from workbench.config.models import OWN_URLS, ModelSpec
+from workbench.config.models import OWN_URLS, ModelSpec, is_loopback
 from workbench.providers.http.errors import EndpointErrors, Refused
 from workbench.providers.http.transport import CONNECT_TIMEOUT_S
 from workbench.version import __version__

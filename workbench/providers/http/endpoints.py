@@ -7,16 +7,18 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from workbench.config.defaults import DEFAULT_CONCURRENCY
-from workbench.config.models import ModelSpec
-from workbench.config.secrets import Secrets
+from workbench.config.models import DEFAULT_CONCURRENCY, ModelSpec, Provider
+from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.providers.http.check import CheckResult, check
 from workbench.providers.http.clients import Clients
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.http.model import EndpointModel, ModelWithPauses
 from workbench.providers.http.rate_limiter import RateLimiter
 from workbench.providers.model import Model, ModelError
-from workbench.providers.wire.choose import wire_of
+from workbench.providers.wire.chat import ChatWire
+from workbench.providers.wire.messages_api import MessagesWire
+from workbench.providers.wire.responses import ResponsesWire
+from workbench.providers.wire.wire import Wire
 
 
 class Endpoints:
@@ -99,3 +101,15 @@ class Endpoints:
         if not (key.isascii() and key.isprintable()):
             raise ModelError(f"{variable} holds characters that no key has: copy the key again")
         return key
+
+
+_WIRES: Mapping[Provider, Callable[[ModelSpec, Secrets], Wire]] = {
+    "openai": ChatWire,
+    "openai-responses": ResponsesWire,
+    "anthropic": MessagesWire,
+}
+
+
+def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
+    """The wire format of a model's provider, set up for that model. What it quotes of an endpoint holds no secrets."""
+    return _WIRES[spec.provider](spec, secrets)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from workbench.config.addresses import is_loopback
-from workbench.config.models import ModelSpec
+from workbench.config.models import ModelSpec, is_loopback
 
 CONNECT_TIMEOUT_S = 10.0
 

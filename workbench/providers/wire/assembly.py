@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.providers.model import ModelRequest, TooMuchError
+from workbench.providers.model import MOST_CHARACTERS, ModelRequest, TooMuchError
 from workbench.providers.wire.surrogates import joined_surrogates
 from workbench.providers.wire.tool_names import ToolNames
-from workbench.trajectory import limits
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import parsed_json
@@ -93,8 +92,8 @@ class CallAssembly:
         else:
             call.pieces.append(arguments)
         self._characters += len(arguments)
-        if self._characters > limits.MOST_CHARACTERS:
-            most = f"{limits.MOST_CHARACTERS:,} characters of arguments"
+        if self._characters > MOST_CHARACTERS:
+            most = f"{MOST_CHARACTERS:,} characters of arguments"
             raise TooMuchError(f"the model sent too much: more than {most} in one answer")
         if call.started:
             yield CallArgumentsDelta(call.id, arguments)

@@ -11,8 +11,8 @@ from typing import Any
 from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelError
 from workbench.providers.wire.wire import SseEvent
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue
+from workbench.trajectory.typed_json import json_text
 
 LONGEST_QUOTE = 300
 _SHOWN_CHARACTERS = 80

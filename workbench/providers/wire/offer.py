@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.providers.model import ModelError
 from workbench.providers.wire.tool_names import ToolNames
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ToolCall, ToolDefinition
+from workbench.trajectory.typed_json import json_text
 
 REMEMBERED_OFFERS = 8
 """Different sets of tools that are kept in JSON: those of suites that run at the same time."""

@@ -14,7 +14,7 @@ from workbench.authoring.case_list import index_of
 from workbench.authoring.case_now import graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.checks.errors import CheckError
+from workbench.checks.describe import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import CallPairing, RunResult

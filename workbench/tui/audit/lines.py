@@ -10,7 +10,7 @@ from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
-from workbench.suite.places import written
+from workbench.suite.problems import written
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.tui.lines.words import many

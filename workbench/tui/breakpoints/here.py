@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.authoring.form.tables import tool_of_call, value_at
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table, key_text, one_line
 from workbench.tui.lines.spans import Line
 from workbench.tui.run_book.shown.items import CallItem, HoldItem, Item, MissingItem, OutcomeItem, ResultItem, RoundItem

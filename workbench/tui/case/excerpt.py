@@ -10,9 +10,8 @@ from types import MappingProxyType
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.reports.visible import one_line
-from workbench.suite.places import Place
 from workbench.suite.positions import scan
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Place, Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import toml_lines
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found, Message, paragraph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.comparing.sources import KeptRuns, others_in
 from workbench.tui.comparing.state import CompareState

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.lines import names_of
 from workbench.tui.comparing.repeat_dialog import RepeatChoiceScreen

@@ -9,8 +9,8 @@ from workbench.grading.explaining import Explanation, disagreement, reason_of
 from workbench.grading.facets import facets
 from workbench.grading.formulas import evaluate, in_numbers
 from workbench.grading.grade import Grade, Status, disagree
-from workbench.grading.thresholds import ROUNDING_SLACK
-from workbench.reports.issues import issue_text
+from workbench.grading.scoring import ROUNDING_SLACK
+from workbench.reports.grade_text import issue_text
 from workbench.reports.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of

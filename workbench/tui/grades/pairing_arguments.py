@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from workbench.checks.describe import describe_whole
 from workbench.grading.formulas import figure
 from workbench.grading.grade import ArgumentVerdict, CallPairing
-from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.visible import one_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.lines.glyphs import GLYPHS

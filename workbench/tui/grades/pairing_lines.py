@@ -17,7 +17,7 @@ from workbench.grading.findings import describe_call, describe_expected
 from workbench.grading.formulas import Amount, figure, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.readings import Account
-from workbench.grading.thresholds import ROUNDING_SLACK
+from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.visible import one_line
 from workbench.tui.grades.pairing_arguments import (
     EARNED_CELLS,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.grading.formulas import figure
 from workbench.grading.grade import StepGrade
-from workbench.reports.issues import issue_text
+from workbench.reports.grade_text import issue_text
 from workbench.reports.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS

@@ -9,7 +9,7 @@ from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.history_list import called, rate_text
 from workbench.reports.markdown import text_table
-from workbench.reports.sparks import sparkline
+from workbench.reports.signs import sparkline
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
 from workbench.trajectory.messages import JsonValue

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
-from workbench.history.errors import HistoryError
-from workbench.history.records import BatchRow
+from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.trajectory.recording import RecordingError

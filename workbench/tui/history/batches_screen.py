@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
-from workbench.history.errors import DamagedError, HistoryError
-from workbench.history.records import BatchRow
+from workbench.history.records import BatchRow, DamagedError, HistoryError
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
 from workbench.tui.history.batches import HistoryList

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.history_file import history_option
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 from workbench.reports.history_list import called
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.background import push_from, worked_out

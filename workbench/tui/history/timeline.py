@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from workbench.history.records import RunRow
 from workbench.reports.markdown import text_table
-from workbench.reports.sparks import sparkline
+from workbench.reports.signs import sparkline
 from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time_of_ms

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from textual.binding import Binding, BindingType
 
-from workbench.tools.server_status import ServerState
+from workbench.tools.connection import ServerState
 
 Pane = Literal["suites", "case", "run"]
 

@@ -205,7 +205,7 @@ class Rescorer:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    from workbench.checks.errors import CheckError
+    from workbench.checks.describe import CheckError
     from workbench.grading.judgements import unjudged
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:

@@ -13,7 +13,7 @@ from textual.app import App
 from workbench.authoring.case_now import CaseKey
 from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid
 from workbench.batches.plan import PlannedRun
-from workbench.config.defaults import DEFAULT_CONCURRENCY
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.tui.run_book.book import RunBook
 
 if TYPE_CHECKING:

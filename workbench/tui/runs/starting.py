@@ -14,7 +14,7 @@ from workbench.authoring.workspace import is_stale, trouble
 from workbench.batches.approval import Approval, Proposal, Request, Trust, joined
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.config.resources import bundled
-from workbench.history.errors import HistoryError
+from workbench.history.records import HistoryError
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.suite.trust import TrustError, TrustStore, needs_trust

@@ -13,10 +13,9 @@ from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, E
 from workbench.reports.visible import one_line
 from workbench.suite.problems import Problem
 from workbench.tools.argument_check import BrokenSchemaError, argument_problems
-from workbench.trajectory.json_text import json_text
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
-from workbench.trajectory.typed_json import parsed_json
+from workbench.trajectory.typed_json import json_text, parsed_json
 from workbench.tui.kit.actions import HeldKind
 from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN

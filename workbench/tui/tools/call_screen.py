@@ -17,8 +17,8 @@ from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.batches.serving import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.splice import SpliceError
+from workbench.tools.answer import ToolsError
 from workbench.tools.by_hand import Executed
-from workbench.tools.errors import ToolsError
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.closing import ClosesOnce

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, Schema, parameters_of, type_text
-from workbench.analysis.tool_lint import LintFinding
-from workbench.analysis.tool_size import tokens_of
+from workbench.analysis.tool_lint import LintFinding, tokens_of
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.trajectory.messages import JsonValue, ToolDefinition

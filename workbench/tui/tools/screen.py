@@ -21,8 +21,8 @@ from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
+from workbench.tools.connection import ServerStatus
 from workbench.tools.listings import Listings
-from workbench.tools.server_status import ServerStatus
 from workbench.tui.kit.actions import Situation, ToolsNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from workbench.batches.serving import ServerOf, Serving
-from workbench.tools.server_status import ServerStatus
+from workbench.tools.connection import ServerStatus
 from workbench.tui.tools.shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:

@@ -9,13 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workbench.analysis.tool_lint import LintFinding, ToolName
-from workbench.analysis.tool_size import tokens_of
+from workbench.analysis.tool_lint import LintFinding, ToolName, tokens_of
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Server
-from workbench.tools.definitions import definition_of
-from workbench.tools.listings import Listing
-from workbench.tools.server_status import ServerState, ServerStatus
+from workbench.tools.connection import ServerState, ServerStatus
+from workbench.tools.listings import Listing, definition_of
 from workbench.trajectory.messages import ToolDefinition
 
 RowKind = Literal["suite", "shelf", "tool", "note"]

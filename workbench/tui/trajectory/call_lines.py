@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from workbench.grading.grade import Issue
-from workbench.reports.issues import issue_note
+from workbench.reports.grade_text import issue_note
 from workbench.reports.values import progress_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import ResultReceived

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from workbench.reports.issues import issue_text
+from workbench.reports.grade_text import issue_text
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.json_lines import TOO_DEEP
 from workbench.tui.lines.spans import plain

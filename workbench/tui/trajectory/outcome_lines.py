@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.grading.grade import RunResult, disagree
 from workbench.reports.by_hand import changes_by_hand, unread_text
-from workbench.reports.issues import issue_text
+from workbench.reports.grade_text import issue_text
 from workbench.reports.move_kinds import Move, graded_text
 from workbench.reports.values import tokens_text
 from workbench.reports.visible import one_line

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from workbench.reports.by_hand import fork_text
-from workbench.reports.issues import issue_note, issue_text
+from workbench.reports.grade_text import issue_note, issue_text
 from workbench.reports.visible import visible
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.json_lines import compact_json, texts_of

@@ -17,7 +17,7 @@ from workbench.authoring.form.edits import Edit, edited, with_id
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import CellKey, Untaken
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.tui.case.form.lines import Opened

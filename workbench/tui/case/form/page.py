@@ -9,7 +9,7 @@ from workbench.authoring.form.cells import WITHOUT_VALUE
 from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.tui.case.form.lines import Opened, RowLines, Spot, lay_out
 from workbench.tui.lines.spans import EMPTY, Line
 

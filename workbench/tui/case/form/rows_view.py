@@ -8,7 +8,7 @@ from textual import events
 from textual.message import Message as TextualMessage
 
 from workbench.authoring.form.rows import nearest
-from workbench.suite.places import Place, written
+from workbench.suite.problems import Place, written
 from workbench.tui.case.form.page import FormPage
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.lines.prose import Message, message_lines

@@ -11,8 +11,7 @@ from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.known_tools import with_own_tools
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.places import Place
-from workbench.suite.problems import Problem
+from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
 from workbench.trajectory.messages import ToolDefinition

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from workbench.grading.grade import CallPairing, Issue
 from workbench.suite.model import Case, ExpectedCall
-from workbench.suite.places import Place
+from workbench.suite.problems import Place
 from workbench.tui.run_book.shown.items import MissingItem
 
 PlacedCall = tuple[Place, ExpectedCall]

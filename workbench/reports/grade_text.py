@@ -1,0 +1,65 @@
+"""Grades as text: issues, the steps of a chain, and judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.grading.grade import Issue, StepGrade
+from workbench.grading.judgements import Judgement, JudgeUse
+from workbench.reports.paint import Paint
+from workbench.reports.signs import STATUS_SIGNS
+from workbench.reports.values import cost_text, counted, score_text, tokens_text
+from workbench.reports.visible import one_line, shortened
+
+
+def issue_text(issue: Issue) -> str:
+    """`kind: where: expected …, got … (why)`, safe to show; parts that an issue lacks are left out."""
+    parts = [issue.kind, *filter(None, [issue_place(issue), issue_facts(issue)])]
+    decides = "; this alone fails the case" if issue.decides else ""
+    return one_line(f"{': '.join(parts)} ({issue.why}{decides})")
+
+
+def issue_note(issue: Issue) -> str:
+    """As `issue_text`, for where the call and the argument are seen anyway."""
+    parts = [issue.kind, *filter(None, [issue_facts(issue)])]
+    return one_line(f"{': '.join(parts)} ({issue.why})")
+
+
+def issue_place(issue: Issue) -> str:
+    """The call (counted from 1), the tool and the argument that an issue is about; empty for the whole run."""
+    subject = ".".join(part for part in (issue.tool, issue.argument) if part)
+    return f"call {issue.call + 1} {subject}" if issue.call is not None else subject
+
+
+def issue_facts(issue: Issue) -> str:
+    """What was expected and what came."""
+    facts = (("expected", issue.expected), ("got", issue.got))
+    return ", ".join(f"{word} {what}" for word, what in facts if what is not None)
+
+
+NOT_REACHED = "–"
+"""The sign of a step that was never reached, and what stands for its score."""
+
+
+def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator[str]:
+    """A line for each step, cut to so many cells: `✓ step 1  1.00  right: tool 1.00, arguments 1.00`."""
+    digits = len(str(len(steps)))
+    for step in steps:
+        sign, tone = (STATUS_SIGNS[step.status], step.status) if step.status else (NOT_REACHED, "skipped")
+        score = f"{NOT_REACHED:>4}" if step.score is None else score_text(step.score)
+        said = f"step {step.step:>{digits}}  {score}  {one_line(step.why)}"
+        yield f"{paint(sign, tone)} {shortened(said, width - 2)}"
+
+
+def judgement_text(judgement: Judgement) -> str:
+    """Who found what, and why, on one line."""
+    criteria = " ".join(judgement.criteria.split())
+    verb = "holds" if judgement.holds else "does not hold"
+    return one_line(f'judged by {judgement.model}: "{criteria}" {verb}: {judgement.rationale}')
+
+
+def judging_text(use: JudgeUse) -> str:
+    """How often judges were asked, their tokens and what these cost, where that is known."""
+    tokens = [f"tokens: {tokens_text(use.usage)}"] if use.usage is not None else []
+    cost = [f"cost: {cost_text(use.cost_usd)}"] if use.usage is not None and use.cost_usd is not None else []
+    return " · ".join((counted(use.asked, "question"), *tokens, *cost))
