@@ -92,7 +92,13 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         await app.press("down", "up")
         assert "✓ passed  1.00" in app.screen
         told: list[ModelTotals] = []
-        compared = Compared(app.app, Begin((), opens="compare"))
+        compared = Compared(
+            app.app,
+            app.app.selection,
+            app.app.runner,
+            app.app.main.commands.areas.comparing,
+            Begin((), opens="compare"),
+        )
         compared.tell(lambda found, _: told.extend(found.totals))
         await app.run("v", "R")
         compared.tell(lambda found, _: told.extend(found.totals))

@@ -10,7 +10,7 @@ from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparing.test_compare import compared, comparing
 from tests.tui.histories import utc
 from tests.tui.history.test_history import history_of
-from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.kit.side_screen import SideScreen
 
 __all__ = ["utc"]
 
@@ -59,7 +59,7 @@ async def test_every_screen_says_it_itself(keys: str, screen: str, said: str, tm
     async with opened(suites, history=history) as app:
         await app.press(*keys.split())
         shown = app.app.screen
-        assert isinstance(shown, BesideScreen) and screen == shown.NAME
+        assert isinstance(shown, SideScreen) and screen == shown.NAME
         assert await hint(app) == said
         assert ON_MAIN not in app.screen
 
@@ -70,7 +70,7 @@ async def test_the_screens_about_runs_say_it_too(key: str, screen: str, tmp_path
         await compared(app)
         await app.press("escape", *["down"] * 2, key)
         shown = app.app.screen
-        assert isinstance(shown, BesideScreen) and screen == shown.NAME
+        assert isinstance(shown, SideScreen) and screen == shown.NAME
         assert await hint(app) == WAYS
 
 

@@ -136,7 +136,7 @@ async def test_the_palette_offers_the_registry(tmp_path: Path) -> None:
         await app.press(*"choose models")
         await app.until(lambda: "Choose models  m" in app.screen)
         await app.press("enter")
-        await app.until(lambda: "Checked models replace" in app.screen)
+        await app.until(lambda: "Checked models override" in app.screen)
 
 
 async def test_a_folder_without_suites_says_what_a_suite_is(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
 
 
-def _audit(now: Situation) -> str | None:
+def _audit(now: MainSituation) -> str | None:
     return None if now.has_file or now.row == "folder" else "there is no suite here"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,13 +22,11 @@ from workbench.tui.kit.actions import Situation, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span
 from workbench.tui.lines.words import many
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
 
 
 class AuditList(LineView):
@@ -66,7 +64,7 @@ class AuditList(LineView):
         self.post_message(self.Opened())
 
 
-class AuditScreen(BesideScreen[Target | None]):
+class AuditScreen(SideScreen[Target | None]):
     """Audits some suites off the loop, one after the other; it ends with where to go. Nothing is started or asked."""
 
     FEATURE = FEATURE
@@ -74,11 +72,14 @@ class AuditScreen(BesideScreen[Target | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#audit-list"
 
-    def __init__(self, app: Workbench, files: Sequence[SuiteFile], place: str, begin_at: Target | None) -> None:
-        super().__init__(app)
+    def __init__(
+        self, stage: Stage, files: Sequence[SuiteFile], place: str, begin_at: Target | None, listings: Listings
+    ) -> None:
+        super().__init__(stage)
         self._files = [file for file in files if file.suite is not None]
         self._place = place
         self._begin_at = begin_at
+        self._listings = listings
 
     def compose(self) -> ComposeResult:
         yield Bar("audit-title")
@@ -90,10 +91,9 @@ class AuditScreen(BesideScreen[Target | None]):
         self.run_worker(self._audit(), group="audit")
 
     async def _audit(self) -> None:
-        listings = Listings(self._workbench.program.folders.listings)
         found = self._list
         for file in self._files:
-            found.audited.append(await asyncio.to_thread(_audited, file, listings))
+            found.audited.append(await asyncio.to_thread(_audited, file, self._listings))
             self._go_to_beginning()
             found.repaint()
             self._show_bars()
@@ -125,21 +125,20 @@ class AuditScreen(BesideScreen[Target | None]):
 
     @property
     def situation(self) -> Situation:
-        return Situation(screen=self.NAME, has_text=bool(self._list.audited))
+        return Situation(has_text=bool(self._list.audited))
 
     @on(AuditList.Opened)
     def _opened(self) -> None:
         self.action_do("audit.open")
 
-    def open(self) -> None:
+    def do_open(self) -> None:
         """Go to what the cursor's row is about."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
 
-    @property
-    def text(self) -> str:
-        """All of it as text."""
-        return audit_text(self._list.audited)
+    def do_copy(self) -> None:
+        """Copy all of it as text."""
+        self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
 
 
 def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from workbench.tui.kit.actions import Action, Feature, Situation
 
 
-def _some(now: Situation) -> str | None:
-    return None if now.breakpoints else "there is no breakpoint; a adds one"
+@dataclass(frozen=True)
+class BreakpointsNow(Situation):
+    """`count` is how many breakpoints there are."""
+
+    count: int = 0
+
+
+def _some(now: BreakpointsNow) -> str | None:
+    return None if now.count else "there is no breakpoint; a adds one"
 
 
 def _typed(now: Situation) -> str | None:

@@ -9,17 +9,12 @@ from workbench.engine.breakpoint_text import breakpoint_line
 from workbench.engine.breakpoints import Breakpoint
 from workbench.tui.breakpoints.here import NOTHING_IN_FORM, NOTHING_IN_RUN, breakpoint_in_form, breakpoint_in_run
 from workbench.tui.case.form.view import FormView
-from workbench.tui.kit.side_screen import on_beside
+from workbench.tui.kit.stage import Announce
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.spans import Role
 
 if TYPE_CHECKING:
-    from workbench.tui.breakpoints.screen import BreakpointsScreen
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
-
-
-Say = Callable[[str, Role, str], object]
 
 
 class BreakingCommands:
@@ -27,22 +22,7 @@ class BreakingCommands:
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
-        of_screen: dict[str, Callable[[BreakpointsScreen], object]] = {
-            "switch": lambda screen: screen.switch(),
-            "add": lambda screen: screen.type_new(),
-            "edit": lambda screen: screen.type_anew(),
-            "delete": lambda screen: screen.delete(),
-            "off": lambda screen: screen.enable_all(False),
-            "on": lambda screen: screen.enable_all(True),
-            "complete": lambda screen: screen.complete(),
-            "back": lambda screen: screen.back(),
-        }
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "break.here": self._here,
-            "break.list": self._list,
-            "tools.break": self._at_tool,
-            **on_beside(app, "breakpoints", of_screen),
-        }
+        self.methods: dict[str, Callable[[MainScreen], object]] = {"break.here": self._here, "break.list": self._list}
 
     def _here(self, screen: MainScreen) -> None:
         found: Breakpoint | str
@@ -57,14 +37,11 @@ class BreakingCommands:
             found = f"in the run, {NOTHING_IN_RUN}; in the form of a case, {NOTHING_IN_FORM}"
         self._switch(found, screen.announce)
 
-    def _at_tool(self, screen: MainScreen) -> None:
-        from workbench.tui.tools.screen import ToolsScreen
+    def turn_at_tool(self, tool: str, announce: Announce) -> None:
+        """Set a breakpoint at calls of a tool, or take it away."""
+        self._switch(Breakpoint("tool", tool), announce)
 
-        tools = self._app.screen
-        if isinstance(tools, ToolsScreen) and (tool := tools.tool_here) is not None:
-            self._switch(Breakpoint("tool", tool), tools.announce)
-
-    def _switch(self, found: Breakpoint | str, say: Say) -> None:
+    def _switch(self, found: Breakpoint | str, say: Announce) -> None:
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:
@@ -90,4 +67,4 @@ class BreakingCommands:
     def _list(self, screen: MainScreen) -> None:
         from workbench.tui.breakpoints.screen import BreakpointsScreen
 
-        self._app.push_screen(BreakpointsScreen(self._app))
+        self._app.push_screen(BreakpointsScreen(self._app, self._app.breaking))

@@ -14,17 +14,18 @@ from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
-from workbench.tui.breakpoints.actions import FEATURE, TYPING
+from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow
 from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
 from workbench.tui.breakpoints.state import Breakpoints
-from workbench.tui.kit.actions import Action, Situation, bindings_for
+from workbench.tui.kit.actions import Action, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import message_lines, title_line
 from workbench.tui.lines.spans import Line, Span
@@ -32,7 +33,6 @@ from workbench.tui.lines.words import many
 
 if TYPE_CHECKING:
     from workbench.tui.breakpoints.project import Breaking
-    from workbench.tui.shell.workbench import Workbench
 
 
 _NONE: Text = (
@@ -99,7 +99,7 @@ class _LineField(SafeInput):
         self._choose(by)
 
 
-class BreakpointsScreen(BesideScreen[None]):
+class BreakpointsScreen(SideScreen[None]):
     """All breakpoints. Every change holds at once, for runs under way too."""
 
     DEFAULT_CSS = """
@@ -113,9 +113,10 @@ class BreakpointsScreen(BesideScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#breakpoints-list"
 
-    def __init__(self, app: Workbench) -> None:
-        super().__init__(app)
-        self._tools = tuple(dict.fromkeys(tool.name for tool in app.breaking.tools()))
+    def __init__(self, stage: Stage, breaking: Breaking) -> None:
+        super().__init__(stage)
+        self._breaking = breaking
+        self._tools = tuple(dict.fromkeys(tool.name for tool in breaking.tools()))
         self._changing: int | None = None
         """The breakpoint in whose place the one is put that is typed; none for a new one."""
         self._mistake: str | None = None
@@ -125,12 +126,12 @@ class BreakpointsScreen(BesideScreen[None]):
     @property
     def breakpoints(self) -> Breakpoints:
         """Those of the app."""
-        return self._workbench.breaking.all
+        return self._breaking.all
 
     def compose(self) -> ComposeResult:
         yield Bar("breakpoints-title")
         with Vertical(id="breakpoints-body"):
-            yield _Points(self._workbench.breaking, "breakpoints-list")
+            yield _Points(self._breaking, "breakpoints-list")
             yield CompletionList()
         yield ReadLines(self._said, "breakpoints-said")
         yield _LineField("breakpoints-line", self._step)
@@ -142,9 +143,9 @@ class BreakpointsScreen(BesideScreen[None]):
     # What is there
 
     @property
-    def situation(self) -> Situation:
+    def situation(self) -> BreakpointsNow:
         count = len(self.breakpoints.points)
-        return Situation(screen=self.NAME, breakpoints=count, typing="a breakpoint" if self._typing else None)
+        return BreakpointsNow(count=count, typing="a breakpoint" if self._typing else None)
 
     @property
     def _list(self) -> _Points:
@@ -169,7 +170,7 @@ class BreakpointsScreen(BesideScreen[None]):
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
         points = self.breakpoints.points
-        doubt = self._workbench.breaking.doubt(points[self._list.cursor]) if points else None
+        doubt = self._breaking.doubt(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *kept_lines(self.breakpoints, width)]
 
     def _show_bars(self) -> None:
@@ -189,31 +190,38 @@ class BreakpointsScreen(BesideScreen[None]):
 
     # Changing
 
-    def switch(self) -> None:
+    def do_switch(self) -> None:
         """Switch the one under the cursor off, or on again."""
         self._note = None
         self.breakpoints.toggle(self._list.cursor)
         self._show()
 
-    def delete(self) -> None:
+    def do_delete(self) -> None:
         """Take the one under the cursor away."""
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
 
-    def enable_all(self, enabled: bool) -> None:
-        """Switch all on, or off."""
+    def do_off(self) -> None:
+        """Switch all off."""
+        self._enable_all(False)
+
+    def do_on(self) -> None:
+        """Switch all on."""
+        self._enable_all(True)
+
+    def _enable_all(self, enabled: bool) -> None:
         self._note = None
         self.breakpoints.enable_all(enabled)
         self._show()
 
     # Typing
 
-    def type_new(self) -> None:
+    def do_add(self) -> None:
         """Type one more."""
         self._type("", None)
 
-    def type_anew(self) -> None:
+    def do_edit(self) -> None:
         """Type the one under the cursor anew."""
         at = self._list.cursor
         self._type(breakpoint_line(self.breakpoints.points[at]), at)
@@ -234,14 +242,14 @@ class BreakpointsScreen(BesideScreen[None]):
         self.set_focus(self._list)
         self._show()
 
-    def back(self) -> None:
+    def do_back(self) -> None:
         """Leave the line, then the screen."""
         if self._typing:
             self._end_typing()
         else:
             self.dismiss()
 
-    def complete(self) -> None:
+    def do_complete(self) -> None:
         """Take the completion that is marked, or the first one."""
         completions = self._completions
         found = completions.current or next(iter(completions.found), None)
@@ -270,7 +278,7 @@ class BreakpointsScreen(BesideScreen[None]):
     @on(Input.Submitted)
     def _submitted(self) -> None:
         if self._completions.current is not None:
-            self.complete()
+            self.do_complete()
             return
         try:
             point = breakpoint_of(self._field.value)
@@ -290,7 +298,7 @@ class BreakpointsScreen(BesideScreen[None]):
 
     @on(_Points.Switched)
     def _clicked_again(self) -> None:
-        self.switch()
+        self.do_switch()
 
     @on(_Points.Moved)
     def _cursor_moved(self) -> None:

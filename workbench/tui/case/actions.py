@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, Situation, Why
+from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, MainSituation, Why
 from workbench.tui.stepping import actions as stepping
 
 
 def _at_row(action_id: str) -> Why:
-    def why_not(now: Situation) -> str | None:
+    def why_not(now: MainSituation) -> str | None:
         return now.not_editable or now.form_refuses.get(action_id)
 
     return why_not
 
 
-def _edit(now: Situation) -> str | None:
+def _edit(now: MainSituation) -> str | None:
     return now.not_editable
 
 
@@ -43,19 +43,19 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
-def _edit_held(now: Situation) -> str | None:
+def _edit_held(now: MainSituation) -> str | None:
     return stepping.edit(now) if now.pane == "run" and now.held is not None else now.not_editable
 
 
-def _undo(now: Situation) -> str | None:
+def _undo(now: MainSituation) -> str | None:
     return None if now.typing in HELD_KINDS or now.undoable or now.refused else "there is nothing to undo in this suite"
 
 
-def _redo(now: Situation) -> str | None:
+def _redo(now: MainSituation) -> str | None:
     return None if now.typing in HELD_KINDS or now.redoable or now.refused else "there is nothing to redo in this suite"
 
 
-def _open_in_editor(now: Situation) -> str | None:
+def _open_in_editor(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
     if now.dirty:
@@ -75,17 +75,17 @@ EDITING_ACTIONS: tuple[Action, ...] = (
 )
 
 
-def _edit_toml(now: Situation) -> str | None:
+def _edit_toml(now: MainSituation) -> str | None:
     return now.not_editable
 
 
-def _outside(now: Situation) -> str | None:
+def _outside(now: MainSituation) -> str | None:
     if now.not_editable and now.typing not in HELD_KINDS:
         return now.not_editable
     return None if now.editor else "set VISUAL or EDITOR to the editor of your choice"
 
 
-def _shown(now: Situation) -> str | None:
+def _shown(now: MainSituation) -> str | None:
     return None if now.view == "toml" and now.has_file else "show the TOML of a suite or a case first (o)"
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.actions import Action, Feature, MainSituation, unless_refused
 
 
-def _compare(now: Situation) -> str | None:
+def _compare(now: MainSituation) -> str | None:
     return None if now.cases else "there is no case to compare models on"
 
 
 def _own(name: str, title: str, keys: tuple[str, ...], label: str = "", screen: str = "compare") -> Action:
     action_id = f"{screen}.{name}"
-    return Action(action_id, title, keys, screen, label, lambda now: now.kept_refuses.get(action_id), listed=False)
+    return Action(action_id, title, keys, screen, label, unless_refused(action_id), listed=False)
 
 
 ACTIONS: tuple[Action, ...] = (

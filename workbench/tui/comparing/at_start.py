@@ -5,35 +5,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.analysis.side_by_side import WhenLeft, compared
-from workbench.tui.comparing.screen import CompareScreen
+from workbench.tui.comparing.opening import CompareCommands
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns
 from workbench.tui.comparing.state import CompareState
+from workbench.tui.kit.stage import Stage
+from workbench.tui.runs.runner import Runner
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.batches.begin import Begin
-    from workbench.tui.shell.workbench import Workbench
 
 
 class Compared:
     """The models side by side on the cases that `begin` selects of all open suites."""
 
-    def __init__(self, app: Workbench, begin: Begin) -> None:
+    def __init__(
+        self, stage: Stage, selection: Selection, runner: Runner, comparing: CompareCommands, begin: Begin
+    ) -> None:
         def takes(case: ComparedCase) -> bool:
             return begin.selection.takes_one(case.case_id, case.tags)
 
-        self._app = app
-        main = app.main
-        self._source = LiveRuns(main.book, lambda: main.desk.suites, lambda: main.models, takes)
+        self._stage = stage
+        self._comparing = comparing
+        self._runner = runner
+        self._open_suites = selection.open_suites
+        self._source = LiveRuns(selection.book, lambda: selection.open_suites.suites, lambda: selection.models, takes)
         self._state = CompareState(self._source)
         self._state.show_differences(begin.only_differences)
 
     def open(self) -> None:
         """Show it."""
-        self._app.push_screen(CompareScreen(self._app, self._state, self._app.main.workspace.place))
+        self._stage.show(self._comparing.screen(self._state, self._open_suites.workspace.place))
 
     def tell(self, left: WhenLeft) -> None:
         """Tell what it came to, where it came to anything."""
-        state, runner = self._state, self._app.runner
+        state, runner = self._state, self._runner
         state.read()
         keys = [case.on(model) for case in state.cases for model in state.models]
         cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}

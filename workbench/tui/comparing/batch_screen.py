@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.history.records import HistoryError
+from workbench.tui.comparing.cells_screen import CompareWays
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.comparing.sources import KeptRuns, others_in
 from workbench.tui.comparing.state import CompareState
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
     from workbench.authoring.case_now import CaseKey
-    from workbench.tui.shell.workbench import Workbench
 
 
 GOING_S = 1.0
@@ -35,8 +38,19 @@ AT_A_TIME = 50
 class ComparedBatchScreen(CompareScreen):
     """Shows `state`, of a batch; `read` reads that batch anew, on another thread."""
 
-    def __init__(self, app: Workbench, state: CompareState, place: str, read: Callable[[], KeptRuns]) -> None:
-        super().__init__(app, state, place)
+    def __init__(
+        self,
+        stage: Stage,
+        state: CompareState,
+        place: str,
+        book: RunBook,
+        ways: CompareWays,
+        *,
+        read: Callable[[], KeptRuns],
+        runner: Runner,
+    ) -> None:
+        super().__init__(stage, state, place, book, ways)
+        self._runner = runner
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
@@ -60,9 +74,8 @@ class ComparedBatchScreen(CompareScreen):
         return kept
 
     def _made_here(self) -> bool:
-        runner = self._workbench.runner
-        batches = {run.batch for run in self._workbench.main.book.under_way()}
-        return self._kept.is_going and self._kept.batch.number in map(runner.number_of, batches)
+        batches = {run.batch for run in self._book.under_way()}
+        return self._kept.is_going and self._kept.batch.number in map(self._runner.number_of, batches)
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         if not self._kept.is_going:
@@ -83,7 +96,7 @@ class ComparedBatchScreen(CompareScreen):
         if batches or self._is_ours:
             self._read_soon()
 
-    def read_again(self) -> None:
+    def do_reload(self) -> None:
         self._is_asked = True
         self._not_before_s = 0.0
         self._read_soon()
@@ -128,7 +141,7 @@ class ComparedBatchScreen(CompareScreen):
             self._read_soon()
 
     def _read_others(self, before: KeptRuns) -> tuple[KeptRuns, list[tuple[str, str]] | None]:
-        self._workbench.runner.settle_history()
+        self._runner.settle_history()
         after = self._read()
         return after, others_in(before, after)
 

@@ -1,205 +1,150 @@
-"""The comparison: opening it, running its cells, and the ways from it to runs."""
+"""Opening the comparison, running its cells, and going from it to runs and tests."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.history.records import HistoryError
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.comparing.lines import names_of
-from workbench.tui.comparing.repeat_dialog import RepeatChoiceScreen
-from workbench.tui.kit.background import push_from, worked_out
-from workbench.tui.kit.copying import copy_text
-from workbench.tui.kit.side_screen import on_beside
+from workbench.tui.kit.background import worked_out
+from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
-from workbench.tui.runs.commands import choose_models
-from workbench.tui.runs.repeats_dialog import RepeatsScreen
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.analysis.paired import Pair
-    from workbench.tui.comparing.paired import PairedScreen
+    from workbench.tui.comparing.cells_screen import CellsScreen
     from workbench.tui.comparing.screen import CompareScreen
     from workbench.tui.comparing.state import CompareState
     from workbench.tui.comparing.totals import ComparedTotals
-    from workbench.tui.kit.side_screen import BesideScreen
+    from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.runs.runner import Runner
+    from workbench.tui.runs.starting import RunOf
+    from workbench.tui.trajectory.opening import RunScreens
+    from workbench.tui.two_runs.opening import PairScreens
+
+OverTime: TypeAlias = "Callable[[SideScreen[None], Path | str, str, str], None]"
+"""Shows a case over time: over which screen, the suite's file or how the history calls it, the case's id and name."""
 
 
 class CompareCommands:
-    """The methods of `actions.comparing`. The screen is imported when it is first opened."""
+    """Makes screens of comparisons, whose modules are imported when the first is wanted, and does what their keys ask
+    for elsewhere: see `cells_screen.CompareWays`."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        runner: Runner,
+        *,
+        run_on: Callable[[Sequence[RunOf], int | None, Announce], None],
+        stop_all: Callable[[], None],
+        choose_models: Callable[[Callable[[], object]], None],
+        runs: RunScreens,
+        pairs: PairScreens,
+        over_time: OverTime,
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._runner = runner
+        self._run_on = run_on
+        self.stop_all = stop_all
+        self.choose_models = choose_models
+        self._runs = runs
+        self._pairs = pairs
+        self._over_time = over_time
         self._last: tuple[str, CompareState, ComparedTotals] | None = None
         """What was compared last, and how that was looked at."""
-        of_screen: dict[str, Callable[[CompareScreen], object]] = {
-            "open": self._open_cell,
-            "mark": self._mark,
-            "run": self._run_cell,
-            "run_all": self._run_all,
-            "repeats": self._repeat_all,
-            "stop": self._stop,
-            "stop_all": lambda shown: app.action_stop_all(),
-            "models": lambda shown: choose_models(app, shown.follow),
-            "pair": self._test,
-            "reload": lambda shown: shown.read_again(),
-            "differences": lambda shown: shown.turn_differences(),
-            "sort": lambda shown: shown.sort(),
-            "filter": lambda shown: shown.open_filter(),
-            "totals": lambda shown: shown.turn_totals(),
-            "base": lambda shown: shown.make_base(),
-            "copy": self._copy,
-            "left": lambda shown: shown.sideways(-1),
-            "right": lambda shown: shown.sideways(1),
-            "other": lambda shown: shown.other_part(),
-            "back": lambda shown: shown.back(),
-        }
-        of_paired: dict[str, Callable[[PairedScreen], object]] = {
-            "open": lambda shown: shown.open(),
-            "copy": lambda shown: copy_text(app, shown.state.text(), "the tests", shown.announce),
-            "back": lambda shown: shown.dismiss(),
-        }
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "compare": self._open,
-            **on_beside(app, "compare", of_screen),
-            **on_beside(app, "paired", of_paired),
-        }
+        self.methods: dict[str, Callable[[], object]] = {"compare": self._open}
 
-    def _open(self, screen: MainScreen) -> None:
+    def screen(self, state: CompareState, place: str, totals: ComparedTotals | None = None) -> CompareScreen:
+        """Returns the screen of a comparison; `place` says what is compared."""
         from workbench.tui.comparing.screen import CompareScreen
+
+        return CompareScreen(self._stage, state, place, self._selection.book, self, totals)
+
+    def _open(self) -> None:
         from workbench.tui.comparing.sources import LiveRuns
         from workbench.tui.comparing.state import CompareState
         from workbench.tui.comparing.totals import ComparedTotals
 
-        suites, place = screen.selection.suites_below()
+        selection = self._selection
+        suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
             # Nothing was said of runs meanwhile: those that went on are looked at here, and others by the screen.
-            state = self._last[1]
+            _, state, totals = self._last
             state.look_again(dict.fromkeys(key[:2] for key in state.going))
         else:
             source = LiveRuns(
-                screen.book,
-                lambda: [suite for suite in screen.desk.suites if suite.path in paths],
-                lambda: screen.models,
+                selection.book,
+                lambda: [suite for suite in selection.open_suites.suites if suite.path in paths],
+                lambda: selection.models,
             )
             state = CompareState(source)
-            self._last = place, state, ComparedTotals(state, time.perf_counter)
-        self._app.push_screen(CompareScreen(self._app, self._last[1], place, self._last[2]))
+            totals = ComparedTotals(state, time.perf_counter)
+            self._last = place, state, totals
+        self._stage.show(self.screen(state, place, totals))
 
     # Runs
 
-    def _run_cell(self, shown: CompareScreen) -> None:
-        if (key := shown.state.key) is not None:
-            self._run(shown, [key], shown.state.repeats(key))
+    def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
+        """Run cells, `repeats` times if that is given; why some are not run is announced."""
+        self._run_on([(Path(suite), case_id, model) for suite, case_id, model in cells], repeats, announce)
 
-    def _run_all(self, shown: CompareScreen) -> None:
-        state = shown.state
-        planned = state.planned()
-        missing = [key for key in planned if state.at(key).is_missing]
-        over = [key for key in planned if state.at(key).stage == "done"]
-        wanted = missing or over
-        if not missing and not over:
-            shown.announce(
-                "Nothing is left to run: the rest is under way" if planned else "No model is chosen: m chooses"
-            )
-            return
-        if not missing and not shown.asked_again:
-            shown.asked_again = True
-            runs = sum(state.at(key).planned for key in over)
-            finished = f"All {runs:,} runs are finished" if runs > 1 else "The run is finished"
-            said = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'}"
-            shown.announce(said, "warned", GLYPHS.warned)
-            return
-        shown.asked_again = False
-        by_repeats: dict[int | None, list[CellKey]] = {}
-        for key in wanted:
-            by_repeats.setdefault(state.repeats(key), []).append(key)
-        for repeats, keys in by_repeats.items():
-            self._run(shown, keys, repeats)
-        if missing and len(missing) < len(planned):
-            shown.announce(f"Running the {many(len(missing), 'cell')} without a finished run")
+    def stop(self, cell: CellKey) -> None:
+        """Stop the runs of one cell."""
+        suite, case_id, model = cell
+        going = self._selection.book.under_way((Path(suite), case_id))
+        self._runner.stop([run.run_id for run in going if run.model == model])
 
-    def _repeat_all(self, shown: CompareScreen) -> None:
-        cells = shown.state.planned()
+    # Other screens
 
-        def run(times: int | None) -> None:
-            if times is not None:
-                self._run(shown, cells, times)
+    def show_run(self, shown: CellsScreen, key: CellKey, repeat: int | None) -> None:
+        """Show one run of a cell."""
 
-        self._app.push_screen(RepeatsScreen(many(len(shown.state.cases_shown), "case")), run)
-
-    def _run(self, shown: CompareScreen, cells: Sequence[CellKey], repeats: int | None) -> None:
-        wanted = [(Path(suite), case_id, model) for suite, case_id, model in cells]
-        self._app.run_on(wanted, repeats, shown.announce)
-
-    def _stop(self, shown: CompareScreen) -> None:
-        key = shown.state.key
-        if key is not None:
-            going = self._app.main.book.under_way((Path(key[0]), key[1]))
-            self._app.runner.stop([run.run_id for run in going if run.model == key[2]])
-
-    # Ways to runs
-
-    def _open_cell(self, shown: CompareScreen) -> None:
-        key = shown.state.key
-        if key is None:
-            return
-        standing = shown.state.at(key)
-        cell = standing.cell if not standing.before else None
-        if cell is None or len(cell.runs) == 1:
-            self._show(shown, key)
-            return
-
-        def show(repeat: int | None) -> None:
-            if repeat is not None:
-                self._show(shown, key, repeat)
-
-        self._app.push_screen(RepeatChoiceScreen(cell), show)
-
-    def _show(self, shown: CompareScreen, key: CellKey, repeat: int | None = None) -> None:
         async def show() -> None:
-            from workbench.tui.trajectory.screen import TrajectoryScreen
-
             runs = await self._read(shown, [(key, repeat)])
             if runs:
-                push_from(self._app, shown, TrajectoryScreen(self._app, runs[0], shown.place))
+                self._stage.show(self._runs.of(runs[0], shown.place), over=shown)
 
-        self._app.run_worker(show(), group="compare", exclusive=True)
+        self._stage.work(show(), "compare", exclusive=True)
 
-    def _mark(self, shown: CompareScreen) -> None:
-        both = shown.mark()
-        if both is not None:
-            self._side_by_side(shown, shown, *both)
+    def show_two(self, shown: CellsScreen, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
+        """Show the runs of two cells side by side, over a screen."""
 
-    def _side_by_side(self, shown: CompareScreen, asked: BesideScreen[None], one: CellKey, other: CellKey) -> None:
         async def show() -> None:
-            from workbench.tui.two_runs.screen import PairScreen, beside_each_other
-
             runs = await self._read(shown, [(one, None), (other, None)])
             if runs:
-                push_from(self._app, asked, PairScreen(self._app, await beside_each_other(*runs)))
+                left, right = runs
+                self._stage.show(await self._pairs.of(left, right), over=over)
 
-        self._app.run_worker(show(), group="compare", exclusive=True)
+        self._stage.work(show(), "compare", exclusive=True)
 
-    async def _read(self, shown: CompareScreen, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
+    async def _read(self, shown: CellsScreen, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
         """The runs of some cells; none where one cannot be read, which is announced."""
         try:
             return [await shown.state.source.open_run(key, repeat) for key, repeat in wanted]
         except (LookupError, HistoryError, RecordingError) as error:
-            self._app.announce(str(error), "error", GLYPHS.error)
+            self._stage.announce(str(error), "error", GLYPHS.error)
             return []
 
-    # What it comes to
+    def show_over_time(self, shown: CellsScreen) -> None:
+        """Show the case of the row over time."""
+        case = shown.state.case
+        if case is not None:
+            # What runs now names its suites by their paths as they are, what is stored by where those lead.
+            suite = Path(case.suite) if shown.state.source.live else case.suite
+            self._over_time(shown, suite, case.case_id, case.name)
 
-    def _test(self, shown: CompareScreen) -> None:
+    def show_tests(self, shown: CellsScreen) -> None:
+        """Show the paired tests of the column against the base."""
         state, model, base = shown.state, shown.state.model, shown.state.base
         if model is None or base is None:
             return
@@ -223,30 +168,9 @@ class CompareCommands:
 
             def open_pair(pair: Pair) -> None:
                 one, other = ((cell.suite, cell.case_id, cell.model) for cell in pair)
-                self._side_by_side(shown, screen, one, other)
+                self.show_two(shown, screen, one, other)
 
-            screen = PairedScreen(self._app, paired, open_pair)
-            push_from(self._app, shown, screen)
+            screen = PairedScreen(self._stage, paired, open_pair)
+            self._stage.show(screen, over=shown)
 
-        self._app.run_worker(show(), group="compare", exclusive=True)
-
-    def _copy(self, shown: CompareScreen) -> None:
-        state = shown.state
-        models, only = state.models, state.only_differences
-        keys = [case.on(model) for case in state.cases for model in models]
-        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
-        names, gates = {case.suite: case.suite_name for case in state.cases}, state.source.gates()
-        shown_cases = frozenset((case.suite, case.case_id) for case in state.cases_shown)
-        words = state.filter.strip()
-
-        async def copy() -> None:
-            from workbench.reports.comparison_markdown import Filtered, comparison_markdown
-
-            filtered = Filtered(words, shown_cases) if words else None
-            text = await worked_out(
-                lambda: comparison_markdown(cells, models, names, gates, only_differences=only, filtered=filtered)
-            )
-            copy_text(self._app, text, "the comparison", shown.announce)
-
-        # In a group of its own: what else is worked out goes on.
-        self._app.run_worker(copy(), group="compare_copy", exclusive=True)
+        self._stage.work(show(), "compare", exclusive=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,19 +16,16 @@ from workbench.analysis.significance import p_text
 from workbench.reports.compared_words import rules_text
 from workbench.reports.visible import one_line
 from workbench.tui.comparing.actions import FEATURE
-from workbench.tui.kit.actions import Situation, bindings_for
+from workbench.tui.kit.actions import ListNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import KeptDetail, KeptRows
-from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
 from workbench.tui.lines.words import many, score
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
-
 
 _SCORE_CELLS = 4
 
@@ -105,7 +102,7 @@ def nothing_message() -> Message:
     return (("No case was graded with both.", "muted"),)
 
 
-class PairedScreen(BesideScreen[None]):
+class PairedScreen(SideScreen[None]):
     """What the tests said when it was opened. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
@@ -114,8 +111,8 @@ class PairedScreen(BesideScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#paired-list"
 
-    def __init__(self, app: Workbench, state: PairedState, open_pair: Callable[[Pair], object]) -> None:
-        super().__init__(app)
+    def __init__(self, stage: Stage, state: PairedState, open_pair: Callable[[Pair], object]) -> None:
+        super().__init__(stage)
         self.state = state
         self._open_pair = open_pair
 
@@ -133,14 +130,19 @@ class PairedScreen(BesideScreen[None]):
         self._show_bars()
 
     @property
-    def situation(self) -> Situation:
-        nothing = {} if self.state.rows else {"paired.open": "no case was graded with both"}
-        return Situation(screen=self.NAME, has_text=True, kept_refuses=nothing)
+    def situation(self) -> ListNow:
+        return ListNow(
+            has_text=True, refuses={} if self.state.rows else {"paired.open": "no case was graded with both"}
+        )
 
     def on_kept_rows_opened(self) -> None:
         self.action_do("paired.open")
 
-    def open(self) -> None:
+    def do_open(self) -> None:
         """Show both runs of the case under the cursor."""
         if self.state.selected is not None:
             self._open_pair(self.state.selected)
+
+    def do_copy(self) -> None:
+        """Copy what the tests say."""
+        self.stage.copy(self.state.text(), "the tests", self.announce)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -14,26 +13,27 @@ from textual.timer import Timer
 
 from workbench.reports.visible import one_line
 from workbench.tui.comparing.actions import FEATURE
+from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
 from workbench.tui.comparing.lines import Columns, cell_said
 from workbench.tui.comparing.sources import GOING
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.comparing.table import CompareHead, CompareTable, CompareTotals
 from workbench.tui.comparing.totals import ComparedTotals
-from workbench.tui.kit.actions import Action, Situation, bindings_for
+from workbench.tui.kit.actions import Action, ListNow, bindings_for
+from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import FilterScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
+from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
-    from workbench.analysis.comparison import CellKey
     from workbench.authoring.case_now import CaseKey
-    from workbench.tui.shell.workbench import Workbench
 
 
 TOTALS_SHARE = 3 / 8
@@ -49,7 +49,7 @@ CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
 """Totals that are behind are added up after so long, and while runs go on no sooner than after so long."""
 
 
-class CompareScreen(FilterScreen[None]):
+class CompareScreen(CellsScreen):
     """Shows `state`; `place` says what is compared: a suite, a folder, a batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
@@ -58,13 +58,18 @@ class CompareScreen(FilterScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#compare-table"
 
-    def __init__(self, app: Workbench, state: CompareState, place: str, totals: ComparedTotals | None = None) -> None:
-        super().__init__(app)
-        self.state: CompareState = state
-        self.place = place
+    def __init__(
+        self,
+        stage: Stage,
+        state: CompareState,
+        place: str,
+        book: RunBook,
+        ways: CompareWays,
+        totals: ComparedTotals | None = None,
+    ) -> None:
+        super().__init__(stage, state, place, ways)
+        self._book = book
         self.totals = totals if totals is not None else ComparedTotals(state, time.perf_counter)
-        self.asked_again = False
-        """Whether the last key was told that everything has run, and that it runs all again."""
         self._shows_totals = True
         self._totals_rows = -1
         self._sums_shown: tuple[object, Columns | None] = ((), None)
@@ -155,7 +160,7 @@ class CompareScreen(FilterScreen[None]):
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         """What may stand at the end of the title, the longest first: how far the runs are, before what it is about, of
         which there are shorter versions, too."""
-        progress = self._workbench.main.book.progress()
+        progress = self._book.progress()
         return progress_ends(progress, about[0]) if progress.under_way else (*about, EMPTY)
 
     # News
@@ -232,17 +237,12 @@ class CompareScreen(FilterScreen[None]):
         return (*cell, ("stop_all", "stops all"), *super().ways_out)
 
     @property
-    def situation(self) -> Situation:
-        return replace(super().situation, kept_refuses=self._refusals())
+    def situation(self) -> ListNow:
+        return ListNow(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
     def _offered(self) -> list[tuple[Action, bool]]:
         live = self.state.source.live
         return [each for each in super()._offered() if live or each[0].id not in _RUNNING]
-
-    def action_do(self, action_id: str) -> None:
-        if action_id != "compare.run_all":
-            self.asked_again = False
-        super().action_do(action_id)
 
     def _refusals(self) -> dict[str, str]:
         """Why actions cannot be taken at the cell under the cursor, by their ids."""
@@ -261,7 +261,7 @@ class CompareScreen(FilterScreen[None]):
                 why |= dict.fromkeys(("open", "mark"), "this run is still to come")
             going = standing.stage in GOING
             why |= {"run": "this cell is running; x stops it"} if going else {"stop": "this cell is not running"}
-        if not self._workbench.main.book.progress().under_way:
+        if not self._book.progress().under_way:
             why["stop_all"] = "nothing is running"
         if nothing is not None:
             why["pair"] = nothing
@@ -275,50 +275,77 @@ class CompareScreen(FilterScreen[None]):
         why["reload"] = "what runs here is seen as it goes on"
         return {f"compare.{name}": said for name, said in why.items()}
 
-    def read_again(self) -> None:
+    def do_reload(self) -> None:
         """Read it again where it is not seen as it goes on."""
 
-    def sideways(self, step: int) -> None:
-        """Go to the next column to the left (-1) or right (1)."""
-        self.table.move_column(self.state.column + step)
+    def do_left(self) -> None:
+        """Go to the next column to the left."""
+        self.table.move_column(self.state.column - 1)
 
-    def sort(self) -> None:
+    def do_right(self) -> None:
+        """Go to the next column to the right."""
+        self.table.move_column(self.state.column + 1)
+
+    def do_sort(self) -> None:
         """Sort by the column, turn the order, or end that."""
         self.state.sort()
         self._show_state()
 
-    def turn_differences(self) -> None:
+    def do_differences(self) -> None:
         """Show only differences, or everything."""
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
-    def turn_totals(self) -> None:
+    def do_totals(self) -> None:
         """Show the totals, or hide them."""
         self._shows_totals = not self._shows_totals
         self._add_up()
         self._show_state()
 
-    def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark the cell under the cursor, or take its mark away; two that are marked then."""
+    def do_mark(self) -> None:
+        """Mark the cell under the cursor, or take its mark away; two that are marked then are put side by side."""
         both = self.state.mark()
         self._show_state()
-        if both is None and self.state.marked is not None:
+        if both is not None:
+            self._ways.show_two(self, self, *both)
+        elif self.state.marked is not None:
             self.announce("Marked: space on another cell shows both side by side")
-        return both
 
-    def make_base(self) -> None:
+    def do_copy(self) -> None:
+        """Copy the comparison as Markdown."""
+        state = self.state
+        models, only = state.models, state.only_differences
+        keys = [case.on(model) for case in state.cases for model in models]
+        cells = {key: cell for key in keys if (cell := state.at(key).cell) is not None}
+        names, gates = {case.suite: case.suite_name for case in state.cases}, state.source.gates()
+        shown_cases = frozenset((case.suite, case.case_id) for case in state.cases_shown)
+        words = state.filter.strip()
+
+        async def copy() -> None:
+            from workbench.reports.comparison_markdown import Filtered, comparison_markdown
+
+            filtered = Filtered(words, shown_cases) if words else None
+            text = await worked_out(
+                lambda: comparison_markdown(cells, models, names, gates, only_differences=only, filtered=filtered)
+            )
+            self.stage.copy(text, "the comparison", self.announce)
+
+        # In a group of its own: what else is worked out goes on.
+        self.stage.work(copy(), "compare_copy", exclusive=True)
+
+    def do_base(self) -> None:
         """Compare other columns with this one."""
         self.state.make_base()
         self._show_state()
 
-    def other_part(self) -> None:
+    def do_other(self) -> None:
         """Go to the totals, or back to the cells."""
         self.set_focus(self._sums if self.focused is self.table and self._sums.display else self.table)
 
     def _to_list(self) -> None:
         self.set_focus(self.table)
 
-    def back(self) -> None:
+    def do_back(self) -> None:
         """Leave the filter, the totals, the mark, then the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)

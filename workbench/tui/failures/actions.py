@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.actions import Action, Feature, MainSituation
 
 
-def _failures(now: Situation) -> str | None:
+def _failures(now: MainSituation) -> str | None:
     return None if now.failed else "nothing has failed; R runs the suite or folder"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -23,14 +23,12 @@ from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import KeptRows
 from workbench.tui.kit.side_screen import ListScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
 
 
 class FailureRows(KeptRows):
@@ -76,8 +74,8 @@ class FailuresScreen(ListScreen[RunRecord]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#failures-list"
 
-    def __init__(self, app: Workbench, state: FailureList, place: str) -> None:
-        super().__init__(app)
+    def __init__(self, stage: Stage, state: FailureList, place: str) -> None:
+        super().__init__(stage)
         self.state: FailureList = state
         self._place = place
         self._whole_table = ConfusionTable(state.failures.confusion)
@@ -139,7 +137,7 @@ class FailuresScreen(ListScreen[RunRecord]):
 
     # What can be done
 
-    def open(self) -> None:
+    def do_open(self) -> None:
         """Go to the run under the cursor; fold or unfold a cause; show the table."""
         row = self.state.selected
         if self.state.record is not None:
@@ -149,8 +147,19 @@ class FailuresScreen(ListScreen[RunRecord]):
         else:
             self._go_to("detail")
 
-    def sideways(self, step: int) -> None:
-        """Fold (-1) or unfold (1) a cause; in the other column, scroll the table."""
+    def do_left(self) -> None:
+        """Fold the cause; in the other column, scroll the table back."""
+        self._sideways(-1)
+
+    def do_right(self) -> None:
+        """Unfold the cause; in the other column, scroll the table."""
+        self._sideways(1)
+
+    def do_copy(self) -> None:
+        """Copy all of it as text."""
+        self.stage.copy(self.state.as_text(), "the failures", self.announce)
+
+    def _sideways(self, step: int) -> None:
         if self.column == "detail":
             self._scroll_table(step)
         elif not self._fold(step < 0) and step > 0:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from dataclasses import dataclass
+
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
 
 
-def _grades(now: Situation) -> str | None:
+@dataclass(frozen=True)
+class GradesNow(Situation):
+    """`runs` is how many runs of the case have grades."""
+
+    runs: int = 0
+
+
+def _grades(now: MainSituation) -> str | None:
     if now.graded:
         return None
     if now.shown == "nothing":
@@ -15,7 +24,7 @@ def _grades(now: Situation) -> str | None:
     return now.why_not_graded
 
 
-def _other_run(now: Situation) -> str | None:
+def _other_run(now: GradesNow) -> str | None:
     return None if now.runs > 1 else "this case has no other run with grades"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,22 +12,20 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from workbench.grading.grade import disagree
-from workbench.tui.grades.actions import FEATURE
+from workbench.tui.grades.actions import FEATURE, GradesNow
 from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
-from workbench.tui.kit.actions import Situation, bindings_for
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import ColumnsScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.terminal.theming import Ground
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
 
 
 class GradeList(LineView):
@@ -82,6 +81,14 @@ class GradeDetail(ReadLines):
     GROUND: ClassVar[Ground] = "background"
 
 
+OtherRun = Callable[[GradesState, int], GradesState | None]
+"""Goes to the next (1) or previous (-1) run of the case that has grades, and returns its grades."""
+
+
+def _no_other_run(state: GradesState, step: int) -> None:
+    """Of a run that is shown by itself."""
+
+
 class GradesScreen(ColumnsScreen[None]):
     """The grades of a run that is over, as they are when it is opened."""
 
@@ -92,9 +99,10 @@ class GradesScreen(ColumnsScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#grades-list"
 
-    def __init__(self, app: Workbench, state: GradesState) -> None:
-        super().__init__(app)
+    def __init__(self, stage: Stage, state: GradesState, other_run: OtherRun = _no_other_run) -> None:
+        super().__init__(stage)
         self.state = state
+        self._other_run = other_run
         self._bad = -1
         """The line with something bad that was gone to last."""
 
@@ -141,17 +149,23 @@ class GradesScreen(ColumnsScreen[None]):
     # What can be done
 
     @property
-    def situation(self) -> Situation:
-        """What decides which actions can be taken."""
-        return Situation(screen=self.NAME, has_text=True, graded=True, runs=self.state.runs)
+    def situation(self) -> GradesNow:
+        return GradesNow(has_text=True, runs=self.state.runs)
 
-    def step(self, by: int) -> None:
-        """Look at the next grader, or at the one before."""
+    def do_next(self) -> None:
+        """Look at the next grader."""
+        self._step(1)
+
+    def do_previous(self) -> None:
+        """Look at the grader before this one."""
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
         self.state.step(by)
         self._list.move_cursor(self._list.line_of(self.state.cursor))
         self._moved()
 
-    def explain(self) -> None:
+    def do_explain(self) -> None:
         """Say everything in more words, or in fewer again; where only the graders are seen, show the calls."""
         if self._one_column and self.column == "list":
             self._go_to("detail")
@@ -161,7 +175,7 @@ class GradesScreen(ColumnsScreen[None]):
         if self.state.more and self.state.explanation.more:
             self.announce(f"Values in full; at the end, how {self.state.explanation.system} scores")
 
-    def to_next_bad(self) -> None:
+    def do_bad(self) -> None:
         """Go to the next line of the calls that is not right, after the last one to the first."""
         bad = grade_page(self.state, self._detail.text_width).bad
         if not bad:
@@ -173,18 +187,29 @@ class GradesScreen(ColumnsScreen[None]):
         self._detail.scroll_lines(self._bad - self._detail.top)
         self.announce(f"{bad.index(self._bad) + 1} of {len(bad)} that are not right")
 
-    def show_run(self, state: GradesState) -> None:
+    def do_next_run(self) -> None:
+        """Show the next run of the case."""
+        self._step_run(1)
+
+    def do_previous_run(self) -> None:
+        """Show the run of the case before this one."""
+        self._step_run(-1)
+
+    def _step_run(self, by: int) -> None:
         """Show the grades of another run, by the grader that is looked at now."""
+        state = self._other_run(self.state, by)
+        if state is None:
+            return
         state.look_as(self.state)
         self.state = self._list.state = state
         self._show_bars()
         self._list.move_cursor(self._list.line_of(state.cursor))
         self._moved()
 
-    def show(self) -> None:
+    def do_show(self) -> None:
         """Go to the calls."""
         self._go_to("detail")
 
-    def text_to_copy(self) -> tuple[str, str]:
-        """The grade under the cursor with everything behind it, and what to call it."""
-        return copied_grade(self.state)
+    def do_copy(self) -> None:
+        """Copy the grade under the cursor with everything behind it."""
+        self.stage.copy(*copied_grade(self.state), self.announce)

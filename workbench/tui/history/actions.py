@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation, Why
+from workbench.tui.kit.actions import Action, Feature, MainSituation, unless_refused
 
 
-def _case(now: Situation) -> str | None:
+def _case(now: MainSituation) -> str | None:
     return None if now.row == "case" else "put the cursor on a case"
-
-
-def _at_row(action_id: str) -> Why:
-    """What the screen itself says against it."""
-    return lambda now: now.kept_refuses.get(action_id)
 
 
 def _own(screen: str, name: str, title: str, keys: tuple[str, ...], label: str = "") -> Action:
     action_id = f"{screen}.{name}"
-    return Action(action_id, title, keys, screen, label, _at_row(action_id), listed=False)
+    return Action(action_id, title, keys, screen, label, unless_refused(action_id), listed=False)
 
 
 def _common(screen: str, back: str) -> tuple[Action, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual.binding import BindingType
 
@@ -14,20 +15,54 @@ from workbench.tui.history.batch_lines import detail_lines, history_text, list_m
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import MarkingScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import Line, Span
 from workbench.tui.lines.words import many
+from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.kept import read_batches, read_going, read_gradings
+from workbench.tui.runs.runner import Runner
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
     from workbench.authoring.case_now import CaseKey
-    from workbench.tui.shell.workbench import Workbench
 
 
 GOING_S = 1.0
 """The counts of batches that go on are read again at most so often, and only when something happened in their runs."""
+
+
+class HistoryWays(Protocol):
+    """What can be done to the batch under the cursor, and where one can go from it."""
+
+    def open_batch(self, shown: HistoryScreen) -> None:
+        """Show what it came to, case by case."""
+        ...
+
+    def show_changes(self, shown: HistoryScreen, earlier: BatchRow, later: BatchRow) -> None:
+        """Show what changed between two batches."""
+        ...
+
+    def name(self, shown: HistoryScreen) -> None:
+        """Ask for its name."""
+        ...
+
+    def go_on(self, shown: HistoryScreen) -> None:
+        """Make the runs that are missing in it."""
+        ...
+
+    def regrade(self, shown: HistoryScreen) -> None:
+        """Grade it by what its suites expect today."""
+        ...
+
+    def export(self, shown: HistoryScreen) -> None:
+        """Save its runs as recordings."""
+        ...
+
+    def remove(self, shown: HistoryScreen) -> None:
+        """Ask whether to remove it, and do so."""
+        ...
 
 
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
@@ -40,8 +75,14 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     MARKED = "space on another batch shows what changed between the two"
     FILTERED_BY = "words of number, name, date, suite or model"
 
-    def __init__(self, app: Workbench, state: HistoryList) -> None:
-        super().__init__(app, state)
+    def __init__(
+        self, stage: Stage, state: HistoryList, file: Path | None, runner: Runner, book: RunBook, ways: HistoryWays
+    ) -> None:
+        super().__init__(stage, state)
+        self._file = file
+        self._runner = runner
+        self._book = book
+        self._ways = ways
         self._wanted = False
         self._reading = False
         self._read_at_s = 0.0
@@ -53,7 +94,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     def read_soon(self) -> None:
         """Read the history again, off the loop; below another screen, once that is left."""
-        if self._workbench.history is not None:
+        if self._file is not None:
             self._wanted = True
             if not self._reading and not self.is_covered:
                 self._reading = True
@@ -68,11 +109,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self._reading = False
 
     async def _read_once(self) -> None:
-        runner, file = self._workbench.runner, self._workbench.history
-        assert file is not None
-        await asyncio.to_thread(runner.settle_history)
+        assert self._file is not None
+        await asyncio.to_thread(self._runner.settle_history)
         try:
-            read = await asyncio.to_thread(read_batches, file)
+            read = await asyncio.to_thread(read_batches, self._file)
         except HistoryError as error:
             self.state.fail(str(error))
             self.announce(str(error), "error", GLYPHS.error)
@@ -95,10 +135,9 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self._show_bars()
 
     async def _read_going(self) -> None:
-        file, going = self._workbench.history, self.state.going
-        assert file is not None
+        assert self._file is not None
         try:
-            self.state.renew(*await asyncio.to_thread(read_going, file, going))
+            self.state.renew(*await asyncio.to_thread(read_going, self._file, self.state.going))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             self._wanted = True
@@ -126,10 +165,9 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)
 
     async def _read_gradings(self, batch: BatchRow) -> None:
-        file = self._workbench.history
-        assert file is not None
+        assert self._file is not None
         try:
-            self.state.take_gradings(batch.number, await asyncio.to_thread(read_gradings, file, batch.number))
+            self.state.take_gradings(batch.number, await asyncio.to_thread(read_gradings, self._file, batch.number))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             if isinstance(error, DamagedError):
@@ -143,8 +181,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         return row_line(self.state, self.state.rows[index], width)
 
     def _said(self) -> Message:
-        history = self._workbench.history
-        return list_message(self.state, str(history) if history is not None else None)
+        return list_message(self.state, str(self._file) if self._file is not None else None)
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
         batch = self.state.selected
@@ -157,7 +194,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         said += [f"{many(hidden, 'fork')} hidden"] if hidden else []
         said += [f"{len(state.marked)} marked"] if state.marked else []
         left: Line = (Span(" History ", "badge"), Span(self._filter_said))
-        progress = self._workbench.main.book.progress()
+        progress = self._book.progress()
         return left, progress_ends(progress, (Span(f"{', '.join(said)} ", "muted"),))
 
     def _refusals(self) -> Mapping[str, str]:
@@ -168,19 +205,49 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         if moved:
             self._want_gradings()
 
-    @property
-    def text(self) -> str:
-        """The batches that are shown, as Markdown."""
-        return history_text(self.state)
-
     # What can be done
 
-    def other_grading(self) -> None:
+    def do_open(self) -> None:
+        """Show what the batch came to, case by case."""
+        self._ways.open_batch(self)
+
+    def _take_pair(self, earlier: BatchRow, later: BatchRow) -> None:
+        self._ways.show_changes(self, earlier, later)
+
+    def do_name(self) -> None:
+        """Give the batch another name."""
+        self._ways.name(self)
+
+    def do_go_on(self) -> None:
+        """Make the runs that are missing in the batch."""
+        self._ways.go_on(self)
+
+    def do_regrade(self) -> None:
+        """Grade the batch again."""
+        self._ways.regrade(self)
+
+    def do_export(self) -> None:
+        """Save the runs of the batch as recordings."""
+        self._ways.export(self)
+
+    def do_delete(self) -> None:
+        """Remove the batch."""
+        self._ways.remove(self)
+
+    def do_reload(self) -> None:
+        """Read the history again."""
+        self.read_soon()
+
+    def do_copy(self) -> None:
+        """Copy the batches that are shown as Markdown."""
+        self.stage.copy(history_text(self.state), "the batches shown", self.announce)
+
+    def do_grading(self) -> None:
         """Look at the batch as it was graded at another time."""
         self.state.other_grading()
         self._show_state(moved=False)
 
-    def turn_forks(self) -> None:
+    def do_forks(self) -> None:
         """Show forks, or hide them."""
         self.state.show_forks(not self.state.shows_forks)
         self._show_state()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from textual.binding import BindingType
 
@@ -12,11 +12,25 @@ from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.change_lines import detail_lines, head_lines, list_message, row_line
 from workbench.tui.history.changes import DiffList
 from workbench.tui.kit.actions import bindings_for
+from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.list_screen import KeptScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
+
+
+class ChangesWays(Protocol):
+    """Where one can go from a change."""
+
+    def show_runs(self, shown: BatchDiffScreen, change: CaseChange) -> None:
+        """Show both of its runs, or the one there is."""
+        ...
+
+    def show_over_time(self, shown: BatchDiffScreen, change: CaseChange) -> None:
+        """Show its case over time."""
+        ...
 
 
 class BatchDiffScreen(KeptScreen[DiffList]):
@@ -27,6 +41,10 @@ class BatchDiffScreen(KeptScreen[DiffList]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#diff-list"
     FILTERED_BY = "words of kind, suite, case, model or reason"
+
+    def __init__(self, stage: Stage, state: DiffList, ways: ChangesWays) -> None:
+        super().__init__(stage, state)
+        self._ways = ways
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -67,7 +85,39 @@ class BatchDiffScreen(KeptScreen[DiffList]):
             refused["diff.timeline"] = "put the cursor on a case"
         return refused
 
-    def fold(self, folded: bool | None) -> bool:
+    def do_open(self) -> None:
+        """Show both runs side by side, or the one there is; fold a kind of change."""
+        if self.change is None:
+            self._fold(None)
+        else:
+            self._ways.show_runs(self, self.change)
+
+    def do_timeline(self) -> None:
+        """Show the case over time."""
+        if self.change is not None:
+            self._ways.show_over_time(self, self.change)
+
+    def do_copy(self) -> None:
+        """Copy the changes as Markdown."""
+
+        async def copy() -> None:
+            self.stage.copy(await worked_out(self.state.as_text), "the changes", self.announce)
+
+        self.stage.work(copy(), "diff_copy", exclusive=True)
+
+    def do_left(self) -> None:
+        """Fold the kind of change; from the detail, go back to the list."""
+        if self.column == "detail":
+            self._go_to("list")
+        else:
+            self._fold(True)
+
+    def do_right(self) -> None:
+        """Unfold the kind of change; from what cannot be unfolded, go on to the detail."""
+        if self.column == "list" and not self._fold(False):
+            self._go_to("detail")
+
+    def _fold(self, folded: bool | None) -> bool:
         """Fold or unfold the kind of change that the cursor is on or below; `None`: the other way. Whether that changed
         anything."""
         row = self.state.selected
@@ -75,11 +125,3 @@ class BatchDiffScreen(KeptScreen[DiffList]):
             return False
         self._show_state()
         return True
-
-    def sideways(self, step: int) -> None:
-        """Fold (-1) or unfold (1) a kind; from what cannot be unfolded go on to the detail, and back."""
-        if self.column == "detail":
-            if step < 0:
-                self._go_to("list")
-        elif not self.fold(step < 0) and step > 0:
-            self._go_to("detail")

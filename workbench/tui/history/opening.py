@@ -1,9 +1,9 @@
-"""The history's screens: opening them, and what their keys do."""
+"""Opening the screens of the history, and what is done from them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,102 +11,83 @@ from workbench.config.history_file import history_option
 from workbench.history.records import HistoryError
 from workbench.reports.history_list import called
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.kit.background import push_from, worked_out
-from workbench.tui.kit.copying import copy_text
-from workbench.tui.kit.side_screen import on_beside
+from workbench.tui.kit.background import worked_out
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
+    from workbench.analysis.batch_diff import CaseChange
     from workbench.history.records import BatchRow, Regrade, RunRow
     from workbench.tui.comparing.batch_screen import ComparedBatchScreen
-    from workbench.tui.comparing.screen import CompareScreen
+    from workbench.tui.comparing.opening import CompareCommands
+    from workbench.tui.history.batch_work import HistoryDeeds
     from workbench.tui.history.batches import HistoryList
     from workbench.tui.history.batches_screen import HistoryScreen
     from workbench.tui.history.changes_screen import BatchDiffScreen
     from workbench.tui.history.timeline_screen import TimelineScreen
-    from workbench.tui.kit.side_screen import BesideScreen
+    from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.runs.runner import Runner
+    from workbench.tui.trajectory.opening import RunScreens
+    from workbench.tui.two_runs.opening import PairScreens
 
 
 NOT_KEPT = "this session keeps no history: it was started with --no-history"
 
 
 class HistoryCommands:
-    """The methods of `actions.history`. The screens are imported when they are first opened."""
+    """Makes the screens of the history, whose modules are imported when they are first wanted, and does what their keys
+    ask for elsewhere: see `batches_screen.HistoryWays`, `changes_screen.ChangesWays`."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        file: Path | None,
+        runner: Runner,
+        *,
+        deeds: Callable[[], HistoryDeeds],
+        comparing: CompareCommands,
+        runs: RunScreens,
+        pairs: PairScreens,
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._history = file
+        self._runner = runner
+        self._deeds = deeds
+        self._comparing = comparing
+        self._runs = runs
+        self._pairs = pairs
         self._list: HistoryList | None = None
         """What was read when the history was last looked at, with the cursor where it was."""
-        of_compare: dict[str, Callable[[CompareScreen], object]] = {"timeline": self._timeline_of_row}
-        of_history: dict[str, Callable[[HistoryScreen], object]] = {
-            "open": self._open_batch,
-            "mark": self._mark_batch,
-            "name": self._name,
-            "go_on": lambda history: self._do(history, app.deeds.go_on, "ask"),
-            "regrade": lambda history: self._do(history, app.deeds.regrade, "ask"),
-            "grading": lambda history: history.other_grading(),
-            "export": lambda history: self._do(history, app.deeds.export, "history"),
-            "delete": self._delete,
-            "forks": lambda history: history.turn_forks(),
-            "reload": lambda history: history.read_soon(),
-            "filter": lambda history: history.open_filter(),
-            "copy": lambda history: copy_text(app, history.text, "the batches shown", history.announce),
-            "other": lambda history: history.other_column(),
-            "back": lambda history: history.back(),
-        }
-        of_diff: dict[str, Callable[[BatchDiffScreen], object]] = {
-            "open": self._open_change,
-            "left": lambda diff: diff.sideways(-1),
-            "right": lambda diff: diff.sideways(1),
-            "timeline": self._timeline_of_change,
-            "filter": lambda diff: diff.open_filter(),
-            "copy": self._copy_changes,
-            "other": lambda diff: diff.other_column(),
-            "back": lambda diff: diff.back(),
-        }
-        of_timeline: dict[str, Callable[[TimelineScreen], object]] = {
-            "open": self._open_run,
-            "mark": self._mark_run,
-            "filter": lambda timeline: timeline.open_filter(),
-            "copy": lambda timeline: copy_text(app, timeline.text, "the runs shown", timeline.announce),
-            "other": lambda timeline: timeline.other_column(),
-            "back": lambda timeline: timeline.back(),
-        }
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "history": self._open,
-            "timeline": self._timeline_of_case,
-            **on_beside(app, "compare", of_compare),
-            **on_beside(app, "history", of_history),
-            **on_beside(app, "diff", of_diff),
-            **on_beside(app, "timeline", of_timeline),
-        }
+        self.methods: dict[str, Callable[[], object]] = {"history": self._open, "timeline": self._show_over_time}
 
     @property
     def _file(self) -> Path:
-        assert self._app.history is not None
-        return self._app.history
+        assert self._history is not None
+        return self._history
 
     # Opening
 
-    def _open(self, screen: MainScreen) -> None:
+    def _open(self) -> None:
         from workbench.tui.history.batches import HistoryList
         from workbench.tui.history.batches_screen import HistoryScreen
 
         if self._list is None:
             self._list = HistoryList()
-        self._app.push_screen(HistoryScreen(self._app, self._list))
+        book = self._selection.book
+        self._stage.show(HistoryScreen(self._stage, self._list, self._history, self._runner, book, self))
 
-    def _open_batch(self, history: HistoryScreen) -> None:
-        batch = history.state.selected
-        assert batch is not None
-        grading = history.state.grading(batch)
+    def open_batch(self, shown: HistoryScreen) -> None:
+        """Show what the batch under the cursor came to, case by case."""
+        batch = _selected(shown)
+        grading = shown.state.grading(batch)
         again = f", graded again ({grading.number})" if grading is not None else ""
-        if not again and batch.number in history.state.regraded:
+        if not again and batch.number in shown.state.regraded:
             again = ", as graded when it ran"
-        self._open_from(history, lambda: self._opened_batch(batch, grading, f"batch {called(batch)}{again}"))
+        self._show_from(shown, lambda: self._opened_batch(batch, grading, f"batch {called(batch)}{again}"))
 
     async def _opened_batch(self, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
         from workbench.tui.comparing.batch_screen import ComparedBatchScreen
@@ -121,153 +102,145 @@ class HistoryCommands:
 
         # All of it there: of thousands of runs it takes longer than a key may.
         state = await worked_out(lambda: CompareState(read()))
-        return ComparedBatchScreen(self._app, state, place, read)
+        book = self._selection.book
+        return ComparedBatchScreen(self._stage, state, place, book, self._comparing, read=read, runner=self._runner)
 
-    def _mark_batch(self, history: HistoryScreen) -> None:
-        pair = history.mark()
-        if pair is not None:
-            gradings = [history.state.grading(batch) for batch in pair]
-            self._open_from(history, lambda: self._opened_diff(pair, gradings))
-
-    async def _opened_diff(self, pair: tuple[BatchRow, BatchRow], gradings: list[Regrade | None]) -> BatchDiffScreen:
-        from workbench.tui.history.changes import DiffList
-        from workbench.tui.history.changes_screen import BatchDiffScreen
-        from workbench.tui.run_book.kept import read_two
-
+    def show_changes(self, shown: HistoryScreen, earlier: BatchRow, later: BatchRow) -> None:
+        """Show what changed between two batches, each as it is looked at."""
         wanted = [
-            (batch.number, grading.id if grading else None) for batch, grading in zip(pair, gradings, strict=True)
+            (batch.number, grading.id if (grading := shown.state.grading(batch)) else None)
+            for batch in (earlier, later)
         ]
-        state = await worked_out(lambda: DiffList(*read_two(self._file, *wanted), history_option(self._file)))
-        return BatchDiffScreen(self._app, state)
+
+        async def made() -> BatchDiffScreen:
+            from workbench.tui.history.changes import DiffList
+            from workbench.tui.history.changes_screen import BatchDiffScreen
+            from workbench.tui.run_book.kept import read_two
+
+            state = await worked_out(lambda: DiffList(*read_two(self._file, *wanted), history_option(self._file)))
+            return BatchDiffScreen(self._stage, state, self)
+
+        self._show_from(shown, made)
 
     # What is done to a batch
 
-    def _name(self, history: HistoryScreen) -> None:
+    def name(self, shown: HistoryScreen) -> None:
+        """Ask for the name of the batch under the cursor."""
         from workbench.tui.history.dialogs import BatchNameScreen
 
-        batch = history.state.selected
-        assert batch is not None
+        batch = _selected(shown)
 
         def take(name: str | None) -> None:
             if name is not None and name != (batch.name or ""):
-                self._app.run_worker(self._app.deeds.name(history, batch, name), group="history")
+                self._stage.work(self._deeds().name(shown, batch, name), "history")
 
-        self._app.push_screen(BatchNameScreen(batch), take)
+        self._stage.show(BatchNameScreen(batch), take)
 
-    def _do(
-        self, history: HistoryScreen, deed: Callable[[HistoryScreen, BatchRow], Coroutine[None, None, None]], group: str
-    ) -> None:
-        batch = history.state.selected
-        assert batch is not None
-        self._app.run_worker(deed(history, batch), group=group)
+    def go_on(self, shown: HistoryScreen) -> None:
+        """Make the runs that are missing in the batch under the cursor."""
+        self._stage.work(self._deeds().go_on(shown, _selected(shown)), "ask")
 
-    def _delete(self, history: HistoryScreen) -> None:
+    def regrade(self, shown: HistoryScreen) -> None:
+        """Grade the batch under the cursor by what its suites expect today."""
+        self._stage.work(self._deeds().regrade(shown, _selected(shown)), "ask")
+
+    def export(self, shown: HistoryScreen) -> None:
+        """Save the runs of the batch under the cursor as recordings."""
+        self._stage.work(self._deeds().export(shown, _selected(shown)), "history")
+
+    def remove(self, shown: HistoryScreen) -> None:
+        """Ask whether to remove the batch under the cursor, and do so."""
         from workbench.tui.history.dialogs import RemoveScreen
 
-        batch = history.state.selected
-        assert batch is not None
+        batch = _selected(shown)
 
         def take(answer: str | None) -> None:
             if answer == "remove":
-                self._app.run_worker(self._app.deeds.remove(history, batch), group="history")
+                self._stage.work(self._deeds().remove(shown, batch), "history")
 
-        self._app.push_screen(RemoveScreen(batch), take)
+        self._stage.show(RemoveScreen(batch), take)
 
     # Runs
 
-    def _open_change(self, diff: BatchDiffScreen) -> None:
-        change = diff.change
-        if change is None:
-            diff.fold(None)
-            return
+    def show_runs(self, shown: BatchDiffScreen, change: CaseChange) -> None:
+        """Show both runs of a change, or the one there is."""
         sides = [
             (f"batch {name}", side.run, side.grading)
-            for name, side in zip(diff.state.names, diff.state.sides(change), strict=True)
+            for name, side in zip(shown.state.names, shown.state.sides(change), strict=True)
             if side is not None
         ]
-        self._open_from(diff, lambda: self._shown(sides))
+        self._show_from(shown, lambda: self._shown(sides))
 
-    def _copy_changes(self, diff: BatchDiffScreen) -> None:
-        async def copy() -> None:
-            copy_text(self._app, await worked_out(diff.state.as_text), "the changes", diff.announce)
+    def _show_dated(self, shown: TimelineScreen, runs: Sequence[RunRow]) -> None:
+        """Show one run of a timeline, or two side by side."""
+        wanted = [(f"batch {shown.state.called(run)}", run, None) for run in runs]
+        self._show_from(shown, lambda: self._shown(wanted))
 
-        self._app.run_worker(copy(), group="diff_copy", exclusive=True)
-
-    def _open_run(self, timeline: TimelineScreen) -> None:
-        run = timeline.state.selected
-        assert run is not None
-        self._open_from(timeline, lambda: self._shown([(f"batch {timeline.state.called(run)}", run, None)]))
-
-    def _mark_run(self, timeline: TimelineScreen) -> None:
-        pair = timeline.mark()
-        if pair is not None:
-            self._open_from(
-                timeline, lambda: self._shown([(f"batch {timeline.state.called(run)}", run, None) for run in pair])
-            )
-
-    async def _shown(self, wanted: list[tuple[str, RunRow, Regrade | None]]) -> BesideScreen[None]:
+    async def _shown(self, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
         """A run, or two side by side, each with where it comes from and the grading by which it counts."""
         from workbench.tui.run_book.kept import read_recording, record_of
-        from workbench.tui.trajectory.screen import TrajectoryScreen
-        from workbench.tui.two_runs.screen import PairScreen, beside_each_other
 
         def read() -> list[RunRecord]:
             return [record_of(read_recording(self._file, run, grading)) for _, run, grading in wanted]
 
         records = await worked_out(read)
         if len(records) == 1:
-            return TrajectoryScreen(self._app, records[0], wanted[0][0])
-        state = await beside_each_other(*records)
-        state.batches = tuple(f"#{run.batch}" for _, run, _ in wanted)
-        return PairScreen(self._app, state)
+            return self._runs.of(records[0], wanted[0][0])
+        left, right = records
+        return await self._pairs.of(left, right, tuple(f"#{run.batch}" for _, run, _ in wanted))
 
     # One case over time
 
-    def _timeline_of_case(self, screen: MainScreen) -> None:
-        key, row = screen.selected_case, screen.suites.selected
-        if key is not None and row is not None and row.case is not None:
-            path, case_id, name = *key, row.case.name
-            self._open_from(screen, lambda: self._timeline(_key_of(path), case_id, name))
+    def _show_over_time(self) -> None:
+        suite, case = self._selection.suite, self._selection.outline
+        if suite is not None and case is not None:
+            path, case_id, name = suite.path, case.id, case.name
+            self._show_from(None, lambda: self._timeline(_key_of(path), case_id, name))
 
-    def _timeline_of_row(self, shown: CompareScreen) -> None:
-        case = shown.state.case
-        if case is not None:
-            # What runs now names its suites by their paths as they are, what is kept by where those lead.
-            suite = _key_of(Path(case.suite)) if shown.state.source.live else case.suite
-            self._open_from(shown, lambda: self._timeline(suite, case.case_id, case.name))
+    def show_case(self, shown: SideScreen[None], suite: Path | str, case_id: str, case_name: str) -> None:
+        """Show a case over time; the suite is its file, or what the history calls it."""
+        key = suite if isinstance(suite, str) else _key_of(suite)
+        self._show_from(shown, lambda: self._timeline(key, case_id, case_name))
 
-    def _timeline_of_change(self, diff: BatchDiffScreen) -> None:
-        change = diff.change
-        assert change is not None
-        self._open_from(diff, lambda: self._timeline(change.suite, change.case_id, change.case_name))
+    def show_over_time(self, shown: BatchDiffScreen, change: CaseChange) -> None:
+        """Show the case of a change over time."""
+        self.show_case(shown, change.suite, change.case_id, change.case_name)
 
     async def _timeline(self, suite: str, case_id: str, case_name: str) -> TimelineScreen:
         from workbench.tui.history.timeline import Timeline
         from workbench.tui.history.timeline_screen import TimelineScreen
         from workbench.tui.run_book.kept import read_case
 
-        file = self._app.history
+        file = self._history
         if file is None:
             raise HistoryError(NOT_KEPT)
-        await asyncio.to_thread(self._app.runner.settle_history)
+        await asyncio.to_thread(self._runner.settle_history)
         state = await worked_out(lambda: Timeline(case_name, *read_case(file, suite, case_id)))
-        return TimelineScreen(self._app, state)
+        return TimelineScreen(self._stage, state, self._show_dated)
 
-    def _open_from(
-        self, screen: BesideScreen[None] | MainScreen, made: Callable[[], Awaitable[BesideScreen[None]]]
-    ) -> None:
-        """Show a screen for which the history is read, and say on this one why not where that fails."""
+    def _show_from(self, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]) -> None:
+        """Show a screen for which the history is read, over another one (`None`: the main screen), and announce there
+        why not where that fails."""
 
         async def do() -> None:
             try:
-                push_from(self._app, screen, await made())
+                screen = await made()
             except (HistoryError, RecordingError) as error:
                 said = str(error)
-                where = screen if screen.is_attached else self._app.main
-                where.announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
-                self._app.deeds.read_again()  # the file may be another one now
+                announce = shown.announce if shown is not None else self._stage.announce
+                announce(said[:1].upper() + said[1:], "error", GLYPHS.error)
+                self._deeds().read_again()  # the file may be another one now
+            else:
+                if shown is not None or self._stage.shows_main:
+                    self._stage.show(screen, over=shown)
 
-        self._app.run_worker(do(), group="kept", exclusive=True)
+        self._stage.work(do(), "kept", exclusive=True)
+
+
+def _selected(shown: HistoryScreen) -> BatchRow:
+    batch = shown.state.selected
+    assert batch is not None
+    return batch
 
 
 def _key_of(path: Path) -> str:

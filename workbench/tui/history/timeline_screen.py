@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -13,9 +13,13 @@ from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.list_screen import MarkingScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
+
+ShowRuns = Callable[["TimelineScreen", Sequence[RunRow]], None]
+"""Shows one run of the history, or two side by side."""
 
 
 class TimelineScreen(MarkingScreen[Timeline, RunRow]):
@@ -27,6 +31,10 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
     AUTO_FOCUS = "#timeline-list"
     MARKED = "space on another run puts both side by side"
     FILTERED_BY = "words of batch, date, model or status"
+
+    def __init__(self, stage: Stage, state: Timeline, show_runs: ShowRuns) -> None:
+        super().__init__(stage, state)
+        self._show_runs = show_runs
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -49,10 +57,17 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         damaged = f" {many(state.damaged, 'damaged run')} left out · " if state.damaged else ""
         return left, [(Span(damaged, "warned"), Span(said, "muted")), EMPTY]
 
-    @property
-    def text(self) -> str:
-        """The runs that are shown, as Markdown."""
-        return timeline_text(self.state)
+    def do_open(self) -> None:
+        """Show the run."""
+        if self.state.selected is not None:
+            self._show_runs(self, [self.state.selected])
+
+    def _take_pair(self, earlier: RunRow, later: RunRow) -> None:
+        self._show_runs(self, [earlier, later])
+
+    def do_copy(self) -> None:
+        """Copy the runs that are shown as Markdown."""
+        self.stage.copy(timeline_text(self.state), "the runs shown", self.announce)
 
     def _refusals(self) -> dict[str, str]:
         run = self.state.selected

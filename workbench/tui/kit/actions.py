@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from textual.binding import Binding, BindingType
-
-from workbench.tools.connection import ServerState
 
 Pane = Literal["suites", "case", "run"]
 
@@ -39,16 +37,25 @@ Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldK
 
 
 @dataclass(frozen=True)
-class ToolsNow:
-    """What the cursor of the tools screen is on; `server` is how its server is, `None` for what is written out."""
+class Situation:
+    """What decides on every screen whether an action can be taken; each screen adds its own facts to it."""
 
-    on_tool: bool = False
-    server: ServerState | None = None
+    typing: Typing | None = None
+    """What is being typed, if anything is: keys are letters then."""
+    has_text: bool = False
+    """Whether there is something to copy where the cursor is."""
 
 
 @dataclass(frozen=True)
-class Situation:
-    """What decides whether an action can be taken now."""
+class ListNow(Situation):
+    """A screen that knows by itself why actions cannot be taken at its row or cell: `refuses` says it by their ids."""
+
+    refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class MainSituation(Situation):
+    """What decides on the main screen whether an action can be taken now."""
 
     pane: Pane = "suites"
     row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
@@ -84,8 +91,6 @@ class Situation:
     broke_off: bool = False
     """Whether the run shown ended before its end, or was not run at all."""
     has_file: bool = False
-    has_text: bool = False
-    """Whether the focused pane has something to copy."""
     editor: str | None = None
     not_editable: str | None = "put the cursor on a suite or a case"
     """Why nothing can be changed here, if nothing can."""
@@ -105,29 +110,28 @@ class Situation:
     dirty_suites: int = 0
     view: View = "form"
     """How the case pane shows the case."""
-    typing: Typing | None = None
-    """What is being typed, if anything is: keys are letters then."""
     refused: bool = False
     """Whether it cannot be taken over as it stands."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions at the form's row cannot be taken, by their ids."""
-    kept_refuses: Mapping[str, str] = field(default_factory=dict)
-    """Why actions at a row of the history's screens, or at a cell of the comparison, cannot be taken, by their ids."""
-    screen: str | None = None
-    """Which screen is shown, when it is not the main one."""
-    breakpoints: int = 0
-    """How many breakpoints there are, on their screen."""
-    tools: ToolsNow | None = None
-    """Of the tools screen, when that is what is shown."""
-    differ: bool = False
-    """Whether the two runs side by side differ."""
 
 
-Why = Callable[[Situation], str | None]
+Why = Callable[[Any], str | None]
+"""Says why an action cannot be taken, given the situation of the screen on which the action applies."""
 
 
 def always(_: Situation) -> str | None:
+    """Says of an action that nothing ever speaks against it."""
     return None
+
+
+def unless_refused(action_id: str) -> Why:
+    """Returns what asks a `ListNow` why an action cannot be taken."""
+
+    def why_not(now: ListNow) -> str | None:
+        return now.refuses.get(action_id)
+
+    return why_not
 
 
 @dataclass(frozen=True)

@@ -4,25 +4,21 @@ its row."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from workbench.tui.kit.actions import Situation
+from workbench.tui.kit.actions import ListNow
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.rows import KeptDetail, KeptHead, KeptRows, Rows
 from workbench.tui.kit.side_screen import Filtered, ListScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message, title_line
 from workbench.tui.lines.spans import Line
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
-
 
 STACKED_ROWS = 18
 """From this height on, the detail stands below the list where there is no room beside it."""
@@ -58,8 +54,8 @@ class KeptScreen(ListScreen[None], Generic[State]):
 
     state: State
 
-    def __init__(self, app: Workbench, state: State) -> None:
-        super().__init__(app)
+    def __init__(self, stage: Stage, state: State) -> None:
+        super().__init__(stage)
         self.state = state
 
     def compose(self) -> ComposeResult:
@@ -104,8 +100,8 @@ class KeptScreen(ListScreen[None], Generic[State]):
         return {}
 
     @property
-    def situation(self) -> Situation:
-        return replace(super().situation, kept_refuses=self._refusals())
+    def situation(self) -> ListNow:
+        return ListNow(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
     # What is shown
 
@@ -170,8 +166,8 @@ class MarkingScreen(KeptScreen[MarkedState], Generic[MarkedState, Row]):
     MARKED: ClassVar[str]
     """What a second mark does."""
 
-    def mark(self) -> tuple[Row, Row] | None:
-        """Mark the row under the cursor, or take its mark away; two that are marked then, the earlier one first."""
+    def do_mark(self) -> None:
+        """Mark the row under the cursor, or take its mark away; two that are marked then are put side by side."""
         self.state.mark()
         pair = cast("tuple[Row, Row] | None", self.state.pair)
         if pair is not None:
@@ -179,12 +175,17 @@ class MarkingScreen(KeptScreen[MarkedState], Generic[MarkedState, Row]):
         elif self.state.marked:
             self.announce(f"Marked: {self.MARKED}")
         self._show_state(moved=False)
-        return pair
+        if pair is not None:
+            self._take_pair(*pair)
 
-    def back(self) -> None:
+    def _take_pair(self, earlier: Row, later: Row) -> None:
+        """Do with two marked rows what marking two is for."""
+        raise NotImplementedError
+
+    def do_back(self) -> None:
         """Leave the filter, the marks, the detail, then the screen."""
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
             self._show_state(moved=False)
         else:
-            super().back()
+            super().do_back()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from textual import events, on
 from textual.screen import Screen
@@ -15,33 +15,33 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.closing import Answer, ClosesOnce
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.help import HelpScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role, Span
 
 if TYPE_CHECKING:
     from workbench.authoring.case_now import CaseKey
-    from workbench.tui.shell.areas import Method
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
 
 
 Column = Literal["list", "detail"]
 
 
-class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
+class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     """A screen with keys of its own. Composes `Bar("NAME-title")`, what it shows, and `KeyBar("NAME-keys")`.
+
+    Each action of its feature at `NAME` has a method: `do_sort` is what `NAME.sort` does.
 
     Textual calls the handlers of all bases, such as `on_mount`: none calls that of its base.
     """
 
-    DEFAULT_CSS = "BesideScreen { layout: vertical; background: $background; }"
+    DEFAULT_CSS = "SideScreen { layout: vertical; background: $background; }"
     FEATURE: ClassVar[Feature]
     NAME: ClassVar[str]
     """The name of this one among the feature's screens."""
 
-    def __init__(self, app: Workbench) -> None:
+    def __init__(self, stage: Stage) -> None:
         super().__init__()
-        self._workbench = app
+        self.stage = stage
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
@@ -51,7 +51,7 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
     @property
     def situation(self) -> Situation:
         """What decides which actions can be taken."""
-        return Situation(screen=self.NAME, has_text=True)
+        return Situation(has_text=True)
 
     @property
     def _keys(self) -> KeyBar:
@@ -82,23 +82,40 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Say something at the bottom, until the next key; on the main screen where this one was left by now."""
+        """Show a notice at the bottom until the next key; where it is seen if this screen has been left by now."""
         if not self.is_attached:
-            self._workbench.main.announce(text, role, sign)
+            self.stage.announce(text, role, sign)
             return
         said = f" {sign} {one_line(text)}" if sign else f" {one_line(text)}"
         self._keys.announce((Span(said, role),))
 
     def action_do(self, action_id: str) -> None:
-        """Take an action of the registry, or say why it cannot be taken."""
+        """Take an action of this screen, or announce why it cannot be taken."""
         self._keys.clear_notice()
-        own = {action.id: action for action in self.FEATURE.at(self.NAME)}
-        # What the palette offers of the program itself can always be taken.
-        why = own[action_id].why_not(self.situation) if action_id in own else None
+        action = next(action for action in self.FEATURE.at(self.NAME) if action.id == action_id)
+        why = action.why_not(self.situation)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
-        else:
-            self._workbench.main.commands.perform(action_id, self._workbench.main)
+            return
+        name = action_id.removeprefix(f"{self.NAME}.")
+        if name != "quit":
+            self.stage.acted()
+        do: Callable[[], object] = getattr(self, f"do_{name}")
+        do()
+
+    def do_help(self) -> None:
+        """Show the keys."""
+        own = self.FEATURE.at(self.NAME)
+        sections = ((f"Here, in {self.FEATURE.screens[self.NAME]}", own), ("Moving", MOVING.actions))
+        self.stage.show(HelpScreen(sections, self.situation))
+
+    def do_back(self) -> None:
+        """Leave the screen."""
+        self.dismiss()
+
+    def do_quit(self) -> None:
+        """Quit by way of the main screen, where there may be something to ask."""
+        self.stage.quit()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
         """Something happened in runs of these cases, or they were graded anew; `batches`: some began or ended. Below
@@ -110,12 +127,6 @@ class BesideScreen(ClosesOnce[Answer], Screen[Answer]):
     def second_passed(self) -> None:
         """Runs go on, and the time with them; only the screen that is shown is told."""
 
-    def help(self) -> None:
-        """Show the keys."""
-        here = f"Here, in {self.FEATURE.screens[self.NAME]}"
-        sections = ((here, self.FEATURE.at(self.NAME)), ("Moving", MOVING.actions))
-        self.app.push_screen(HelpScreen(sections, self.situation))
-
 
 class Filtered(Protocol):
     """What the list shows."""
@@ -126,14 +137,14 @@ class Filtered(Protocol):
         """Show only what has every word of `text`."""
 
 
-class FilterScreen(BesideScreen[Answer]):
+class FilterScreen(SideScreen[Answer]):
     """A screen whose list can be filtered. Composes a `FilterField` below it."""
 
     state: Filtered
 
     @property
     def situation(self) -> Situation:
-        return Situation(screen=self.NAME, has_text=True, typing="a filter" if self._filtering else None)
+        return Situation(has_text=True, typing="a filter" if self._filtering else None)
 
     def _show_state(self) -> None:
         """Show the list as it is now."""
@@ -156,7 +167,7 @@ class FilterScreen(BesideScreen[Answer]):
         """For the title: by what the list is filtered, unless that is being typed."""
         return f"  /{one_line(self.state.filter)}" if self.state.filter and not self._filtering else ""
 
-    def open_filter(self) -> None:
+    def do_filter(self) -> None:
         """Type to filter the list."""
         self._to_list()
         box = self._filter
@@ -182,7 +193,7 @@ class FilterScreen(BesideScreen[Answer]):
         self._show_state()
 
 
-class ColumnsScreen(BesideScreen[Answer]):
+class ColumnsScreen(SideScreen[Answer]):
     """A list, and beside it everything about its row; where there is little room, one of the two.
 
     Composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
@@ -225,11 +236,11 @@ class ColumnsScreen(BesideScreen[Answer]):
         if event.widget.id in (f"{self.NAME}-list", f"{self.NAME}-detail"):
             self.column = "list" if event.widget.id == f"{self.NAME}-list" else "detail"
 
-    def other_column(self) -> None:
+    def do_other(self) -> None:
         """Go to the other column."""
         self._go_to("detail" if self.column == "list" else "list")
 
-    def back(self) -> None:
+    def do_back(self) -> None:
         """Leave the detail, then the screen."""
         if self.column == "detail":
             self._go_to("list")
@@ -247,37 +258,9 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer]):
     def _to_list(self) -> None:
         self._go_to("list")
 
-    def back(self) -> None:
+    def do_back(self) -> None:
         """Leave the filter, then the detail, then the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         else:
-            super().back()
-
-
-Shown = TypeVar("Shown", bound="BesideScreen[Any]")
-
-
-def on_beside(
-    app: Workbench, name: str, methods: dict[str, Callable[[Shown], object]]
-) -> dict[str, Callable[[MainScreen], object]]:
-    """The methods of a screen by the ids of its actions: `methods` by what follows the screen's name in them, help and
-    quit. They do nothing while another screen is shown."""
-
-    def performing(do: Callable[[Shown], object]) -> Method:
-        def perform(_: MainScreen) -> None:
-            # By its name, so that a screen that was never opened need not be imported.
-            if getattr(app.screen, "NAME", None) == name:
-                do(cast(Shown, app.screen))
-
-        return perform
-
-    def quit_(shown: Shown) -> None:
-        """Quit by way of the main screen, where there may be something to ask."""
-        shown.dismiss()
-        while app.screen is not app.main:
-            app.pop_screen()
-        app.main.call_after_refresh(app.ask_to_quit)
-
-    own = {"help": lambda shown: shown.help(), "quit": quit_, **methods}
-    return {f"{name}.{key}": performing(do) for key, do in own.items()}
+            super().do_back()

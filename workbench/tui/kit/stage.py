@@ -74,6 +74,10 @@ class Stage(Protocol):
         """Call a function once the messages that wait now are handled."""
         ...
 
+    def acted(self) -> None:
+        """Something was done: whoever asks to quit after that is asked again where something would be lost."""
+        ...
+
     def suspend(self) -> AbstractContextManager[None]:
         """Give the terminal to another program meanwhile."""
         ...

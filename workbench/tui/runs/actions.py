@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.actions import Action, Feature, MainSituation
 
 
-def why_not_run(now: Situation) -> str | None:
+def why_not_run(now: MainSituation) -> str | None:
     """Why the case under the cursor cannot be run."""
     if now.broken:
         return "this suite has errors: correct them (e opens the editor), then F5 reloads"
@@ -14,7 +14,7 @@ def why_not_run(now: Situation) -> str | None:
     return "this case is running; x stops it" if now.case_running else None
 
 
-def _run_suite(now: Situation) -> str | None:
+def _run_suite(now: MainSituation) -> str | None:
     if now.runnable:
         return None
     if now.running:
@@ -22,23 +22,23 @@ def _run_suite(now: Situation) -> str | None:
     return "this suite has errors: correct them first" if now.broken else "there is no case here that could run"
 
 
-def _stop(now: Situation) -> str | None:
+def _stop(now: MainSituation) -> str | None:
     return None if now.case_running else "this case is not running"
 
 
-def _stop_all(now: Situation) -> str | None:
+def _stop_all(now: MainSituation) -> str | None:
     return None if now.running else "nothing is running"
 
 
-def _run_shown(now: Situation) -> str | None:
+def _run_shown(now: MainSituation) -> str | None:
     return None if now.cases else "there is no case that could run"
 
 
-def _run_failed(now: Situation) -> str | None:
+def _run_failed(now: MainSituation) -> str | None:
     return None if now.failures else "no case has failed, broken off or been stopped"
 
 
-def _run_repeats(now: Situation) -> str | None:
+def _run_repeats(now: MainSituation) -> str | None:
     return why_not_run(now) if now.row == "case" else _run_suite(now)
 
 

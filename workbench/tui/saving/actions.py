@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, Situation
+from workbench.tui.kit.actions import HELD_KINDS, Action, Feature, MainSituation
 
 
-def _save(now: Situation) -> str | None:
+def _save(now: MainSituation) -> str | None:
     if now.typing in HELD_KINDS:
         return None
     if not now.has_file:
@@ -15,11 +15,11 @@ def _save(now: Situation) -> str | None:
     return None if now.dirty else "there is nothing to save: the suite is as it is on disk"
 
 
-def _save_all(now: Situation) -> str | None:
+def _save_all(now: MainSituation) -> str | None:
     return None if now.dirty_suites else "there is nothing to save"
 
 
-def _save_as(now: Situation) -> str | None:
+def _save_as(now: MainSituation) -> str | None:
     return now.not_editable
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from workbench.tui.kit.actions import Action, Feature, MainSituation
 
 ACTIONS: tuple[Action, ...] = (
     Action("theme", "Change the theme", ()),
@@ -15,7 +15,7 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
-def _copy(now: Situation) -> str | None:
+def _copy(now: MainSituation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.tui.shell.areas import Method
+    from workbench.tui.shell.areas import Areas
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
@@ -20,16 +20,17 @@ class Commands:
     @property
     def known(self) -> tuple[str, ...]:
         """The ids of all actions that can be performed."""
-        return tuple(self._methods)
+        return tuple(self.areas.methods)
 
     def perform(self, action_id: str, screen: MainScreen) -> None:
         """Do what an action says; whether it can be done was asked before."""
         if not action_id.endswith("quit"):
             self._app.leaving.something_else()
-        self._methods[action_id](screen)
+        self.areas.methods[action_id](screen)
 
     @cached_property
-    def _methods(self) -> dict[str, Method]:
-        from workbench.tui.shell.areas import methods_of
+    def areas(self) -> Areas:
+        """The areas, imported when they are first wanted."""
+        from workbench.tui.shell.areas import Areas
 
-        return methods_of(self._app)
+        return Areas(self._app)

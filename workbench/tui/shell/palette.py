@@ -83,4 +83,7 @@ class ActionCommands(Provider):
 
     async def _do(self, action_id: str) -> None:
         if self.screen in self.screen.app.screen_stack:  # else it was closed meanwhile
-            await self.screen.run_action(f"screen.do('{action_id}')")
+            own = getattr(self.screen, "NAME", None)
+            # On another screen than the main one the palette offers what the program does, too.
+            of_screen = own is None or action_id.startswith(f"{own}.")
+            await self.screen.run_action(f"{'screen' if of_screen else 'app'}.do('{action_id}')")

@@ -19,7 +19,7 @@ from workbench.tui.kit.actions import (
     PANE_TITLES,
     Action,
     Feature,
-    Situation,
+    MainSituation,
     Where,
 )
 from workbench.tui.runs.actions import FEATURE as RUNS
@@ -76,7 +76,7 @@ def offered_actions(screen: str | None) -> list[Action]:
     return [*own, *(action for action in PROGRAM.actions if action.listed and action.id not in ("help", "quit"))]
 
 
-def help_sections(now: Situation) -> list[tuple[str, list[Action]]]:
+def help_sections(now: MainSituation) -> list[tuple[str, list[Action]]]:
     """Returns the sections of the main screen's help: the pane one comes from, the whole screen, moving."""
     here = (now.pane, now.view) if now.pane == "case" else (now.pane,)
     return [
@@ -86,7 +86,7 @@ def help_sections(now: Situation) -> list[tuple[str, list[Action]]]:
     ]
 
 
-def shown_keys(now: Situation) -> list[tuple[Action, bool]]:
+def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     """Returns what the main screen's bar of keys names, the most wanted first, each with whether it can be taken."""
     if now.typing == "a filter":
         return [(action, True) for action in FILTERING]
@@ -129,7 +129,7 @@ _HELD = (
 """What is named first, and what in its place while the run shown is held."""
 
 
-def _is_of_now(action: Action, now: Situation) -> bool:
+def _is_of_now(action: Action, now: MainSituation) -> bool:
     """What is done to a run that is held is named only while one is; the way to it, while it is not shown."""
     if action.id == "step.held":
         return now.held_runs > (now.held is not None)
@@ -142,7 +142,7 @@ def _is_of_now(action: Action, now: Situation) -> bool:
     return now.held is not None and action.why_not(now) is None
 
 
-def _rank(action: Action, now: Situation) -> int:
+def _rank(action: Action, now: MainSituation) -> int:
     """What concerns a run that is not looked at is named behind the ways to other screens, the program itself last."""
     if action in PROGRAM.actions:
         return 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.reports.visible import one_line
-from workbench.tui.kit.actions import Shown, Situation, Typing
+from workbench.tui.kit.actions import MainSituation, Shown, Typing
 from workbench.tui.lines.words import why_not_graded
 from workbench.tui.run_book.record import BROKEN_OFF, RunRecord
 from workbench.tui.trajectory.view import RunList
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.main_screen import MainScreen
 
 
-def situation_of(screen: MainScreen) -> Situation:
+def situation_of(screen: MainScreen) -> MainSituation:
     """What decides which actions can be taken on the main screen now."""
     row, whole = screen.selection.row, screen.selection.tree.whole
     kind = row.key.kind if row is not None else None
@@ -26,7 +26,7 @@ def situation_of(screen: MainScreen) -> Situation:
         "case": bool(screen.case_pane.text_to_copy()[0]) if screen.pane == "case" else False,
         "run": screen.query_one("#run", RunList).item is not None,
     }
-    return Situation(
+    return MainSituation(
         pane=screen.pane,
         row="case" if kind == "step" else kind,
         on_step=kind == "step",

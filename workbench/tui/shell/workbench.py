@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from workbench.engine.stepping import Until
     from workbench.tui.comparing.at_start import Compared
     from workbench.tui.history.batch_work import HistoryDeeds
-    from workbench.tui.kit.side_screen import BesideScreen
+    from workbench.tui.kit.side_screen import SideScreen
     from workbench.tui.runs.fork_draft import ForkDraft
 
 
@@ -220,7 +220,8 @@ class Workbench(PaintedApp):
         if self._begin.opens == "compare":
             from workbench.tui.comparing.at_start import Compared
 
-            self.compared = Compared(self, self._begin)
+            comparing = self.main.commands.areas.comparing
+            self.compared = Compared(self, self.selection, self.runner, comparing, self._begin)
             self.compared.open()
         with self._questions.put_off():
             await self.starter.begin(self._begin)
@@ -377,15 +378,23 @@ class Workbench(PaintedApp):
             self.pop_screen()
         self.main.call_after_refresh(self.ask_to_quit)
 
+    def acted(self) -> None:
+        """Something was done: whoever quits after that is asked again."""
+        self.leaving.something_else()
+
     # Screens over the main one
 
-    def _beside(self) -> list[BesideScreen[Any]]:
+    def action_do(self, action_id: str) -> None:
+        """Take an action of the program itself, whichever screen is shown."""
+        self.main.commands.perform(action_id, self.main)
+
+    def _beside(self) -> list[SideScreen[Any]]:
         """The screens over the main one, but for dialogs."""
         if len(self.screen_stack) == 1:
             return []
-        from workbench.tui.kit.side_screen import BesideScreen
+        from workbench.tui.kit.side_screen import SideScreen
 
-        return [screen for screen in self.screen_stack if isinstance(screen, BesideScreen) and screen.is_mounted]
+        return [screen for screen in self.screen_stack if isinstance(screen, SideScreen) and screen.is_mounted]
 
     @on(MainScreen.Free)
     def _main_is_free(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import ANSWERS, Action, Feature, Situation, Why
+from workbench.tui.kit.actions import ANSWERS, Action, Feature, MainSituation, Why
 from workbench.tui.runs.actions import why_not_run
 
 _NOT_HELD = "the run is not held; s steps through the case"
@@ -10,7 +10,7 @@ _NOT_HELD = "the run is not held; s steps through the case"
 _HELD_AT = {"request": "before a request", "call": "before a call", "result": "after a result"}
 
 
-def _step(now: Situation) -> str | None:
+def _step(now: MainSituation) -> str | None:
     if now.shown == "a run":
         return None
     if now.case_running:
@@ -18,7 +18,7 @@ def _step(now: Situation) -> str | None:
     return why_not_run(now)
 
 
-def _continue(now: Situation) -> str | None:
+def _continue(now: MainSituation) -> str | None:
     if now.held:
         return None
     if now.shown == "a run":
@@ -29,7 +29,7 @@ def _continue(now: Situation) -> str | None:
 def _while_held(places: tuple[str, ...], otherwise: str, *, to_call: bool = False) -> Why:
     """Of what can be done while a run is held at one of these places; `to_call`: to the call it is held at."""
 
-    def why_not(now: Situation) -> str | None:
+    def why_not(now: MainSituation) -> str | None:
         if now.held is None:
             running = now.shown == "a run"
             return "the run is not held; s holds it at its next stop" if running else _NOT_HELD
@@ -40,15 +40,15 @@ def _while_held(places: tuple[str, ...], otherwise: str, *, to_call: bool = Fals
     return why_not
 
 
-def _go(now: Situation) -> str | None:
+def _go(now: MainSituation) -> str | None:
     return None if now.held_runs else "no run is held; s steps through a case"
 
 
-def _mock(now: Situation) -> str | None:
+def _mock(now: MainSituation) -> str | None:
     return now.not_mockable
 
 
-def _expect(now: Situation) -> str | None:
+def _expect(now: MainSituation) -> str | None:
     return now.not_expectable
 
 
@@ -63,7 +63,7 @@ _skip = _while_held(("call",), "a call can be skipped before it is made", to_cal
 _again = _while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
 
 
-def _error(now: Situation) -> str | None:
+def _error(now: MainSituation) -> str | None:
     return None if now.typing in ANSWERS else "it is for results that are typed while a run is held"
 
 

@@ -2,51 +2,82 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from dataclasses import dataclass
+
+from workbench.tools.connection import ServerState
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Situation
+
+
+@dataclass(frozen=True)
+class ToolsNow(Situation):
+    """What the cursor is on: whether that is a tool, and how its server is; `None` for what is written out. `running`
+    is how many runs are under way."""
+
+    on_tool: bool = False
+    server: ServerState | None = None
+    running: int = 0
+
+
+@dataclass(frozen=True)
+class CallNow(Situation):
+    """A call by hand: whether it is under way, and whether the tool has answered one."""
+
+    running: bool = False
+    answered: bool = False
+
 
 _WRITTEN_OUT = "these tools are written out in the suite: there is no server"
 _NEEDED = "runs are under way and may need this server: stop them first"
 
 
-def _tools(now: Situation) -> str | None:
+def _tools(now: MainSituation) -> str | None:
     return None if now.has_file or now.row == "folder" else "there is no suite here"
 
 
-def _start(now: Situation) -> str | None:
-    server = now.tools.server if now.tools is not None else None
-    if server == "running":
+def _start(now: ToolsNow) -> str | None:
+    if now.server == "running":
         return "this server is running already; r starts it anew"
-    return "this server is starting" if server == "starting" else None if server else _WRITTEN_OUT
+    return "this server is starting" if now.server == "starting" else None if now.server else _WRITTEN_OUT
 
 
-def _stop(now: Situation) -> str | None:
-    server = now.tools.server if now.tools is not None else None
-    if server in ("running", "starting"):
+def _stop(now: ToolsNow) -> str | None:
+    if now.server in ("running", "starting"):
         return _NEEDED if now.running else None
-    return "this server is not running" if server else _WRITTEN_OUT
+    return "this server is not running" if now.server else _WRITTEN_OUT
 
 
-def _renew(now: Situation) -> str | None:
-    server = now.tools.server if now.tools is not None else None
-    if server == "starting":
+def _renew(now: ToolsNow) -> str | None:
+    if now.server == "starting":
         return "this server is starting"
-    if server == "running" and now.running:
+    if now.server == "running" and now.running:
         return _NEEDED
-    return None if server else _WRITTEN_OUT
+    return None if now.server else _WRITTEN_OUT
 
 
-def _tool(now: Situation) -> str | None:
-    return None if now.tools is not None and now.tools.on_tool else "put the cursor on a tool"
+def _tool(now: ToolsNow) -> str | None:
+    return None if now.on_tool else "put the cursor on a tool"
 
 
-def _call(now: Situation) -> str | None:
-    if now.tools is None or not now.tools.on_tool:
+def _call(now: ToolsNow) -> str | None:
+    if not now.on_tool:
         return _tool(now)
-    return None if now.tools.server else "this tool is written out in the suite: nothing stands behind it"
+    return None if now.server else "this tool is written out in the suite: nothing stands behind it"
 
 
 def _copy(now: Situation) -> str | None:
     return None if now.has_text else "there is nothing to copy here"
+
+
+def _make_call(now: CallNow) -> str | None:
+    return "the tool is being called; x stops waiting" if now.running else None
+
+
+def _stop_waiting(now: CallNow) -> str | None:
+    return None if now.running else "the tool is not being called"
+
+
+def _answered(now: CallNow) -> str | None:
+    return None if now.answered else "call the tool first"
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -63,6 +94,25 @@ ACTIONS: tuple[Action, ...] = (
     Action("tools.back", "Leave the filter, the tool or the screen", ("escape", "left"), "tools", "back", listed=False),
     Action("tools.help", "Keys and help", ("question_mark",), "tools", "keys", listed=False),
     Action("tools.quit", "Quit", ("q",), "tools", listed=False),
+    Action("call.call", "Call the tool with these arguments", ("c",), "call", "call", _make_call, listed=False),
+    Action("call.stop", "Stop waiting for the answer", ("x",), "call", "stop waiting", _stop_waiting, listed=False),
+    Action("call.mock", "Make the call a mock of the case", ("m",), "call", "use as mock", _answered, listed=False),
+    Action("call.expect", "Make it an expected call of the case", ("a",), "call", "expect it", _answered, listed=False),
+    Action("call.copy", "Copy the answer, or the arguments", ("y",), "call", "copy", listed=False),
+    Action("call.type", "Type the argument", ("enter",), "call", "type", listed=False),
+    Action("call.previous", "The value before, of those that the schema lists", ("left",), "call", listed=False),
+    Action("call.next", "The next value, of those that the schema lists", ("right", "space"), "call", listed=False),
+    Action("call.clear", "Take the argument away", ("delete", "backspace"), "call", listed=False),
+    Action("call.back", "Leave the screen; what was typed stays", ("escape",), "call", "back", listed=False),
+    Action("call.help", "Keys and help", ("question_mark",), "call", "keys", listed=False),
+    Action("call.quit", "Quit", ("q",), "call", listed=False),
 )
 
-FEATURE = Feature("tools", ACTIONS, screens={"tools": "the tools"})
+TYPING: tuple[Action, ...] = (
+    Action("call.typing.keep", "Keep the argument", ("enter",), "call", "keep"),
+    Action("call.typing.next", "Keep it, and go on with the next one", ("tab",), "call", "keep and go on"),
+    Action("call.typing.back", "Leave the argument as it was", ("escape",), "call", "as it was"),
+)
+"""What the bar of keys names while an argument is typed; the field handles these keys itself."""
+
+FEATURE = Feature("tools", ACTIONS, screens={"tools": "the tools", "call": "a call by hand"})

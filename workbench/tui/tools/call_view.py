@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.tui.kit.fields import Leave, LineField
@@ -19,13 +17,6 @@ from workbench.tui.tools.call_lines import CallPicture
 
 class CallView(LineView):
     """The lines of a call. The cursor stands on a parameter, or passes over the rest; a field opens over the value."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "type", show=False),
-        Binding("left", "choose(-1)", show=False),
-        Binding("right,space", "choose(1)", show=False),
-        Binding("delete,backspace", "clear", show=False),
-    ]
 
     def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
         super().__init__(widget_id)
@@ -53,7 +44,7 @@ class CallView(LineView):
         self.close_field()
 
     def chosen(self, index: int) -> None:
-        self.action_type()
+        self.open_field()
 
     def repaint(self) -> None:
         super().repaint()
@@ -92,7 +83,7 @@ class CallView(LineView):
         """Whether the field is open."""
         return self._typed is not None
 
-    def action_type(self) -> None:
+    def open_field(self) -> None:
         """Open a field over the value of the parameter under the cursor."""
         if (name := self.parameter) is None:
             return
@@ -126,7 +117,7 @@ class CallView(LineView):
         if how != "back":
             self._go(-1 if how in ("previous", "up") else 1)
         if how in ("next", "previous"):
-            self.action_type()
+            self.open_field()
 
     def _line_break(self, text: str) -> None:
         """What is pasted stays on one line: a text holds line breaks as `\\n` in quotes."""
@@ -139,14 +130,14 @@ class CallView(LineView):
         field.styles.offset = (self._picture.value_at, self._picture.fields.index(self._typed) - self.top)
         field.styles.width = max(self.text_width - self._picture.value_at, 4)
 
-    def action_choose(self, step: int) -> None:
+    def choose(self, step: int) -> None:
         """Go on to the next of the values that the schema lists."""
         name = self.parameter
         if name is not None and self._form.choices(name):
             self._form.choose_next(name, step)
             self.show_anew()
 
-    def action_clear(self) -> None:
+    def clear_argument(self) -> None:
         """Take the argument away."""
         if (name := self.parameter) is not None:
             self._form.set(name, "")

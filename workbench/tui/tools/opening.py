@@ -1,45 +1,67 @@
-"""The screen of tools: opening it, and what its keys do."""
+"""Opening the tools, and what their screen has done elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.tui.kit.copying import copy_text
-from workbench.tui.kit.side_screen import on_beside
+from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.batches.approval import Approval
+    from workbench.suite.loading import SuiteFile
+    from workbench.suite.render import Table
     from workbench.tui.tools.call_form import CallForm
-    from workbench.tui.tools.screen import ToolsScreen
+    from workbench.tui.tools.servers import Known
 
 
 class ToolsCommands:
-    """The methods of `actions.tools`. The screen is imported when it is first opened; what was typed for calls by hand
-    is kept until the program ends."""
+    """Opens the screen, which is imported when it is first wanted. What was typed for calls by hand stays until the
+    program ends."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        known: Known,
+        *,
+        approve_servers: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],
+        tools_changed: Callable[[], None],
+        turn_breakpoint: Callable[[str, Announce], None],
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._known = known
+        self.approve_servers = approve_servers
+        self.tools_changed = tools_changed
+        self.turn_breakpoint = turn_breakpoint
         self._forms: dict[tuple[Path, str], CallForm] = {}
-        of_screen: dict[str, Callable[[ToolsScreen], object]] = {
-            "show": lambda tools: tools.show(),
-            "start": lambda tools: tools.serve("start"),
-            "stop": lambda tools: tools.serve("stop"),
-            "renew": lambda tools: tools.serve("renew"),
-            "call": lambda tools: tools.call(),
-            "copy": lambda tools: copy_text(app, *tools.text_to_copy(), tools.announce),
-            "filter": lambda tools: tools.open_filter(),
-            "other": lambda tools: tools.other_column(),
-            "back": lambda tools: tools.back(),
-        }
-        self.methods = {"tools": self._open, **on_beside(app, "tools", of_screen)}
+        self.methods: dict[str, Callable[[], object]] = {"tools": self._open}
 
-    def _open(self, screen: MainScreen) -> None:
+    def _open(self) -> None:
         from workbench.tui.tools.screen import ToolsScreen
 
-        suites, place = screen.selection.suites_below()
-        files = [suite.file for suite in suites]
+        suites, place = self._selection.suites_below()
+        screen = ToolsScreen(self._stage, [suite.file for suite in suites], place, self._forms, self._known, self)
         # The form names and checks tools as they are known: servers may have listed others meanwhile.
-        self._app.push_screen(ToolsScreen(self._app, files, place, self._forms), lambda _: screen.show_selected())
+        self._stage.show(screen, lambda _: self._selection.show_again())
+
+    def file_at(self, path: Path) -> SuiteFile | None:
+        """Returns a suite as it is by now."""
+        suite = self._selection.open_suites.at(path)
+        return suite.file if suite is not None else None
+
+    def change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
+        """Change the case under the tree's cursor, as `call_screen.IntoCase` says."""
+        from workbench.tui.tools.call_screen import NotInCaseError
+
+        suite, case = self._selection.suite, self._selection.outline
+        if suite is None or case is None or suite.path != suite_file:
+            raise NotInCaseError
+        if suite.why_not_editable is not None:
+            raise ValueError(suite.why_not_editable)
+        document = suite.document.with_case(case.index, change(suite.document.table(case.index)))
+        self._selection.open_suites.change(suite, document, done, case=case.key)
+        return case.name

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,30 +20,55 @@ from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
+from workbench.suite.render import Table
 from workbench.tools.connection import ServerStatus
-from workbench.tools.listings import Listings
-from workbench.tui.kit.actions import Situation, ToolsNow, bindings_for
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
 from workbench.tui.kit.side_screen import ListScreen
+from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import message_lines, title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import many
 from workbench.tui.terminal.theming import Ground
-from workbench.tui.tools.actions import FEATURE
+from workbench.tui.tools.actions import FEATURE, ToolsNow
 from workbench.tui.tools.call_form import CallForm
 from workbench.tui.tools.call_screen import CallScreen
 from workbench.tui.tools.lines import detail_lines, finding_sign, list_message, row_line
-from workbench.tui.tools.servers import ToolServers, server_of
+from workbench.tui.tools.servers import Known, ToolServers, server_of
 from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
 
 if TYPE_CHECKING:
+    from workbench.batches.approval import Approval
     from workbench.tools.grant import Grant
-    from workbench.tui.shell.workbench import Workbench
+
+
+class ToolsWays(Protocol):
+    """What the screen of tools has done elsewhere."""
+
+    async def approve_servers(self, file: SuiteFile) -> Approval | str:
+        """Return what the servers of a suite may use, after asking for trust, or why they may not be started."""
+        ...
+
+    def tools_changed(self) -> None:
+        """Tell whatever knows tools that a server has listed others."""
+        ...
+
+    def file_at(self, path: Path) -> SuiteFile | None:
+        """Return a suite as it is by now."""
+        ...
+
+    def change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
+        """Change the case under the tree's cursor, as `call_screen.IntoCase` says."""
+        ...
+
+    def turn_breakpoint(self, tool: str, announce: Announce) -> None:
+        """Set a breakpoint at a tool, or take it away."""
+        ...
 
 
 class ToolList(LineView):
@@ -104,19 +128,23 @@ class ToolsScreen(ListScreen[None]):
 
     def __init__(
         self,
-        app: Workbench,
+        stage: Stage,
         files: Sequence[SuiteFile],
         place: str,
         forms: dict[tuple[Path, str], CallForm],
+        known: Known,
+        ways: ToolsWays,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
-        super().__init__(app)
+        super().__init__(stage)
         self._files = tuple(files)
         self._place = place
         self._forms = forms
         self._now = now
+        self._known = known
+        self._ways = ways
         self.state: ToolShelves = ToolShelves((), {})
-        self._servers = ToolServers(app, self._take)
+        self._servers = ToolServers(known.runner, stage.call_later, self._take)
 
     def compose(self) -> ComposeResult:
         yield Bar("tools-title")
@@ -137,10 +165,9 @@ class ToolsScreen(ListScreen[None]):
     # What is there
 
     async def _load(self) -> None:
-        folder = self._workbench.program.folders.listings
+        listings = self._known.listings
 
         def remembered() -> ToolShelves:
-            listings = Listings(folder)
             return ToolShelves(
                 self._files, {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             )
@@ -168,16 +195,9 @@ class ToolsScreen(ListScreen[None]):
         if self.is_mounted and ran and status.state == "down":
             self.announce(status.reason, "error", GLYPHS.error)
         if self.is_mounted and self.state.take(key, status, self._now()):
-            self._workbench.main.known_tools.forget()
-            self._workbench.main.auditor.forget()
+            self._ways.tools_changed()
             self.run_worker(self._lint(), group="tools")
         self._show_state(moved=False)
-
-    @property
-    def tool_here(self) -> str | None:
-        """The tool under the cursor."""
-        row = self.state.selected
-        return row.tool.name if row is not None and row.tool is not None else None
 
     @property
     def _list(self) -> ToolList:
@@ -225,21 +245,33 @@ class ToolsScreen(ListScreen[None]):
         return ("stop", "stops the server"), *super().ways_out
 
     @property
-    def situation(self) -> Situation:
-        """What decides which actions can be taken."""
+    def situation(self) -> ToolsNow:
         row = self.state.selected
         server = row.shelf.state if row is not None and row.shelf.server is not None and row.kind != "suite" else None
-        now = ToolsNow(on_tool=row is not None and row.tool is not None, server=server)
-        running = len(self._workbench.main.book.under_way())
-        return replace(super().situation, running=running, has_text=row is not None, tools=now)
+        return ToolsNow(
+            typing="a filter" if self._filtering else None,
+            has_text=row is not None,
+            on_tool=row is not None and row.tool is not None,
+            server=server,
+            running=len(self._known.book.under_way()),
+        )
 
-    def show(self) -> None:
+    def do_show(self) -> None:
         """Go to what the cursor is on."""
         if self.state.selected is not None:
             self._go_to("detail")
 
-    def text_to_copy(self) -> tuple[str, str]:
-        """The definition of the tool under the cursor as JSON, or what else the row is about, and what to call it."""
+    def do_break(self) -> None:
+        """Break before calls of the tool under the cursor, or no more."""
+        row = self.state.selected
+        if row is not None and row.tool is not None:
+            self._ways.turn_breakpoint(row.tool.name, self.announce)
+
+    def do_copy(self) -> None:
+        """Copy the definition of the tool under the cursor as JSON, or what else the row is about."""
+        self.stage.copy(*self._text_to_copy(), self.announce)
+
+    def _text_to_copy(self) -> tuple[str, str]:
         row = self.state.selected
         if row is None:
             return "", ""
@@ -255,8 +287,19 @@ class ToolsScreen(ListScreen[None]):
 
     # Servers
 
-    def serve(self, what: Literal["start", "stop", "renew"]) -> None:
-        """Start, stop or restart the server under the cursor."""
+    def do_start(self) -> None:
+        """Start the server under the cursor."""
+        self._serve_soon("start")
+
+    def do_stop(self) -> None:
+        """Stop the server under the cursor."""
+        self._serve_soon("stop")
+
+    def do_renew(self) -> None:
+        """Restart the server under the cursor."""
+        self._serve_soon("renew")
+
+    def _serve_soon(self, what: Literal["start", "stop", "renew"]) -> None:
         row = self.state.selected
         if row is not None and (server := server_of(row.shelf)) is not None:
             self.run_worker(self._serve(what, row.shelf, server), group="start")
@@ -277,7 +320,7 @@ class ToolsScreen(ListScreen[None]):
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
         """What the servers of a suite may use, after asking for trust; `None` when they may not be started."""
-        approval = await self._workbench.starter.approval_of_servers(file)
+        approval = await self._ways.approve_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
             return None
@@ -285,7 +328,7 @@ class ToolsScreen(ListScreen[None]):
 
     # Calling
 
-    def call(self) -> None:
+    def do_call(self) -> None:
         """Open the form of the tool under the cursor."""
         row = self.state.selected
         if row is None or row.tool is None or (server := server_of(row.shelf)) is None:
@@ -294,12 +337,20 @@ class ToolsScreen(ListScreen[None]):
         form = self._forms.get(key)
         if form is None or form.tool != row.tool:
             form = self._forms[key] = CallForm(row.tool)
-        screen = CallScreen(self._workbench, form, server, grant=partial(self._grant, row.shelf.file))
-        self.app.push_screen(screen, lambda _: self._called(row.shelf))
+        screen = CallScreen(
+            self.stage,
+            form,
+            server,
+            runner=self._known.runner,
+            secrets=self._known.secrets,
+            grant=partial(self._grant, row.shelf.file),
+            into_case=self._ways.change_case,
+        )
+        self.stage.show(screen, lambda _: self._called(row.shelf))
 
     def _called(self, shelf: Shelf) -> None:
         """A call may have started the server, or ended it, and its suite may have been changed."""
-        suite = self._workbench.main.desk.at(shelf.file.path)
-        if suite is not None:
-            self.state.take_file(suite.file)
+        file = self._ways.file_at(shelf.file.path)
+        if file is not None:
+            self.state.take_file(file)
         self.run_worker(self._servers.look([shelf]), group="tools")

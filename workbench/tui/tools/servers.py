@@ -6,29 +6,46 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.batches.serving import ServerOf, Serving
+from workbench.config.secrets import Secrets
 from workbench.tools.connection import ServerStatus
+from workbench.tools.listings import Listings
+from workbench.tui.run_book.book import RunBook
+from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.shelves import Shelf, ShelfKey
 
 if TYPE_CHECKING:
     from workbench.tools.grant import Grant
-    from workbench.tui.shell.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the screen of tools looks at: servers that run, tools that were listed, runs, secrets."""
+
+    runner: Runner
+    listings: Listings
+    book: RunBook
+    secrets: Secrets
 
 
 class ToolServers:
     """Starts and stops servers that may be started, and tells how each is whenever that changes. `tell` is called on
     the app's loop."""
 
-    def __init__(self, app: Workbench, tell: Callable[[ShelfKey, ServerStatus], None]) -> None:
-        self._app = app
+    def __init__(
+        self, runner: Runner, call_later: Callable[..., object], tell: Callable[[ShelfKey, ServerStatus], None]
+    ) -> None:
+        self._runner = runner
+        self._call_later = call_later
         self._tell = tell
         self._watched: dict[ShelfKey, Future[ServerStatus]] = {}
 
     async def look(self, shelves: Iterable[Shelf]) -> None:
         """Tell how servers are now. Where there is no session, none was started."""
-        serving = self._app.runner.serving
+        serving = self._runner.serving
         servers = [(shelf.key, server) for shelf in shelves if (server := server_of(shelf)) is not None]
         if serving is None or not servers:
             return
@@ -39,7 +56,7 @@ class ToolServers:
     async def start(self, key: ShelfKey, server: ServerOf, grant: Grant) -> ServerStatus:
         """Start a server, one that is down anew, and say how it then is."""
         self._forget(key)
-        serving = await self._app.runner.open_serving()
+        serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
         status = await asyncio.wrap_future(serving.start(server, grant))
         self._told(serving, key, server, status)
@@ -48,7 +65,7 @@ class ToolServers:
     async def stop(self, key: ShelfKey, server: ServerOf) -> None:
         """Close a server."""
         self._forget(key)
-        serving = await self._app.runner.open_serving()
+        serving = await self._runner.open_serving()
         self._told(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
 
     def close(self) -> None:
@@ -66,7 +83,7 @@ class ToolServers:
 
         def on_done(done: Future[ServerStatus]) -> None:
             if not (done.cancelled() or loop.is_closed()):
-                loop.call_soon_threadsafe(self._app.call_later, self._changed, serving, key, server, done)
+                loop.call_soon_threadsafe(self._call_later, self._changed, serving, key, server, done)
 
         future.add_done_callback(on_done)
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation
+from dataclasses import dataclass
+
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Shown, Situation
 
 
-def _other_run(now: Situation) -> str | None:
+@dataclass(frozen=True)
+class TrajectoryNow(Situation):
+    """The run on a screen of its own; `why_not_graded` says why it has no grades, if it has none."""
+
+    shown: Shown = "nothing"
+    why_not_graded: str | None = None
+
+
+def _other_run(now: MainSituation) -> str | None:
     return None if now.runs > 1 else "this case has only one run to show; m chooses more models"
 
 
-def _item(now: Situation) -> str | None:
+def _item(now: MainSituation) -> str | None:
     return None if now.runs else "this case has not been run; r runs it"
 
 
-def _save_run(now: Situation) -> str | None:
+def _save_run(now: MainSituation) -> str | None:
     if now.shown == "a finished run" or now.held is not None:
         return None
     if now.shown == "a recording":
@@ -23,7 +33,7 @@ def _save_run(now: Situation) -> str | None:
     return "this case has no run to save; r runs it"
 
 
-def _fork(now: Situation) -> str | None:
+def _fork(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return "this case has not been run; r runs it"
     if now.shown == "a run" and now.held is None:
@@ -31,7 +41,7 @@ def _fork(now: Situation) -> str | None:
     return None
 
 
-def _accept(now: Situation) -> str | None:
+def _accept(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return "this case has not been run; r runs it"
     if now.shown == "a run":
@@ -61,11 +71,11 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
-def _grades(now: Situation) -> str | None:
-    return None if now.graded else now.why_not_graded
+def _grades(now: TrajectoryNow) -> str | None:
+    return now.why_not_graded
 
 
-def _save(now: Situation) -> str | None:
+def _save(now: TrajectoryNow) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
     return None if now.shown == "a finished run" else "this run is not over yet"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,23 +12,22 @@ from textual.binding import BindingType
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.workspace import is_recording
 from workbench.reports.visible import one_line
-from workbench.tui.kit.actions import MOVING, Situation, bindings_for
+from workbench.tui.kit.actions import MOVING, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
 from workbench.tui.lines.words import why_not_graded
+from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord, waiting_message
-from workbench.tui.trajectory.actions import FEATURE
+from workbench.tui.trajectory.actions import FEATURE, TrajectoryNow
 from workbench.tui.trajectory.copied import copied_text
 from workbench.tui.trajectory.headline import headline, run_name
 from workbench.tui.trajectory.searched_view import SearchedRun
 from workbench.tui.trajectory.view import RunList
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
 
 
 class ReadRunList(RunList, inherit_bindings=False):
@@ -43,16 +43,23 @@ class ReadRun(SearchedRun):
         yield ReadRunList("trajectory-run")
 
 
-class TrajectoryScreen(BesideScreen[None]):
-    """Shows `record`; one that goes on is followed. `title` says where it comes from: a batch, a day."""
+SaveRun = Callable[[RunRecord, Announce], object]
+"""Saves a run as a recording, and announces where."""
+
+
+class TrajectoryScreen(SideScreen[None]):
+    """Shows `record`; one that goes on is followed. `title` says where it comes from: a batch, a day. `save` saves it
+    as a recording."""
 
     FEATURE = FEATURE
     NAME = "trajectory"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#trajectory-run"
 
-    def __init__(self, app: Workbench, record: RunRecord, title: str) -> None:
-        super().__init__(app)
+    def __init__(self, stage: Stage, record: RunRecord, title: str, book: RunBook, save: SaveRun) -> None:
+        super().__init__(stage)
+        self._book = book
+        self._save = save
         self.record = record
         self._from = title
         self._missed = False
@@ -86,7 +93,7 @@ class TrajectoryScreen(BesideScreen[None]):
 
     def _show(self) -> None:
         """Show what happened in the run so far."""
-        self.run.run_list.show(self.record.view, waiting_message(self.record, self._workbench.main.book.held_runs))
+        self.run.run_list.show(self.record.view, waiting_message(self.record, self._book.held_runs))
         self.run.say_found()
         self._show_bars()
 
@@ -108,33 +115,47 @@ class TrajectoryScreen(BesideScreen[None]):
     # What can be done
 
     @property
-    def situation(self) -> Situation:
+    def situation(self) -> TrajectoryNow:
         record, result = self.record, self.record.result
         graded = result is not None and bool(result.grades)
         recording = record.recorded and is_recording(record.path)
-        return Situation(
-            screen=self.NAME,
+        return TrajectoryNow(
             shown="a recording" if recording else "a run" if result is None else "a finished run",
-            graded=graded,
-            why_not_graded="this run is not over yet" if result is None else "" if graded else why_not_graded(result),
+            why_not_graded="this run is not over yet" if result is None else None if graded else why_not_graded(result),
             has_text=self.run.run_list.item is not None,
         )
 
-    def open_grades(self) -> None:
+    def do_grades(self) -> None:
         """Show the run as every grader reads it."""
         from workbench.tui.grades.screen import GradesScreen
         from workbench.tui.grades.state import GradesState
 
         result = self.record.shown_result
         if result is not None:
-            self.app.push_screen(GradesScreen(self._workbench, GradesState(self.record.shown_case, result)))
+            self.stage.show(GradesScreen(self.stage, GradesState(self.record.shown_case, result)))
 
-    def text_to_copy(self) -> tuple[str, str]:
-        """What the cursor is on, unshortened, and what to call it."""
-        item = self.run.run_list.item
-        return copied_text(item) if item is not None else ("", "")
+    def do_copy(self) -> None:
+        """Copy what the cursor is on, unshortened."""
+        if (item := self.run.run_list.item) is not None:
+            self.stage.copy(*copied_text(item), self.announce)
 
-    def back(self) -> None:
+    def do_expand(self) -> None:
+        """Show all of the value under the cursor, or fold it."""
+        self.run.run_list.toggle()
+
+    def do_find(self) -> None:
+        """Search the run."""
+        self.run.search()
+
+    def do_find_next(self) -> None:
+        """Go to the next match of the search."""
+        self.run.find(1)
+
+    def do_save(self) -> None:
+        """Save the run as a recording."""
+        self._save(self.record, self.announce)
+
+    def do_back(self) -> None:
         """End the search, or leave the screen."""
         if self.run.searching:
             self.run.end_search()

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from workbench.tui.kit.actions import Action, Feature, Situation, Why
+from workbench.tui.kit.actions import Action, Feature, MainSituation, Why
 
 
-def _new(now: Situation) -> str | None:
+def _new(now: MainSituation) -> str | None:
     return now.not_editable if now.has_file else None
 
 
-def _here(now: Situation) -> str | None:
+def _here(now: MainSituation) -> str | None:
     return now.not_editable
 
 
-def _as_a_whole(now: Situation) -> str | None:
+def _as_a_whole(now: MainSituation) -> str | None:
     if now.on_step and now.not_editable is None:
         return "put the cursor on the case; its steps are changed in the form"
     return now.not_editable
 
 
-def _case(now: Situation) -> str | None:
+def _case(now: MainSituation) -> str | None:
     if (why := _as_a_whole(now)) is not None:
         return why
     return None if now.row == "case" else "put the cursor on a case"
 
 
 def _moved(step: int, edge: str) -> Why:
-    def why_not(now: Situation) -> str | None:
+    def why_not(now: MainSituation) -> str | None:
         return _case(now) or (None if step in now.movable else f"this is the {edge} case shown of its suite")
 
     return why_not
 
 
-def _moved_over(now: Situation) -> str | None:
+def _moved_over(now: MainSituation) -> str | None:
     return _case(now) or (None if now.elsewhere else "there is no other suite that it could go to; N makes one")
 
 

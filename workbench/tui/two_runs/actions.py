@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from workbench.tui.kit.actions import Action, Feature, Situation
 
 
-def _differ(now: Situation) -> str | None:
+@dataclass(frozen=True)
+class PairNow(Situation):
+    """`differ` says whether the two runs do."""
+
+    differ: bool = False
+
+
+def _differ(now: PairNow) -> str | None:
     return None if now.differ else "both runs say and do the same"
 
 

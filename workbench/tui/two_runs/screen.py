@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -10,25 +11,21 @@ from textual.binding import BindingType
 
 from workbench.authoring.case_now import CaseKey
 from workbench.reports.visible import one_line
-from workbench.tui.kit.actions import Situation, bindings_for
+from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import BesideScreen
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Role, Span, wrap_line
 from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.trajectory.headline import began
-from workbench.tui.trajectory.screen import TrajectoryScreen
-from workbench.tui.two_runs.actions import FEATURE
+from workbench.tui.two_runs.actions import FEATURE, PairNow
 from workbench.tui.two_runs.lines import copied_pair, header_lines
 from workbench.tui.two_runs.state import PairState, Taken, under_way
 from workbench.tui.two_runs.view import PairHead, PairList
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
-
 
 _SAID_ROWS = 2
 """Rows for the first difference in words, which is in the lines, too."""
@@ -40,7 +37,11 @@ async def beside_each_other(left: RunRecord, right: RunRecord) -> PairState:
     return await worked_out(lambda: PairState(left, right, taken=now))
 
 
-class PairScreen(BesideScreen[None]):
+OpenRun = Callable[[RunRecord, str], SideScreen[None]]
+"""Makes the screen of one run; the text says where the run comes from."""
+
+
+class PairScreen(SideScreen[None]):
     """Shows two runs as they are when it is opened, and again when one of them is over."""
 
     FEATURE = FEATURE
@@ -48,8 +49,9 @@ class PairScreen(BesideScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
     AUTO_FOCUS = "#pair-list"
 
-    def __init__(self, app: Workbench, state: PairState) -> None:
-        super().__init__(app)
+    def __init__(self, stage: Stage, state: PairState, open_run: OpenRun) -> None:
+        super().__init__(stage)
+        self._open_run = open_run
         self.state = state
         self._going = state.going
 
@@ -105,33 +107,53 @@ class PairScreen(BesideScreen[None]):
         super()._show_bars()
 
     @property
-    def situation(self) -> Situation:
-        return Situation(screen=self.NAME, has_text=True, differ=bool(self.state.differences))
+    def situation(self) -> PairNow:
+        return PairNow(has_text=True, differ=bool(self.state.differences))
 
     # What can be done
 
-    def to_difference(self, step: int) -> None:
-        """Go to the next difference, or with -1 to the one before."""
+    def do_next(self) -> None:
+        """Go to the next difference."""
+        self._to_difference(1)
+
+    def do_previous(self) -> None:
+        """Go to the difference before."""
+        self._to_difference(-1)
+
+    def _to_difference(self, step: int) -> None:
         number = self._list.to_difference(step)
         if number is not None:
             self.announce(f"{number + 1} of {many(len(self.state.differences), 'difference')}")
 
-    def fold(self, folded: bool | None) -> None:
-        """Fold what the cursor is on, unfold it, or (`None`) turn that round."""
-        self._list.fold(folded)
+    def do_expand(self) -> None:
+        """Fold what the cursor is on, or unfold it."""
+        self._list.fold(None)
 
-    def turn(self) -> None:
+    def do_fold(self) -> None:
+        """Fold what the cursor is on."""
+        self._list.fold(True)
+
+    def do_unfold(self) -> None:
+        """Unfold what the cursor is on."""
+        self._list.fold(False)
+
+    def do_layout(self) -> None:
         """Put one run above the other, or beside it."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()
 
-    def open_run(self, which: int) -> None:
-        """Show one of the runs alone."""
-        run = self.state.runs[which]
-        self.app.push_screen(TrajectoryScreen(self._workbench, run, began(run)))
+    def do_first(self) -> None:
+        """Show the first run alone."""
+        self._show_alone(self.state.runs[0])
 
-    @property
-    def text(self) -> str:
-        """The comparison as text."""
-        return copied_pair(self.state)
+    def do_second(self) -> None:
+        """Show the second run alone."""
+        self._show_alone(self.state.runs[1])
+
+    def _show_alone(self, run: RunRecord) -> None:
+        self.stage.show(self._open_run(run, began(run)))
+
+    def do_copy(self) -> None:
+        """Copy the comparison as text."""
+        self.stage.copy(copied_pair(self.state), "the comparison", self.announce)

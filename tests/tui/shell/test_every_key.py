@@ -1,0 +1,95 @@
+"""Every key that the registry names is pressed on the screen that it belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.comparing.test_compare import compared
+from tests.tui.histories import write_history
+from tests.tui.history.test_history import BATCHES
+from tests.tui.tools.test_tools import SHOP, remember
+from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.kit.actions import PANES
+from workbench.tui.kit.side_screen import SideScreen
+from workbench.tui.shell.main_screen import MainScreen
+from workbench.tui.shell.registry import ACTIONS, PLACES, SCREEN_TITLES
+
+HOME, SHOP_FILE = "home.toml", "shop.toml"
+
+OPENED_BY = {
+    "breakpoints": (HOME, "B"),
+    "trajectory": (HOME, "v enter"),
+    "tools": (SHOP_FILE, "t"),
+    "call": (SHOP_FILE, "t end c"),
+    "grades": (HOME, "down g"),
+    "failures": (HOME, "f"),
+    "audit": (HOME, "u"),
+    "compare": (HOME, "v"),
+    "paired": (HOME, "v right p"),
+    "history": (HOME, "h"),
+    "diff": (HOME, "h space down space"),
+    "timeline": (HOME, "v T"),
+    "pair": (HOME, "v left space right space"),
+}
+"""By screen: the suite on which the tree's cursor is, and the keys that open the screen from there."""
+
+
+async def open_screen(app: Opened, name: str, suites: Path) -> SideScreen[object]:
+    """Go back to the main screen, and from there to a screen."""
+    while len(app.app.screen_stack) > 1:
+        app.app.pop_screen()
+    suite, keys = OPENED_BY[name]
+    app.app.selection.select(suites / suite)
+    app.app.main.go_to("suites")
+    await app.settle()
+    await app.press(*keys.split())
+    shown = app.app.screen
+    assert isinstance(shown, SideScreen) and name == shown.NAME, (name, shown)
+    return shown
+
+
+async def test_each_key_of_each_screen_takes_its_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert OPENED_BY.keys() == SCREEN_TITLES.keys()
+    suites, history = suites_in(tmp_path, home=SMART_HOME, shop=SHOP), tmp_path / "history.sqlite3"
+    write_history(history, suites / HOME, *BATCHES)
+    remember(suites, ToolDefinition("add", "Adds.", {"properties": {"a": {"enum": [1, 2]}}}))
+    taken: list[str] = []
+    async with opened(suites, models=("one", "two"), history=history) as app:
+        await compared(app)
+        for name in SCREEN_TITLES:
+            monkeypatch.undo()
+            shown = await open_screen(app, name, suites)
+            monkeypatch.setattr(SideScreen, "action_do", lambda screen, action_id: taken.append(action_id))
+            for action in (action for action in ACTIONS if action.where == name):
+                assert callable(getattr(shown, f"do_{action.id.removeprefix(f'{name}.')}")), action.id
+                why = action.why_not(shown.situation)
+                assert why is None or why[0].islower(), action.id
+                for key in action.keys:
+                    taken.clear()
+                    await app.pilot.press(key)
+                    assert taken == [action.id], key
+
+
+async def test_each_key_of_each_pane_takes_its_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    monkeypatch.setattr(MainScreen, "action_do", lambda screen, action_id: taken.append(action_id))
+    async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
+        await app.press("down")
+        for place in PLACES:
+            if "everywhere" not in place:
+                continue
+            app.app.main.case_pane.view = "toml" if "toml" in place else "form"
+            app.app.main.go_to(next(pane for pane in PANES if pane in place))
+            views = place & {"form", "toml", "suites", "run"}
+            own = [action for action in ACTIONS if action.where in views]
+            shadowed = {key for action in own for key in action.keys}
+            common = [action for action in ACTIONS if action.where == "everywhere"]
+            for action in (*own, *common):
+                for key in action.keys:
+                    if action in own or key not in shadowed:
+                        taken.clear()
+                        await app.pilot.press(key)
+                        assert taken == [action.id], (place, key, taken)

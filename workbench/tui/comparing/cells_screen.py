@@ -1,0 +1,159 @@
+"""What can be done with the cells of a comparison: running them, and looking at their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.tui.comparing.repeat_dialog import RepeatChoiceScreen
+from workbench.tui.comparing.state import CompareState
+from workbench.tui.kit.side_screen import FilterScreen, SideScreen
+from workbench.tui.kit.stage import Announce, Stage
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.lines.words import many
+from workbench.tui.runs.repeats_dialog import RepeatsScreen
+
+if TYPE_CHECKING:
+    from workbench.analysis.comparison import CellKey
+
+
+class CompareWays(Protocol):
+    """What can be done from a comparison: running its cells, and going to other screens."""
+
+    def run(self, cells: Sequence[CellKey], repeats: int | None, announce: Announce) -> None:
+        """Run cells, `repeats` times if that is given; why some are not run is announced."""
+        ...
+
+    def stop(self, cell: CellKey) -> None:
+        """Stop the runs of one cell."""
+        ...
+
+    def stop_all(self) -> None:
+        """Stop every run."""
+        ...
+
+    def choose_models(self, taken: Callable[[], object]) -> None:
+        """Ask on which models to run; `taken` is called when others were chosen."""
+        ...
+
+    def show_run(self, shown: CellsScreen, key: CellKey, repeat: int | None) -> None:
+        """Show one run of a cell."""
+        ...
+
+    def show_two(self, shown: CellsScreen, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
+        """Show the runs of two cells side by side, over a screen."""
+        ...
+
+    def show_tests(self, shown: CellsScreen) -> None:
+        """Show the paired tests of the column against the base."""
+        ...
+
+    def show_over_time(self, shown: CellsScreen) -> None:
+        """Show the case of the row over time."""
+        ...
+
+
+class CellsScreen(FilterScreen[None]):
+    """The keys about cells. `place` says what is compared: a suite, a folder, a batch."""
+
+    def __init__(self, stage: Stage, state: CompareState, place: str, ways: CompareWays) -> None:
+        super().__init__(stage)
+        self.state: CompareState = state
+        self.place = place
+        self._ways = ways
+        self._asked_again = False
+        """Whether the last key was told that everything has run, and that it runs all again."""
+
+    def follow(self) -> None:
+        """Show the columns and cells that there are by now."""
+        raise NotImplementedError
+
+    def action_do(self, action_id: str) -> None:
+        if action_id != "compare.run_all":
+            self._asked_again = False
+        super().action_do(action_id)
+
+    # Ways to runs
+
+    def do_open(self) -> None:
+        """Show the run of the cell; where it has several, ask which."""
+        key = self.state.key
+        if key is None:
+            return
+        standing = self.state.at(key)
+        cell = standing.cell if not standing.before else None
+        if cell is None or len(cell.runs) == 1:
+            self._ways.show_run(self, key, None)
+            return
+
+        def show(repeat: int | None) -> None:
+            if repeat is not None:
+                self._ways.show_run(self, key, repeat)
+
+        self.stage.show(RepeatChoiceScreen(cell), show)
+
+    def do_timeline(self) -> None:
+        """Show the case over time."""
+        self._ways.show_over_time(self)
+
+    def do_pair(self) -> None:
+        """Test whether the column is better than the base."""
+        self._ways.show_tests(self)
+
+    # Runs
+
+    def do_run(self) -> None:
+        """Run the cell under the cursor."""
+        if (key := self.state.key) is not None:
+            self._ways.run([key], self.state.repeats(key), self.announce)
+
+    def do_run_all(self) -> None:
+        """Run what is missing of all that is shown; with nothing missing, when asked twice, all again."""
+        state = self.state
+        planned = state.planned()
+        missing = [key for key in planned if state.at(key).is_missing]
+        over = [key for key in planned if state.at(key).stage == "done"]
+        wanted = missing or over
+        if not missing and not over:
+            self.announce(
+                "Nothing is left to run: the rest is under way" if planned else "No model is chosen: m chooses"
+            )
+            return
+        if not missing and not self._asked_again:
+            self._asked_again = True
+            runs = sum(state.at(key).planned for key in over)
+            finished = f"All {runs:,} runs are finished" if runs > 1 else "The run is finished"
+            said = f"{finished}. Press R again to rerun {'them all' if runs > 1 else 'it'}"
+            self.announce(said, "warned", GLYPHS.warned)
+            return
+        self._asked_again = False
+        by_repeats: dict[int | None, list[CellKey]] = {}
+        for key in wanted:
+            by_repeats.setdefault(state.repeats(key), []).append(key)
+        for repeats, keys in by_repeats.items():
+            self._ways.run(keys, repeats, self.announce)
+        if missing and len(missing) < len(planned):
+            self.announce(f"Running the {many(len(missing), 'cell')} without a finished run")
+
+    def do_repeats(self) -> None:
+        """Run all that is shown several times."""
+        cells = self.state.planned()
+
+        def run(times: int | None) -> None:
+            if times is not None:
+                self._ways.run(cells, times, self.announce)
+
+        self.stage.show(RepeatsScreen(many(len(self.state.cases_shown), "case")), run)
+
+    def do_models(self) -> None:
+        """Choose models."""
+        self._ways.choose_models(self.follow)
+
+    def do_stop(self) -> None:
+        """Stop the runs of the cell."""
+        if (key := self.state.key) is not None:
+            self._ways.stop(key)
+
+    def do_stop_all(self) -> None:
+        """Stop everything that runs."""
+        self._ways.stop_all()
