@@ -1,0 +1,105 @@
+"""Files as an earlier version wrote them, with the names it gave to keys and events, are read as ever.
+
+`data` holds a suite, settings, two recordings, a history with a batch that was graded again, and what the app
+remembers. One recording was stepped through by hand: it has edits, a regenerated answer, and parts that a provider
+wants back.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from workbench.batches.recorded import result_of_recording
+from workbench.config.settings_file import read_settings
+from workbench.grading.result_json import outcome_of, outcome_to_json
+from workbench.suite.loading import load_suite
+from workbench.trajectory.event_lines import event_to_line
+from workbench.trajectory.recording import header_line, read_recording, result_line
+from workbench.tui.kit.memory import Memory, Place
+
+DATA = Path(__file__).parent / "data"
+STEPPED = DATA / "recordings" / "weather.oslo.claude.1.run.jsonl"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
+    return Program(tmp_path)
+
+
+def test_suites_and_settings_load_without_a_problem() -> None:
+    file = load_suite(DATA / "weather.toml")
+    assert file.problems == ()
+    assert file.suite is not None
+    assert [message.role for message in file.suite.cases[1].messages] == ["user", "assistant", "tool", "assistant"]
+    settings = read_settings(DATA / "workbench.toml", "user")
+    assert (settings.judge, settings.models["slow"].read_timeout_s) == ("slow", 300)
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("recordings/*")), ids=lambda file: file.name)
+def test_a_recording_is_written_again_as_it_was(file: Path) -> None:
+    recording = read_recording(file)
+    outcome = outcome_to_json(outcome_of(result_of_recording(recording)))
+    lines = [
+        header_line(recording.header),
+        *map(event_to_line, recording.events),
+        result_line(recording.header.run, outcome),
+    ]
+    assert [json.loads(line) for line in lines] == [json.loads(line) for line in file.read_text().splitlines()]
+    assert lines[:-1] == file.read_text().splitlines()[:-1]
+
+
+def test_what_was_done_by_hand_is_found_in_a_recording() -> None:
+    trajectory = read_recording(STEPPED).trajectory
+    first = trajectory.rounds[0]
+    assert [call.call.arguments for answer in first.superseded for call in answer.calls] == [{"city": "Bergen"}]
+    assert (first.added, first.calls[0].sent.arguments) == (("Be brief.",), {"city": "Oslo"})
+    assert first.calls[0].result is not None
+    assert first.calls[0].result.content == "hail in Oslo"
+    states: list[Any] = [
+        *(answer.provider_state for answer in (*first.superseded, first)),
+        trajectory.rounds[1].provider_state,
+    ]
+    assert [state["parts"][0] if state else None for state in states] == [
+        {"block": {"type": "thinking", "thinking": "Oslo.", "signature": "c2lnbg=="}},
+        {"block": {"type": "thinking", "thinking": "Again.", "signature": "YWJj"}},
+        None,
+    ]
+    assert trajectory.start is not None
+    assert [message.provider_state is not None for message in trajectory.start.messages] == [False, True, False]
+
+
+def test_recordings_are_graded_and_replayed(program: Program) -> None:
+    graded = program.run("grade", "recordings")
+    assert graded.returncode == 0, graded.stderr
+    assert graded.stdout.count("1 run: 1 passed, 0 failed") == 2
+    assert "nothing moved against the recorded grades" in graded.stdout
+    chain = "replay:recordings/weather.chain.offline.1.run.jsonl"
+    replayed = program.run("run", "weather.toml", "--case", "chain", "--model", chain, "--history", "history.sqlite3")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    assert "1 passed, 0 failed" in replayed.stdout
+
+
+def test_a_history_is_shown_compared_and_graded_again(program: Program) -> None:
+    history = ("--history", "history.sqlite3")
+    shown = json.loads(program.run("history", "show", "1", "--format", "json", *history).stdout)
+    assert [run["status"] for run in shown["runs"]] == ["passed", "passed", "passed"]
+    regraded = program.run("history", "regrade", "1", *history)
+    assert regraded.returncode == 0, regraded.stderr
+    assert "3 runs graded again, grading 2" in regraded.stdout
+    run = program.run("history", "show", "1", "--run", "2", *history)
+    assert run.returncode == 0, run.stderr
+    assert "get_weather" in run.stdout
+
+
+def test_what_the_app_remembers_is_read(program: Program) -> None:
+    remembered = Memory(program.folder / "memory.json").read()
+    assert (remembered.theme, remembered.view, remembered.right, remembered.zoomed) == ("dracula", "toml", "run", True)
+    place = Place("weather.toml", "oslo", (("suite", "weather.toml"),), ("offline",))
+    assert dict(remembered.projects) == {"/project": place}
