@@ -7,12 +7,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
-from workbench.batches.session import Session
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime import Runtime
 from workbench.suite.loading import parse_suite
 
 CASES = 500
@@ -41,9 +42,9 @@ def main() -> None:
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
         program = program_in(Folders(*[Path(folder)] * 4), {})
-        session = Session(events.put, program)
+        session = Runtime(events.put, program)
         began, cpu = time.perf_counter(), time.process_time()
-        session.start(runs, approval=Proposal.of_runs(runs, program).approved(()))
+        session.start(Plan.of(runs, program), Needs.of_runs(runs, program).approved(()))
         said = done = 0
         while not isinstance(event := events.get(), BatchDone):
             said += 1

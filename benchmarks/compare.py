@@ -20,6 +20,8 @@ from workbench.batches.events import BatchDone, BatchListener, BatchStarted, Run
 from workbench.batches.plan import PlannedRun
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.plan import Plan
 from workbench.grading.grade import Grade, RunResult, Status
 from workbench.grading.run import grade_run_and_steps
 from workbench.trajectory.events import (
@@ -127,9 +129,9 @@ class FillingSession(EndlessSession):
         self._go = go
         self._grades: tuple[Grade, ...] = ()
 
-    def start(self, runs: Sequence[PlannedRun], **how: Any) -> str:
-        self._listener(BatchStarted("batch", tuple(runs)))
-        threading.Thread(target=self._fill, args=(tuple(runs),), daemon=True).start()
+    def start(self, plan: Plan, approval: Approval, **how: Any) -> str:
+        self._listener(BatchStarted("batch", plan.runs))
+        threading.Thread(target=self._fill, args=(plan.runs,), daemon=True).start()
         return "batch"
 
     def _fill(self, runs: Sequence[PlannedRun]) -> None:

@@ -20,13 +20,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import RecordingLines, Recordings
-from workbench.batches.session import Session
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile, parse_suite
 
@@ -99,7 +100,7 @@ def engine(base_url: str, file: SuiteFile, folder: Path) -> Iterator[Callable[[]
             over.set()
 
     program = program_in(Folders(state=folder, log=folder, config=folder, data=folder), {})
-    session = Session(listen, program)
+    session = Runtime(listen, program)
 
     def make_all() -> None:
         runs = plan_runs([file], models=[f"openai:test-model@{base_url}"])
@@ -107,8 +108,8 @@ def engine(base_url: str, file: SuiteFile, folder: Path) -> Iterator[Callable[[]
         (folder / "recordings").mkdir(exist_ok=True)
         results.clear()
         over.clear()
-        approval = Proposal.of_runs(runs, program).approved(())
-        session.start(runs, concurrency=CONCURRENCY, approval=approval, record=recordings)
+        approval = Needs.of_runs(runs, program).approved(())
+        session.start(Plan.of(runs, program, concurrency=CONCURRENCY), approval, record=recordings)
         assert over.wait(120)
         assert [result.status for result in results] == ["passed"] * CASES
         assert recordings.problem is None

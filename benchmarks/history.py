@@ -23,16 +23,17 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.batches import CASE, SUITE
-from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import result_of_recording
-from workbench.batches.session import Session
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime import Runtime
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
-from workbench.history.open_file import BeginBatch, EndBatch, OpenHistory, Ticket, WriteRun
+from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, OpenHistory, WriteRun
 from workbench.history.records import DoneRun, NewBatch, NewRun
 from workbench.history.rows import PackedRun, begin_batch, end_batch, keep_run, pack_run
 from workbench.history.writing import HistoryWriter
@@ -62,8 +63,8 @@ def runs_made(
     """Make a batch of the offline model."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     program = program_in(Folders(*[folder] * 4), {})
-    with closing(Session(said.put, program, history=history)) as session:
-        session.start(runs, approval=Proposal.of_runs(runs, program).approved(()))
+    with closing(Runtime(said.put, program, history=history)) as session:
+        session.start(Plan.of(runs, program), Needs.of_runs(runs, program).approved(()))
         while True:
             if said.empty():
                 time.sleep(LOOK_INTERVAL_S)
@@ -192,10 +193,10 @@ def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
     began = time.perf_counter()
     writer = HistoryWriter(folder / "writer.sqlite3", say)
     for _ in range(10):
-        ticket = writer.begin(batch)
+        handle = writer.begin(batch)
         for run in done:
-            writer.keep(ticket, run)
-        writer.end(ticket, batch.started_at)
+            writer.keep(handle, run)
+        writer.end(handle, batch.started_at)
     assert writer.close()
     through_writer = 10 * len(done) / (time.perf_counter() - began)
 
@@ -203,11 +204,11 @@ def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
     with closing(OpenHistory(folder / "packed.sqlite3", say)) as open_file:
         began = time.perf_counter()
         for _ in range(10):
-            ticket = Ticket(places={run.run_id: place for place, run in enumerate(batch.runs)})
-            open_file.write(BeginBatch(ticket, batch))
+            handle = BatchHandle(places={run.run_id: place for place, run in enumerate(batch.runs)})
+            open_file.write(BeginBatch(handle, batch))
             for small in packed:
-                open_file.write(WriteRun(ticket, small))
-            open_file.write(EndBatch(ticket, batch.started_at))
+                open_file.write(WriteRun(handle, small))
+            open_file.write(EndBatch(handle, batch.started_at))
         through_file = 10 * len(packed) / (time.perf_counter() - began)
     limits = {synchronous: sqlite_alone(folder, packed, synchronous) for synchronous in ("NORMAL", "FULL")}
     packing = cpu_ms(lambda: [pack_run(run) for run in done]) / len(done) * 1000

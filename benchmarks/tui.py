@@ -17,19 +17,16 @@ from itertools import count
 from pathlib import Path
 
 from tests.tui.in_terminal import Terminal
-from workbench.batches.approval import Approval
 from workbench.batches.events import BatchListener, BatchStarted, RunEvent
-from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
-from workbench.batches.single import Execution
 from workbench.config.folders import Folders
-from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import program_in
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.stepping import Until
-from workbench.history.writing import Ticket
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.plan import Plan
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,
@@ -178,19 +175,9 @@ class EndlessSession:
         self._steps = steps
         self._closed = threading.Event()
 
-    def start(
-        self,
-        runs: Sequence[PlannedRun],
-        *,
-        execution: Execution,
-        concurrency: int = DEFAULT_CONCURRENCY,
-        approval: Approval,
-        record: Recordings | None = None,
-        until: Until = "end",
-        going_on: Ticket | None = None,
-    ) -> str:
-        self._listener(BatchStarted("batch", tuple(runs)))
-        threading.Thread(target=self._talk, args=(runs[0].run_id,), daemon=True).start()
+    def start(self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end") -> str:
+        self._listener(BatchStarted("batch", plan.runs))
+        threading.Thread(target=self._talk, args=(plan.runs[0].run_id,), daemon=True).start()
         return "batch"
 
     def stop(self, run_id: str) -> None: ...

@@ -15,10 +15,10 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from workbench.batches.events import BatchListener
-from workbench.batches.session import Session
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
 from workbench.config.resources import bundled
+from workbench.evaluation.runtime import Runtime
 from workbench.tui.audit.screen import AuditScreen
 from workbench.tui.comparing.paired import PairedScreen
 from workbench.tui.history.batches_screen import HistoryScreen
@@ -241,8 +241,8 @@ async def draw(picture: Picture, suites: Path) -> str:
 
         history = Path(state) / "history.sqlite3"
 
-        def open_session(listener: BatchListener) -> Session:
-            return Session(listener, program, asks=True, history=history)
+        def open_session(listener: BatchListener) -> Runtime:
+            return Runtime(listener, program, asks=True, history=history)
 
         surroundings = surroundings_of({"COLORTERM": "truecolor", "EDITOR": "vi"})
         app = Workbench(

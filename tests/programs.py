@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.batches.approval import Approval, Proposal
 from workbench.batches.plan import PlannedRun
-from workbench.batches.session import Session
+from workbench.batches.recordings import Recordings
 from workbench.config.environment import Environment
 from workbench.config.folders import Folders
 from workbench.config.models import ConfigError
 from workbench.config.program import Program, program_in
+from workbench.engine.stepping import Until
+from workbench.evaluation.approval import Approval, Needs
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime import Runtime
 from workbench.suite.model import Server, Suite
 from workbench.suite.trust import needs_trust
 from workbench.tools.code_files import find_code
@@ -32,7 +35,7 @@ def program_of(folder: Path, environment: Mapping[str, str] | None = None) -> Pr
 
 def approval_of(runs: Iterable[PlannedRun], program: Program, *, trusted: bool = True) -> Approval:
     """What a person who trusts all suites approves, or one who trusts none."""
-    return Proposal.of_runs(runs, program).approved(None if trusted else ())
+    return Needs.of_runs(runs, program).approved(None if trusted else ())
 
 
 def grant_of(suite: Suite, suite_file: Path, environment: Environment) -> Grant:
@@ -57,6 +60,16 @@ def functions_in(folder: Path, *modules: str) -> PythonFunctions:
     return PythonFunctions(find_code(folder, modules))
 
 
-def begin(session: Session, runs: Sequence[PlannedRun], *, trusted: bool = True, **how: Any) -> str:
-    """Start runs in a session, for a person who trusts all of their suites, or none."""
-    return session.start(runs, approval=approval_of(runs, session._program, trusted=trusted), **how)
+def begin(
+    runtime: Runtime,
+    runs: Sequence[PlannedRun],
+    *,
+    trusted: bool = True,
+    record: Recordings | None = None,
+    until: Until = "end",
+    **how: Any,
+) -> str:
+    """Start runs for a person who trusts all of their suites, or none. `how` are further fields of their plan."""
+    program = runtime._program
+    approval = approval_of(runs, program, trusted=trusted)
+    return runtime.start(Plan.of(runs, program, **how), approval, record=record, until=until)

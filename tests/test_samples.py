@@ -13,10 +13,9 @@ from mcp import Client, StdioServerParameters
 
 from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.plan import plan_runs
-from workbench.batches.session import Session
-from workbench.batches.single import Execution
+from workbench.batches.plan import Execution, plan_runs
 from workbench.config.resources import bundled
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import load_suite
 from workbench.suite.model import Suite
@@ -62,7 +61,7 @@ Results = dict[tuple[str, str], RunResult]
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """Every sample case, run once on the offline model, tools really executed where the suite says so."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Session(said.put, program_of(tmp_path_factory.mktemp("home")))
+    session = Runtime(said.put, program_of(tmp_path_factory.mktemp("home")))
     runs = plan_runs([load_suite(file) for file in FILES])
     begin(session, runs, execution=Execution(exempt=lambda _file: True))
     done: list[RunResult] = []

@@ -11,10 +11,10 @@ from tests.programs import begin
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import Recordings
-from workbench.batches.session import Session
 from workbench.config.program import Program
 from workbench.engine.checkpoint import AnswerCall, Command, Regenerate, SkipCall
 from workbench.engine.stepping import Until
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import Event, Paused
@@ -41,7 +41,7 @@ class Person:
 
     def __init__(self, program: Program) -> None:
         self.said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-        self.session = Session(self.said.put, program, asks=True)
+        self.session = Runtime(self.said.put, program, asks=True)
         self.held_at: int | None = None
 
     def run(

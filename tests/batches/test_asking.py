@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.programs import begin, folders_in, program_of
 from workbench.batches.events import BatchDone, BatchEvent, ExecutionAsked, RunDone
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.session import Session
 from workbench.config.resources import bundled
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import load_suite
 
@@ -28,7 +28,7 @@ def sending_runs(folder: Path) -> tuple[PlannedRun, ...]:
 
 def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path) -> None:
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Session(said.put, program_of(tmp_path), asks=True)
+    session = Runtime(said.put, program_of(tmp_path), asks=True)
     runs = sending_runs(tmp_path)
     results: dict[str, RunResult] = {}
     asked: dict[str, str] = {}

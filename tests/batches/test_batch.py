@@ -19,7 +19,7 @@ from workbench.batches.batch import Batch
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.single import Surroundings
+from workbench.batches.single import RunContext
 from workbench.grading.grade import RunResult
 from workbench.history.packing import packed_events, packed_outcome
 from workbench.providers.model import Model, ModelError
@@ -74,7 +74,7 @@ class Watched:
         runs = plan_runs(files, models=tuple(self.models), **plan)
         pool = ServerPool(program_of(Path("unused")))
         approval = approval_of(runs, program_of(Path("unused")), trusted=self.trusted)
-        around = Surroundings(self.said.append, pool, self._open, approval.grant)
+        around = RunContext(listener=self.said.append, servers=pool, open_model=self._open, grant_of=approval.grant)
         self.batch = Batch("batch", runs, lambda run: LaneOf(run.model, concurrency), around)
         await self.batch.run()
         assert isinstance(self.said[0], BatchStarted)
@@ -271,12 +271,12 @@ async def test_no_run_takes_the_place_of_one_that_is_not_kept_yet() -> None:
         await may_go_on.wait()
 
     said: list[BatchEvent] = []
-    around = Surroundings(
-        said.append,
-        ServerPool(program_of(Path("unused"))),
-        lambda _: scripted(RIGHT, DONE)(),
-        lambda _: None,
-        kept=kept,
+    around = RunContext(
+        listener=said.append,
+        servers=ServerPool(program_of(Path("unused"))),
+        open_model=lambda _: scripted(RIGHT, DONE)(),
+        grant_of=lambda _: None,
+        stored=kept,
     )
     runs = plan_runs([suite(case("Oslo"))], models=["good"], repeats=6)
     making = asyncio.create_task(Batch("batch", runs, lambda run: LaneOf(run.model, 2), around).run())

@@ -17,7 +17,7 @@ from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, RunJudge
 from workbench.batches.plan import plan_runs
-from workbench.batches.single import RunGrading, Surroundings, make_run
+from workbench.batches.single import RunContext, RunGrading, make_run
 from workbench.batches.stepping import Steppers
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
@@ -103,15 +103,15 @@ async def held(
 
     steppers.expect([planned], "end")
     program = program_of(folder)
-    surroundings = Surroundings(
-        listen,
-        ServerPool(program),
-        lambda _planned: ScriptedModel([*(Say(calls=each) for each in calls), Say("Done.")]),
-        approval_of([planned], program, trusted=trusted).grant,
+    context = RunContext(
+        listener=listen,
+        servers=ServerPool(program),
+        open_model=lambda _planned: ScriptedModel([*(Say(calls=each) for each in calls), Say("Done.")]),
+        grant_of=approval_of([planned], program, trusted=trusted).grant,
         judge_of=lambda _planned: found.judge if judge_says is not None else None,
         control_of=steppers.begin,
     )
-    await make_run(planned, surroundings)
+    await make_run(planned, context)
     return found
 
 

@@ -13,10 +13,10 @@ from tests.engine.scripted import Say
 from tests.providers.server import Server
 from workbench.batches.plan import PlannedRun, decided_by, plan_runs
 from workbench.batches.redacting import shown_result
-from workbench.batches.regrading import graded_anew
 from workbench.batches.single import graded
 from workbench.checks.evaluate import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
+from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.suite.loading import SuiteFile

@@ -16,7 +16,7 @@ from tests.batches.stepped import Does, Person
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Api, Call, Server, base_url_of, said, serve
 from tests.tools.processes import servers_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
 from workbench.batches.plan import plan_runs
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.stepping import Steppers
@@ -183,7 +183,7 @@ def test_a_run_that_is_only_graded_any_more_is_over() -> None:
     steppers = Steppers()
     (run,) = plan_runs([weather()], models=["offline"])
     steppers.expect([run], "end")
-    listener = steppers.before(told.append)
+    listener = in_turn(steppers.take, told.append)
     assert steppers.go_on(run.run_id, "stop", None) is None
     finished = RunEvent(Event(run.run_id, 0, 0.0, RunFinished("answered")))
     listener(finished)

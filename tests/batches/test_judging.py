@@ -28,22 +28,21 @@ from tests.providers.server import (
     error_document,
     said,
 )
-from workbench.batches.approval import Proposal
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import RunJudge
 from workbench.batches.plan import plan_runs
 from workbench.batches.recorded import result_of_recording, suite_of_recording
 from workbench.batches.recordings import RecordingLines, Recordings
-from workbench.batches.regrading import ToRegrade, case_in, regrade
-from workbench.batches.rejudging import RegradingJudges
-from workbench.batches.session import Session
 from workbench.batches.specs import Specs
-from workbench.batches.trusting import judge_for, needs_of
 from workbench.checks.describe import CheckError
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.retries import RetryPolicy
+from workbench.evaluation.approval import Needs, needs_of
+from workbench.evaluation.judges import judge_for
+from workbench.evaluation.regrade import RegradingJudges, ToRegrade, case_in, regrade
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.suite.checks import Judged
@@ -101,7 +100,7 @@ class Place:
         events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         program = self.program
         once = RetryPolicy(attempts=1)
-        with closing(Session(events.put, program, judge_anew=anew, retries=once)) as session:
+        with closing(Runtime(events.put, program, judge_anew=anew, retries=once)) as session:
             lines = RecordingLines(program.secrets, lambda: "2026-11-21T00:00:00+00:00")
             begin(
                 session,
@@ -225,7 +224,7 @@ def test_a_run_can_be_stopped_while_its_judge_thinks(tmp_path: Path) -> None:
     with Server([Answer(before=(Tell(asked), HANG))]) as server:
         place = Place(tmp_path, server)
         events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-        with closing(Session(events.put, place.program)) as session:
+        with closing(Runtime(events.put, place.program)) as session:
             begin(session, plan_runs([load_suite(place.file)]), trusted=False)
             asked.wait()
             session.stop_all()
@@ -261,7 +260,7 @@ def test_a_mock_that_cannot_be_judged_ends_the_run_as_an_error(tmp_path: Path) -
 
 def judges_of(runs: Iterable[ToRegrade], program: Program, chosen: str | None) -> RegradingJudges:
     """Judges for somebody who trusts none of the suites."""
-    proposal = Proposal.of_grading([(run.file, run.case) for run in runs], program, judges=chosen is not None)
+    proposal = Needs.of_grading([(run.file, run.case) for run in runs], program, judges=chosen is not None)
     return RegradingJudges(program, proposal.approved(()), chosen)
 
 

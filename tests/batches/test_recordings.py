@@ -12,13 +12,13 @@ import pytest
 
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from tests.programs import begin, program_of
-from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import result_of_recording, suite_of_recording
 from workbench.batches.recordings import RecordingLines, Recordings, save_recording
-from workbench.batches.session import Session
 from workbench.batches.single import result_of
 from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import (
@@ -63,7 +63,7 @@ class Maker:
 
     def __init__(self, folder: Path) -> None:
         self._said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-        self.session = Session(self._said.put, program_of(folder))
+        self.session = Runtime(self._said.put, program_of(folder))
 
     def __call__(
         self, runs: tuple[PlannedRun, ...], record: Recordings | None, seen: Callable[[Event], None] = lambda _: None
@@ -159,7 +159,7 @@ def test_a_long_answer_reaches_the_disk_while_it_streams(tmp_path: Path) -> None
     now_s = 0.0
     record = Recordings(tmp_path, RecordingLines(NO_SECRETS, lambda: NOW), clock=lambda: now_s)
     [run] = planned(WEATHER)
-    listener = record.before(lambda _event: None, [run])
+    listener = record.listener([run])
     pieces = [TextDelta(1, text) for text in ("one", "two", "three", "four")]
     start = RunStarted("", "right", "Right", "offline", None, (), ())
     happenings: list[EventPayload] = [start, RequestStarted(1), *pieces]
@@ -202,7 +202,7 @@ def test_a_folder_that_goes_while_a_run_is_written_is_said_too(tmp_path: Path) -
     record = recordings(tmp_path / "out")
     [run] = planned(WEATHER)
     passed_on: list[BatchEvent] = []
-    listener = record.before(passed_on.append, [run])
+    listener = in_turn(record.listener([run]), passed_on.append)
     listener(RunEvent(Event(run.run_id, 0, 0.0, RunStarted("", "right", "Right", "offline", None, (), ()))))
     shutil.rmtree(tmp_path / "out")
     listener(RunDone(stopped(run)))
@@ -213,7 +213,7 @@ def test_a_folder_that_goes_while_a_run_is_written_is_said_too(tmp_path: Path) -
 def test_what_cannot_be_said_in_json_is_a_problem_of_that_recording_alone(tmp_path: Path) -> None:
     record = recordings(tmp_path)
     [run] = planned(WEATHER)
-    listener = record.before(lambda _event: None, [run])
+    listener = record.listener([run])
     listener(RunEvent(Event(run.run_id, 0, 0.0, RunStarted("", "right", "Right", "offline", None, (), ()))))
     listener(RunEvent(Event(run.run_id, 1, 0.0, ExecutionProgress("c", float("inf")))))
     listener(RunDone(stopped(run)))

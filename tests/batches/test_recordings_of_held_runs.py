@@ -10,9 +10,9 @@ import pytest
 from workbench.batches.plan import plan_runs
 from workbench.batches.recorded import result_of_recording, suite_of_recording
 from workbench.batches.recordings import save_recording
-from workbench.batches.regrading import case_in
 from workbench.batches.single import graded
 from workbench.config.secrets import NO_SECRETS
+from workbench.evaluation.regrade import case_in
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import (
     CallEdited,

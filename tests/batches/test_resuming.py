@@ -12,14 +12,13 @@ import pytest
 
 from tests.programs import begin, folders_in, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.keeping import Keeper, settings_of_batch
-from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.keeping import HistoryRecorder, settings_of_batch
+from workbench.batches.plan import AS_CASES_SAY, Execution, PlannedRun, plan_runs
 from workbench.batches.resuming import Resumption, claim_and_read, resumable
-from workbench.batches.session import Session
-from workbench.batches.single import AS_CASES_SAY, Execution
 from workbench.batches.specs import Specs
 from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, program_in
+from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claimed
 from workbench.history.editing import add_grading
 from workbench.history.history import History
@@ -81,7 +80,7 @@ def history(tmp_path: Path) -> Path:
 def cut_off(runs: Sequence[PlannedRun], program: Program, history: Path, execution: Execution = AS_CASES_SAY) -> None:
     """Make some runs one at a time, and stop at the first that waits for its tool."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    with closing(Session(said.put, program, history=history)) as session:
+    with closing(Runtime(said.put, program, history=history)) as session:
         begin(session, runs, execution=execution, concurrency=1)
         for event in happening(said):
             if isinstance(event, RunDone):
@@ -189,7 +188,7 @@ def only_planned(runs: Sequence[PlannedRun], program: Program, history: Path) ->
     """Keep the plan of a batch and none of its runs, as if the program had been killed at once."""
     writer = HistoryWriter(history, pytest.fail)
     specs = Specs(program.models, program.environment)
-    Keeper(writer, runs, settings_of_batch(runs, specs, Execution(), 4), program.secrets, home=None)
+    HistoryRecorder(writer, runs, settings_of_batch(runs, specs, Execution(), 4), program.secrets, home=None)
     assert writer.close()
 
 
@@ -278,8 +277,8 @@ def test_a_batch_is_claimed_before_what_is_missing_is_read(suite: Path, history:
         going_on = claim_and_read(opened, 1, program, ())
         with pytest.raises(HistoryError, match="batch 1 is going on"):
             claim_and_read(opened, 1, program, ())
-        going_on.ticket.release()
-        claim_and_read(opened, 1, program, ()).ticket.release()
+        going_on.handle.release()
+        claim_and_read(opened, 1, program, ()).handle.release()
 
 
 def test_a_batch_that_cannot_go_on_stays_free(suite: Path, history: Path, tmp_path: Path) -> None:

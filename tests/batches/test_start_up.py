@@ -14,7 +14,7 @@ from tests.providers.server import said, serve
 from tests.tools.conftest import SERVERS
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent, StartUp
 from workbench.batches.plan import plan_runs
-from workbench.batches.session import Session
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import load_suite
 
@@ -34,7 +34,7 @@ class Watched:
 
     def __init__(self, folder: Path) -> None:
         self._events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-        self.session = Session(self._events.put, program_of(folder))
+        self.session = Runtime(self._events.put, program_of(folder))
         self.events: list[BatchEvent] = []
 
     def start(self, folder: Path, **suites: str) -> None:

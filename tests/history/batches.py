@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid, RunDone
 from workbench.batches.plan import plan_runs
-from workbench.batches.session import Session
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import load_suite
 
@@ -56,7 +56,7 @@ def run_kept(
     file.write_text(suite, encoding="utf-8")
     runs = plan_runs([load_suite(file)], repeats=repeats, models=models)
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    with closing(Session(said.put, program_of(folder), history=history)) as session:
+    with closing(Runtime(said.put, program_of(folder), history=history)) as session:
         begin(session, runs)
         events = [said.get(timeout=20)]
         while not isinstance(events[-1], BatchDone):

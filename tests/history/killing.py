@@ -27,10 +27,10 @@ from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid
 from workbench.batches.plan import plan_runs
 from workbench.batches.resuming import resumable
-from workbench.batches.session import Session
+from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claimed
 from workbench.history.history import History
-from workbench.history.writing import Ticket
+from workbench.history.writing import BatchHandle
 from workbench.suite.loading import load_suite
 from workbench.trajectory.recording import Recording
 from workbench.trajectory.typed_json import compact_json
@@ -71,17 +71,17 @@ class Program:
     def go_on(self, file: Path) -> None:
         """Make the batch, or what is missing in it. Raises AssertionError when something is wrong with the history."""
         program = program_of(self.folder)
-        ticket: Ticket | None = None
+        handle: BatchHandle | None = None
         runs = plan_runs([load_suite(self.suite)], repeats=REPEATS)
         with History(file) as history:
             for batch in history.batches():
                 if not batch.missing:
                     return
                 resumption = resumable(history, batch, program)
-                runs, ticket = resumption.runs, resumption.ticket
+                runs, handle = resumption.runs, resumption.handle
         said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-        with closing(Session(said.put, program, history=file)) as session:
-            begin(session, runs, going_on=ticket, concurrency=2)
+        with closing(Runtime(said.put, program, history=file)) as session:
+            begin(session, runs, going_on=handle, concurrency=2)
             while not isinstance(event := said.get(timeout=20), BatchDone):
                 assert not isinstance(event, HistorySaid), event
         while not said.empty():

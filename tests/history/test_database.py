@@ -106,8 +106,8 @@ WRITING_AS_ANOTHER_USER = f"""{AS_ANOTHER_USER}
 with History(file) as history:
     say(f"{{len(history.batches())}} batches, {{len(history.runs(1))}} runs")
 writer = HistoryWriter(file, say)
-ticket = writer.begin(batch_of(2))
-writer.keep(ticket, done(0))
+handle = writer.begin(batch_of(2))
+writer.keep(handle, done(0))
 say(str(writer.close()))
 """
 
@@ -230,9 +230,9 @@ def test_what_a_quick_look_does_not_find_is_found_while_writing(file: Path, monk
     monkeypatch.setattr(database, "CHECKED_WHOLE_BYTES", 1)
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
-    ticket = writer.begin(batch_of(2))
-    writer.keep(ticket, done(0))
-    writer.keep(ticket, done(1))
+    handle = writer.begin(batch_of(2))
+    writer.keep(handle, done(0))
+    writer.keep(handle, done(1))
     assert writer.close()
     assert len(said) == 1 and "was damaged" in said[0]
     with History(file) as history:

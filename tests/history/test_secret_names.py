@@ -14,12 +14,12 @@ from tests.history.batches import SUITE
 from tests.history.unpacking import texts_in
 from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent
-from workbench.batches.kept_regrading import plan_regrading
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.recorded import suite_of_recording
 from workbench.batches.resuming import resumable
-from workbench.batches.session import Session
 from workbench.config.program import Program
+from workbench.evaluation.regrade import plan_regrading
+from workbench.evaluation.runtime import Runtime
 from workbench.history.history import History
 from workbench.suite.loading import load_suite
 
@@ -31,7 +31,7 @@ CALLED = NAMED.replace('name = "Nowhere"', f'id = "{SECRET}"\nname = "Nowhere"')
 def run_all(runs: Sequence[PlannedRun], program: Program, history: Path) -> None:
     """Make runs of suites that are not trusted, as the app and the command line do, and keep them."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    with closing(Session(said.put, program, history=history)) as session:
+    with closing(Runtime(said.put, program, history=history)) as session:
         begin(session, runs, trusted=False)
         while not isinstance(said.get(timeout=20), BatchDone):
             pass

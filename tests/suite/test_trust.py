@@ -24,7 +24,7 @@ from workbench.suite.trust import (
     Command,
     ModelNeed,
     Module,
-    Needs,
+    SuiteNeeds,
     TrustError,
     TrustStore,
     needs_trust,
@@ -33,13 +33,13 @@ from workbench.suite.trust import (
 COMMAND = HEAD + '[[servers]]\nname = "s"\ncommand = ["python", "server.py"]\nenv = { KEY = "$TOKEN" }\n' + CASE
 
 
-def needs_of(text: str, path: Path = Path("/suites/a.toml")) -> Needs:
+def needs_of(text: str, path: Path = Path("/suites/a.toml")) -> SuiteNeeds:
     return needs_trust(suite_of(text), path)
 
 
 def test_everything_that_needs_trust_is_listed_exactly() -> None:
     needs = needs_of(WHOLE)
-    assert needs == Needs(
+    assert needs == SuiteNeeds(
         folder=Path("/suites"),
         commands=(
             Command(
@@ -279,8 +279,8 @@ def test_models_are_part_of_what_is_trusted(tmp_path: Path) -> None:
     plain = needs_of(COMMAND)
     with_model = replace(plain, models=(MODEL,))
     assert with_model.lines(with_model.models)[-1] == "ask the model m at http://localhost:1/v1 with the key in A_KEY"
-    assert not replace(Needs(Path("/suites")), models=(MODEL,)).nothing
-    assert not replace(Needs(Path("/suites")), models=(MODEL,)).beside_models
+    assert not replace(SuiteNeeds(Path("/suites")), models=(MODEL,)).nothing
+    assert not replace(SuiteNeeds(Path("/suites")), models=(MODEL,)).beside_models
     store = TrustStore(tmp_path / "trust.json")
     store.trust(tmp_path / "a.toml", plain)
     assert not store.is_trusted(tmp_path / "a.toml", with_model)
@@ -311,11 +311,11 @@ def test_a_suite_without_models_keeps_the_fingerprint_that_it_always_had() -> No
 WRITER = """
 import sys
 from pathlib import Path
-from workbench.suite.trust import Command, Needs, TrustStore
+from workbench.suite.trust import Command, SuiteNeeds, TrustStore
 store, number = TrustStore(Path(sys.argv[1])), sys.argv[2]
 input()
 for suite in range(5):
-    needs = Needs(Path("/suites"), commands=(Command(("srv", number, str(suite))),))
+    needs = SuiteNeeds(Path("/suites"), commands=(Command(("srv", number, str(suite))),))
     store.trust(Path(f"/suites/{number}-{suite}.toml"), needs)
 """
 
@@ -335,7 +335,7 @@ def test_programs_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> No
     store = TrustStore(file)
     for number in range(8):
         for suite in range(5):
-            needs = Needs(Path("/suites"), commands=(Command(("srv", str(number), str(suite))),))
+            needs = SuiteNeeds(Path("/suites"), commands=(Command(("srv", str(number), str(suite))),))
             assert store.is_trusted(Path(f"/suites/{number}-{suite}.toml"), needs)
 
 

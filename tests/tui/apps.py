@@ -11,26 +11,24 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from workbench.batches.approval import Approval
-from workbench.batches.begin import Begin
 from workbench.batches.cost import FREE, cost_of
 from workbench.batches.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
-from workbench.batches.session import Session
-from workbench.batches.single import Execution
 from workbench.config.folders import Folders
-from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program, program_in
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.begin import Begin
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
-from workbench.history.writing import Ticket
 from workbench.providers.built_in import is_built_in
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import (
@@ -156,22 +154,20 @@ class ScriptedSession:
 
     def start(
         self,
-        runs: Sequence[PlannedRun],
-        *,
-        execution: Execution,
+        plan: Plan,
         approval: Approval,
-        concurrency: int = DEFAULT_CONCURRENCY,
+        *,
         record: Recordings | None = None,
         until: Until = "end",
-        going_on: Ticket | None = None,
     ) -> str:
+        runs = plan.runs
         self._batches += 1
         self.runs += runs
         self.until += [until for _ in runs]
-        self.exempt += [execution.exempt(run.file) for run in runs]
+        self.exempt += [plan.execution.exempt(run.file) for run in runs]
         self.approvals.append(approval)
         self.trusted += [approval.grant(run.file.path) is not None for run in runs]
-        self.listener(BatchStarted(f"batch-{self._batches}", tuple(runs)))
+        self.listener(BatchStarted(f"batch-{self._batches}", runs))
         return f"batch-{self._batches}"
 
     def number_of(self, batch: str) -> int | None:
@@ -390,7 +386,7 @@ async def opened(
 
     def open_session(listener: BatchListener) -> RunSession:
         if live:
-            return Session(listener, program, asks=True, history=history)
+            return Runtime(listener, program, asks=True, history=history)
         sessions.append(ScriptedSession(listener, program))
         return sessions[-1]
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.tui.apps import Call, conversation
 from workbench.batches.events import BatchDone, BatchListener, RunDone, RunEvent, timed
-from workbench.batches.keeping import Keeper
+from workbench.batches.keeping import HistoryRecorder
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult
@@ -84,8 +84,8 @@ def write_history(file: Path, suite: Path, *batches: Made) -> None:
 
 def keeping(writer: HistoryWriter, runs: Sequence[PlannedRun], now: Sequence[datetime]) -> BatchListener:
     """Begin a batch of these runs; what is told then is kept. The first of `now` is the time of day."""
-    keeper = Keeper(writer, runs, _SETTINGS, Secrets(), home=None, now_ms=lambda: now[0].timestamp() * 1000)
-    return timed(keeper.before(lambda _: None), lambda: now[0].timestamp() * 1000)
+    recorder = HistoryRecorder(writer, runs, _SETTINGS, Secrets(), home=None, now_ms=lambda: now[0].timestamp() * 1000)
+    return timed(recorder.take, lambda: now[0].timestamp() * 1000)
 
 
 def keep_run(keep: BatchListener, planned: PlannedRun, does: Does, now: list[datetime]) -> None:

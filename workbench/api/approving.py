@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.api.errors import ApprovalError
-from workbench.batches.approval import Approval, Proposal
-from workbench.suite.trust import Needs
+from workbench.evaluation.approval import Approval, Needs
+from workbench.suite.trust import SuiteNeeds
 
-Approve = Callable[[Needs], bool]
+Approve = Callable[[SuiteNeeds], bool]
 """Decides about a suite: whether it may do all that it needs. `str` of a need says what it is, as does `lines()`."""
 
 
-def approve_nothing(needs: Needs) -> bool:
+def approve_nothing(needs: SuiteNeeds) -> bool:
     """Approve nothing: suites that would start a process, import a file, or send anything to an address that the
     caller did not name are refused."""
     return False
 
 
-def ALL(needs: Needs) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
+def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
     """Approve whatever the suites need. Say this of suites that you have read or written."""
     return True
 
 
-def approval_for(proposal: Proposal, approve: Approve) -> Approval:
+def approval_for(proposal: Needs, approve: Approve) -> Approval:
     """Ask about each suite that needs something. Raises ApprovalError with all that is not approved."""
     asked = [request for request in proposal.requests if request.must_ask]
     refused = [request for request in asked if not approve(request.needs)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workbench.suite.trust import Needs
+from workbench.suite.trust import SuiteNeeds
 
 
 class WorkbenchError(Exception):
@@ -14,7 +14,7 @@ class WorkbenchError(Exception):
 class ApprovalError(WorkbenchError):
     """Suites need what was not approved, so nothing was started. `needs` holds it, one entry for each suite."""
 
-    def __init__(self, refused: Iterable[tuple[str, Needs, Sequence[str]]]) -> None:
+    def __init__(self, refused: Iterable[tuple[str, SuiteNeeds, Sequence[str]]]) -> None:
         refused = tuple(refused)
         self.needs = tuple(needs for _, needs, _ in refused)
         lines = [

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, replace
 from workbench.api.approving import Approve, approval_for, approve_nothing
 from workbench.api.details import details_of
 from workbench.api.suites import SuiteCase
-from workbench.batches.approval import Proposal
 from workbench.batches.known_secrets import learn_secrets
 from workbench.batches.plan import PlannedRun, decided_by, next_run_id
-from workbench.batches.regrading import graded_anew
 from workbench.batches.single import result_of
 from workbench.checks.evaluate import CheckContext
 from workbench.config.folders import user_folders
@@ -22,6 +20,8 @@ from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.engine.arguments import usable
 from workbench.engine.conversation import opening_messages
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.regrade import graded_anew
 from workbench.grading.grade import Grade, Issue, RunResult, Status
 from workbench.providers.function import call_events, json_arguments, with_ids
 from workbench.providers.wire.assembly import read_arguments
@@ -157,7 +157,7 @@ def grade(
     program = program_in(user_folders(), os.environ)
     with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
         learn_secrets(program, case.suite.path.parent, suite)
-    approval = approval_for(Proposal.of_grading([(case.suite.file, definition)], program), approve)
+    approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve)
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
     told = _told(case, definition, calls, answer)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.asked import same_value
-from workbench.batches.plan import PlannedRun
+from workbench.batches.plan import PlannedRun, same_value
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case, Suite

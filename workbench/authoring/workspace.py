@@ -12,7 +12,6 @@ from pathlib import Path
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recorded import run_of_recording, suite_of_recording
 from workbench.batches.recordings import UNFINISHED
-from workbench.batches.trusting import models_named_by
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.config.resources import bundled
@@ -22,6 +21,7 @@ from workbench.suite.disk import shown_name
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.problems import Problem
 from workbench.suite.project import find_suites
+from workbench.suite.settings import models_named_by
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording
 
 RECORDINGS_FOLDER = "recordings"

@@ -11,7 +11,7 @@ from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchDone, BatchStarted, RunDone
 from workbench.batches.lanes import Lane, LaneOf, lanes_of
 from workbench.batches.plan import PlannedRun
-from workbench.batches.single import Surroundings, make_run, result_of
+from workbench.batches.single import RunContext, make_run, result_of
 from workbench.grading.grade import Status
 from workbench.trajectory.trajectory import Trajectory
 
@@ -27,24 +27,24 @@ class Batch:
         name: str,
         runs: Sequence[PlannedRun],
         lane_of: Callable[[PlannedRun], LaneOf],
-        surroundings: Surroundings,
+        context: RunContext,
     ) -> None:
         self.name = name
         self.runs = tuple(runs)
-        self._surroundings = surroundings
+        self._context = context
         self._lanes = lanes_of(runs, lane_of)
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Make all runs. Every one of them ends in exactly one `RunDone`, whatever happens."""
-        self._surroundings.listener(BatchStarted(self.name, self.runs))
+        self._context.listener(BatchStarted(self.name, self.runs))
         try:
-            await asyncio.gather(self._surroundings.servers.renew(), self._surroundings.ready())
+            await asyncio.gather(self._context.servers.renew(), self._context.ready())
             await asyncio.gather(
                 *(self._work(lane) for lane in self._lanes for _ in range(min(lane.concurrency, len(lane.waiting))))
             )
         finally:
-            self._surroundings.listener(BatchDone(self.name))
+            self._context.listener(BatchDone(self.name))
 
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all of them; call it on the engine's loop. What is done stays done."""
@@ -59,7 +59,7 @@ class Batch:
     async def _work(self, lane: Lane) -> None:
         while lane.waiting:
             planned = lane.waiting.popleft()
-            task = asyncio.create_task(make_run(planned, self._surroundings))
+            task = asyncio.create_task(make_run(planned, self._context))
             self._running[planned.run_id] = task
             await asyncio.wait([task])
             del self._running[planned.run_id]
@@ -70,11 +70,11 @@ class Batch:
                 broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
                 self._without_trajectory(planned, "error", broken)
             if lane.waiting:
-                await self._surroundings.kept(planned.run_id)
+                await self._context.stored(planned.run_id)
 
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
         # What a run had asked that broke is lost, and with it what that cost: it is not known.
         cost_usd = cost_of(trajectory, None) if error is None else None
-        self._surroundings.listener(RunDone(replace(result, cost_usd=cost_usd)))
+        self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

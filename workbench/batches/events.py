@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Generic, TypeVar
 
 from workbench.batches.plan import PlannedRun
 from workbench.engine.permission import ExecutionQuestion
@@ -41,7 +43,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionAsked:
-    """A run is held until `Session.allow` answers whether a call may really be executed, or the run is stopped."""
+    """A run is held until `Runtime.allow` answers whether a call may really be executed, or the run is stopped."""
 
     question: ExecutionQuestion
 
@@ -117,9 +119,20 @@ class StartUps:
             self._listener(StartUp(number, what, round((self._clock() - began) * 1000, 3)))
 
 
+def in_turn(*listeners: BatchListener) -> BatchListener:
+    """A listener that hands each event to all of these, in their order. One that raises keeps it from the next."""
+
+    def tell(event: BatchEvent) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
+
+
 def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> BatchListener:
-    """The listener, told of each run that is over when its first event came and when it was over; `now_ms` is the time
-    since 1970. Told on the engine's thread, neither a slow screen nor a slow disk is in that."""
+    """A listener that puts into each `RunDone` when the first event of the run came and when it was over, and passes
+    everything on. `now_ms` is the time since 1970. It stands before all others on the engine's thread, so that neither
+    a slow screen nor a slow disk is in these times."""
     began_ms: dict[str, float] = {}
 
     def tell(event: BatchEvent) -> None:
@@ -131,3 +144,36 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] = lambda: time.ti
         listener(event)
 
     return tell
+
+
+_Item = TypeVar("_Item")
+
+
+class Inbox(Generic[_Item]):
+    """Collects items from any thread. Calls `wake`, on the putting thread, when the first one comes in."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._items: list[_Item] = []
+        self._awake = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is something to take."""
+        return self._awake
+
+    def put(self, item: _Item) -> None:
+        """Add one item."""
+        with self._lock:
+            self._items.append(item)
+            first, self._awake = not self._awake, True
+        if first:
+            self._wake()
+
+    def take(self) -> list[_Item]:
+        """Return everything collected, in order. The next item wakes again."""
+        with self._lock:
+            items, self._items = self._items, []
+            self._awake = False
+        return items

@@ -1,4 +1,4 @@
-"""Keeps batches in the history while they go on: from the events of a batch to its entries."""
+"""Records batches in the history while they run: turns the events of a batch into its entries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from workbench.batches.events import BatchDone, BatchEvent, BatchListener, RunDone, RunEvent
-from workbench.batches.plan import PlannedRun
+from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
+from workbench.batches.plan import Execution, PlannedRun
 from workbench.batches.redacting import SuiteParts, redacted_run, redacted_suite_text
-from workbench.batches.single import Execution
 from workbench.batches.specs import Specs
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.project import project_folder
 from workbench.config.secrets import Secrets
 from workbench.history.records import DoneRun, NewBatch, NewRun
-from workbench.history.writing import HistoryWriter, Ticket
+from workbench.history.writing import BatchHandle, HistoryWriter
 from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile, parse_suite
 from workbench.suite.model import Case
@@ -33,8 +32,8 @@ KEPT_TIMEOUT_S = 1.0
 """How long the next run waits for one that is over to be written: long enough for a disk that is in order."""
 
 
-class Keeper:
-    """Keeps one batch. `ticket` says which it is in the history; `now_ms` is the time since 1970."""
+class HistoryRecorder:
+    """Records one batch in the history. `handle` stands for the batch there; `now_ms` is the time since 1970."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class Keeper:
         secrets: Secrets,
         *,
         home: Path | None,
-        going_on: Ticket | None = None,
+        going_on: BatchHandle | None = None,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
     ) -> None:
         """`going_on` is the batch that is resumed, if one is. Raises HistoryError when it is going on elsewhere,
@@ -57,36 +56,31 @@ class Keeper:
         self._events: dict[str, list[Event]] = {}
         self._given: dict[str, Future[None]] = {}
         if going_on is None:
-            self.ticket = writer.begin(_new_batch(runs, settings, secrets, home, self._now()))
+            self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now()))
         else:
-            self.ticket = going_on
+            self.handle = going_on
             writer.go_on(going_on)
 
-    def before(self, listener: BatchListener) -> BatchListener:
-        """A listener that keeps what is said of the batch, and passes it on."""
-
-        def keep_and_pass_on(event: BatchEvent) -> None:
-            match event:
-                case RunEvent(event=happened):
-                    self._events.setdefault(happened.run_id, []).append(happened)
-                case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
-                    assert began_ms is not None and ended_ms is not None  # it listens through `timed`
-                    events = tuple(self._events.pop(result.run_id, ()))
-                    done = DoneRun(result.run_id, result, events, began_ms, ended_ms)
-                    self._given[result.run_id] = self._writer.keep(self.ticket, done, self._redacted)
-                case BatchDone():
-                    self._writer.end(self.ticket, self._now())
-                case _:
-                    pass
-            listener(event)
-
-        return keep_and_pass_on
+    def take(self, event: BatchEvent) -> None:
+        """Hand what belongs into the history to its writer; a listener of the batch, behind `timed`."""
+        match event:
+            case RunEvent(event=happened):
+                self._events.setdefault(happened.run_id, []).append(happened)
+            case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
+                assert began_ms is not None and ended_ms is not None
+                events = tuple(self._events.pop(result.run_id, ()))
+                done = DoneRun(result.run_id, result, events, began_ms, ended_ms)
+                self._given[result.run_id] = self._writer.keep(self.handle, done, self._redacted)
+            case BatchDone():
+                self._writer.end(self.handle, self._now())
+            case _:
+                pass
 
     def _redacted(self, run: DoneRun) -> DoneRun:
         events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
         return replace(run, events=events, result=result)
 
-    async def kept(self, run_id: str) -> None:
+    async def stored(self, run_id: str) -> None:
         """Wait until a run that is over is written, if it can be, and not for long."""
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.wrap_future(self._given.pop(run_id)), KEPT_TIMEOUT_S)

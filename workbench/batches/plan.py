@@ -64,6 +64,21 @@ OpenOwnModel = Callable[[PlannedRun], Model]
 
 EVERYTHING = Selection()
 
+
+@dataclass(frozen=True)
+class Execution:
+    """Real execution of tools in a batch. What is not covered is asked about where someone can answer, else refused."""
+
+    wanted: bool | None = None
+    """For every case, or `None` for what each case says."""
+    all_tools: bool = False
+    """Tools that are not marked read-only too, without asking."""
+    exempt: Callable[[SuiteFile], bool] = lambda _file: False
+    """Suites whose servers are known to do no harm: the bundled ones."""
+
+
+AS_CASES_SAY = Execution()
+
 _numbers = count(1)
 
 
@@ -134,3 +149,33 @@ def plan_runs(
         for model in dict.fromkeys(models or settings_of(file.suite, case).models)
         for repeat in range(case.repeats if repeats is None else repeats)
     )
+
+
+_ASKED_BY_SUITE = ("servers", "tools", "mocks")
+_ASKED_BY_CASE = ("user", "messages", "tools", "offer", "mocks", "stop_on_failure")
+
+
+def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
+    """Whether the model and the tools would see what they saw in this run, were the case run now."""
+    if run.case is case and run.suite is suite:
+        return True
+    before, now = run.settings, settings_of(suite, case)
+    return (
+        all(same_value(getattr(run.case, name), getattr(case, name)) for name in _ASKED_BY_CASE)
+        and all(same_value(getattr(run.suite, name), getattr(suite, name)) for name in _ASKED_BY_SUITE)
+        and (run.case.skip is None) == (case.skip is None)
+        and (before.system, before.execute) == (now.system, now.execute)
+        and before.limits.max_rounds == now.limits.max_rounds
+        and before.limits.timeout_s == now.limits.timeout_s
+        and (not run.model_of_suite or run.model in now.models)
+        and same_value(_steps_asked(run.case), _steps_asked(case))
+    )
+
+
+def same_value(left: object, right: object) -> bool:
+    """Whether two values are one in a suite, in which 1, 1.0 and true are three."""
+    return left is right or (left == right and repr(left) == repr(right))
+
+
+def _steps_asked(case: Case) -> list[object]:
+    return [(step.user, step.system, step.mock_result) for step in case.steps]

@@ -148,19 +148,18 @@ class Recordings:
         self._numbers: dict[str, int] | None = None
         """For each stem the highest number in the folder, looked up once: a folder may hold thousands."""
 
-    def before(self, listener: BatchListener, runs: Iterable[PlannedRun]) -> BatchListener:
-        """A listener that records what is said of these runs, and passes it on."""
+    def listener(self, runs: Iterable[PlannedRun]) -> BatchListener:
+        """A listener of a batch that records these runs."""
         planned = {run.run_id: run for run in runs}
         self._lines.prepare(planned.values())
 
-        def record_and_pass_on(event: BatchEvent) -> None:
+        def record(event: BatchEvent) -> None:
             if isinstance(event, RunEvent):
                 self._add(event.event, planned)
             elif isinstance(event, RunDone):
                 self._finish(planned, event.result)
-            listener(event)
 
-        return record_and_pass_on
+        return record
 
     def _add(self, event: Event, planned: dict[str, PlannedRun]) -> None:
         run_id = event.run_id

@@ -16,7 +16,7 @@ from workbench.config.program import Program
 from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
-from workbench.history.writing import Ticket
+from workbench.history.writing import BatchHandle
 from workbench.providers.built_in import is_built_in
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.model import Case, GraderName
@@ -38,7 +38,7 @@ class Resumption:
     batch: BatchRow
     runs: tuple[PlannedRun, ...]
     files: tuple[SuiteFile, ...]
-    ticket: Ticket = field(repr=False)
+    handle: BatchHandle = field(repr=False)
     """What `Session.start` takes as `going_on`: where each run stands in the plan of the batch, by its id."""
     specs: Specs = field(repr=False)
     """How the models are reached, as `differences` says."""
@@ -51,13 +51,13 @@ class Resumption:
     @property
     def places(self) -> Mapping[str, int]:
         """Where each run stands in the plan of the batch, by its id."""
-        return self.ticket.places
+        return self.handle.places
 
 
 def claim_and_read(history: History, number: int, program: Program, named: Collection[str]) -> Resumption:
     """Claim a batch, so that nobody else makes what is missing in it, and read what that is, as `resumable` does.
 
-    Whoever does not go on releases the claim, `ticket.claim`. Raises HistoryError.
+    Whoever does not go on releases the claim, `handle.claim`. Raises HistoryError.
     """
     taken = claim(history.file, number)
     try:
@@ -65,7 +65,7 @@ def claim_and_read(history: History, number: int, program: Program, named: Colle
     except BaseException:
         taken.release()
         raise
-    resumption.ticket.claim = taken
+    resumption.handle.claim = taken
     return resumption
 
 
@@ -122,7 +122,7 @@ def resumable(
         batch=batch,
         runs=tuple(runs),
         files=tuple(files.values()),
-        ticket=Ticket(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
+        handle=BatchHandle(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
         specs=specs,
         as_then=tuple(as_then),
         differences=tuple(_differences(batch, rows, runs, program, specs)),

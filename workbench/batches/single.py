@@ -13,7 +13,7 @@ from typing import TypeVar
 from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchListener, RunDone, RunEvent
 from workbench.batches.judging import RunJudge, judged
-from workbench.batches.plan import PlannedRun
+from workbench.batches.plan import AS_CASES_SAY, Execution, PlannedRun
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.patterns import SpentTime
@@ -31,7 +31,6 @@ from workbench.grading.run import grade_run_and_steps
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
-from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Case
 from workbench.tools.answer import ToolsError
 from workbench.tools.audit import AuditLog, Caller
@@ -51,115 +50,102 @@ QUICK_CALLS = 10
 """So many calls are paired with what was expected in well under a millisecond."""
 
 
-@dataclass(frozen=True)
-class Execution:
-    """Real execution of tools in a batch. What is not covered is asked about where someone can answer, else refused."""
-
-    wanted: bool | None = None
-    """For every case, or `None` for what each case says."""
-    all_tools: bool = False
-    """Tools that are not marked read-only too, without asking."""
-    exempt: Callable[[SuiteFile], bool] = lambda _file: False
-    """Suites whose servers are known to do no harm: the bundled ones."""
-
-
-AS_CASES_SAY = Execution()
-
-
-async def _at_once(*_about: str) -> None:
+async def nothing_to_await(*_about: str) -> None:
     pass
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What all runs of a batch share: models, servers, what was approved, and who listens.
-
-    `grant_of` is what a suite may use, `None` for one that is not trusted. `open_model` raises ModelError, `ask` asks a
-    person about a real execution, `audit` is where executions are written down: without it there are none. `price_of`
-    is what the model of a run costs, if that is known; `judge_of` is who judges for it, `control_of` what may hold
-    it. `ready` is waited for before the first run begins, and `kept`, with the id of a run that is over, before another
-    one takes its place.
-    """
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """What all runs of a batch share."""
 
     listener: BatchListener
     servers: ServerPool
     open_model: Callable[[PlannedRun], Model]
+    """Opens the model of a run; raises ModelError."""
     grant_of: Callable[[Path], Grant | None]
+    """What a suite may use, by its path; `None` for one that is not trusted."""
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
+    """Asks a person about a real execution that nothing else allows; without it such an execution is refused."""
     audit: AuditLog | None = None
+    """Where real executions are written down; without it there are none."""
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
+    """The price of the model of a run, if it is known."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
+    """The judge of a run."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
-    ready: Callable[[], Awaitable[None]] = _at_once
-    kept: Callable[[str], Awaitable[None]] = _at_once
+    """What may hold a run."""
+    ready: Callable[[], Awaitable[None]] = nothing_to_await
+    """Is awaited before the first run begins."""
+    stored: Callable[[str], Awaitable[None]] = nothing_to_await
+    """Is awaited with the id of a run that is over, before the next run takes its place."""
 
 
-async def make_run(planned: PlannedRun, surroundings: Surroundings) -> None:
+async def make_run(planned: PlannedRun, context: RunContext) -> None:
     """Make one run and tell the listener its events and its result. Cancelling the awaiting task stops the run."""
-    result = await _result_of(planned, surroundings)
-    cost_usd = cost_of(result.trajectory, surroundings.price_of(planned))
-    surroundings.listener(RunDone(replace(result, cost_usd=cost_usd)))
+    result = await _result_of(planned, context)
+    cost_usd = cost_of(result.trajectory, context.price_of(planned))
+    context.listener(RunDone(replace(result, cost_usd=cost_usd)))
 
 
-async def _result_of(planned: PlannedRun, surroundings: Surroundings) -> RunResult:
+async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     case, settings = planned.case, planned.settings
     if case.skip is not None:
         return result_of(planned, "skipped", Trajectory(planned.run_id), error=case.skip)
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
     try:
-        model = surroundings.open_model(planned)
-        tools, _ = await asyncio.gather(_open_tools(planned, surroundings), model.start())
+        model = context.open_model(planned)
+        tools, _ = await asyncio.gather(_open_tools(planned, context), model.start())
     except asyncio.CancelledError:
-        return result_of(planned, "stopped", fail(request, "stopped", None, _recorder(planned, surroundings)))
+        return result_of(planned, "stopped", fail(request, "stopped", None, _recorder(planned, context)))
     except (ModelError, ToolsError) as error:
-        failed = fail(request, "error", str(error), _recorder(planned, surroundings))
+        failed = fail(request, "error", str(error), _recorder(planned, context))
         return result_of(planned, "error", failed, error=str(error))
-    recorder = _recorder(planned, surroundings)  # the run begins now: its clock has no start-up in it
-    judge = surroundings.judge_of(planned)
+    recorder = _recorder(planned, context)  # the run begins now: its clock has no start-up in it
+    judge = context.judge_of(planned)
     grading = RunGrading(planned, tools.call_python, judge)
     trajectory = await run_case(
         request,
         model,
         tools,
         recorder,
-        permission=_permission(planned, surroundings),
-        audit=_audit(planned, surroundings),
-        retries=surroundings.retries,
+        permission=_permission(planned, context),
+        audit=_audit(planned, context),
+        retries=context.retries,
         judge=judge.judge if judge is not None else None,
-        control=surroundings.control_of(planned, grading),
+        control=context.control_of(planned, grading),
         step_failed=grading.step_failed,
     )
     return await grading.result(trajectory)
 
 
-def _recorder(planned: PlannedRun, surroundings: Surroundings) -> Recorder:
+def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:
     def tell(event: Event) -> None:
-        surroundings.listener(RunEvent(event))
+        context.listener(RunEvent(event))
 
     return Recorder(planned.run_id, time.monotonic, tell)
 
 
-def _permission(planned: PlannedRun, surroundings: Surroundings) -> Permission:
-    execution = surroundings.execution
-    return Permission(execution.all_tools, surroundings.ask, execution.exempt(planned.file))
+def _permission(planned: PlannedRun, context: RunContext) -> Permission:
+    execution = context.execution
+    return Permission(execution.all_tools, context.ask, execution.exempt(planned.file))
 
 
-def _audit(planned: PlannedRun, surroundings: Surroundings) -> Audit | None:
-    if surroundings.audit is None:
+def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
+    if context.audit is None:
         return None
     path = str(planned.file.path.absolute())
-    return Audit(surroundings.audit, Caller(path, planned.case.id, planned.model, planned.run_id))
+    return Audit(context.audit, Caller(path, planned.case.id, planned.model, planned.run_id))
 
 
-async def _open_tools(planned: PlannedRun, surroundings: Surroundings) -> Toolbox:
+async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
     path = planned.file.path
-    grant = surroundings.grant_of(path)
-    wanted = surroundings.execution.wanted
+    grant = context.grant_of(path)
+    wanted = context.execution.wanted
     # Who lets a suite run without trusting it means it to run on mocks.
     execute = grant is not None and (planned.settings.execute if wanted is None else wanted)
-    return await surroundings.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, grant=grant)
+    return await context.servers.open_toolbox(planned.suite, planned.case, path, execute=execute, grant=grant)
 
 
 async def graded(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from workbench.batches.events import BatchEvent, BatchListener, RunDone, RunEvent
+from workbench.batches.events import BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
 from workbench.checks.describe import CheckError
@@ -49,17 +49,12 @@ class Steppers:
         stepper = self._of_runs[planned.run_id] = Stepper(self._waiting.pop(planned.run_id), why)
         return stepper
 
-    def before(self, listener: BatchListener) -> BatchListener:
-        """The listener, with runs forgotten as it is told that they are over."""
-
-        def tell(event: BatchEvent) -> None:
-            if isinstance(event, RunDone):
-                self._end(event.result.run_id)
-            elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
-                self._end(event.event.run_id)  # it is graded from now on, which may take its time
-            listener(event)
-
-        return tell
+    def take(self, event: BatchEvent) -> None:
+        """Forget a run as soon as it is over; a listener of the batch."""
+        if isinstance(event, RunDone):
+            self._end(event.result.run_id)
+        elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
+            self._end(event.event.run_id)  # it is graded from now on, which may take its time
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run go on from a hold, or one that is not held only so far from now on; says why not where that is

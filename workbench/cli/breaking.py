@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from workbench.cli.beginning import begin_from
-from workbench.cli.exit_codes import USAGE
-from workbench.cli.main import show_app
-from workbench.cli.model_options import program_for
-from workbench.cli.planning import plan_of
-from workbench.cli.suites import complain
+from workbench.cli.door import begin_program, complain
+from workbench.cli.main import AppOptions, show_app
+from workbench.cli.making import planned
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
+from workbench.evaluation.begin import Begin
+from workbench.evaluation.exit_codes import USAGE
+from workbench.evaluation.options import RunOptions
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings, definition_of
 from workbench.trajectory.messages import ToolDefinition
 
-_OF_REPORTS = (
-    ("format", "--format", None),
-    ("output", "--output", None),
-    ("min_score", "--min-score", None),
-    ("baseline", "--baseline", None),
-    ("fail_on", "--fail-on", None),
-    ("record_failed", "--record-failed", None),
-    ("quiet", "--quiet", False),
-    ("verbose", "--verbose", False),
-)
-"""Options that the app has no use for: what they are kept as, their names, and what stands there without them."""
 
-
-def open_at_breakpoints(options: argparse.Namespace) -> int:
-    """Open the app with runs that are held at breakpoints; returns its exit code."""
-    for kept_as, name, without in _OF_REPORTS:
-        if getattr(options, kept_as) != without:
-            complain(f"{name} is about the report of 'workbench run', and --break opens the app: leave one of them out")
-            return USAGE
-    breakpoints = _breakpoints(options.breakpoints)
-    program = program_for(options) if breakpoints is not None else None
-    planned = plan_of(options, program) if program is not None else None
-    if breakpoints is None or program is None or planned is None:
+def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptions) -> int:
+    """Open the app with runs that are held at the breakpoints that lines describe; returns its exit code."""
+    breakpoints = _breakpoints(lines)
+    if breakpoints is None:
         return USAGE
-    tools = _known_tools(planned[0], Listings(program.folders.listings))
-    for line, point in zip(options.breakpoints, breakpoints, strict=True):
+    program = begin_program(options.model_options)
+    plan = planned(options, program, quiet=False)
+    if plan is None:
+        return USAGE
+    tools = _known_tools(plan.files, Listings(program.folders.listings))
+    for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := doubt_about(point, tools)) is not None:
             complain(f"--break {line!r}: {doubt}", program.secrets)
-    begin = begin_from(options, "run", breakpoints)
-    return show_app(options, program, begin=begin)
+    return show_app(app, program, begin=Begin(options, breakpoints))
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
@@ -62,7 +46,7 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
     return tools
 
 
-def _breakpoints(lines: list[str]) -> tuple[Breakpoint, ...] | None:
+def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
     """The breakpoints that lines are; `None` when some are none, which has then been said."""
     found: list[Breakpoint] = []
     for line in lines:

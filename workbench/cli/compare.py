@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.cli.exit_codes import USAGE
 from workbench.cli.history_options import add_history_options
 from workbench.cli.model_options import add_model_options
 from workbench.cli.run import add_by_option, add_resume_options
-from workbench.cli.run_options import add_case_options, add_way_options, folder
+from workbench.cli.run_options import add_case_options, add_way_options, folder, run_options
+from workbench.evaluation.exit_codes import USAGE
 
 FORMS = ("text", "json", "markdown")
 
@@ -47,9 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings, and no word on where the report is")
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """Compare in the app, or without it; returns an exit code."""
     from workbench.cli.comparing import compare
-    from workbench.cli.report_output import takes_form
+    from workbench.cli.main import app_options
+    from workbench.cli.making import Record
+    from workbench.cli.report_output import output_of
 
-    return compare(options) if takes_form(options, "compare", FORMS) else USAGE
+    output = output_of(arguments, "compare", FORMS)
+    options = run_options(arguments, compares=True) if output is not None else None
+    if output is None or options is None:
+        return USAGE
+    record = Record(arguments.record) if arguments.record is not None else None
+    only_differences = arguments.only_differences
+    return compare(options, output, app_options(arguments), record=record, only_differences=only_differences)

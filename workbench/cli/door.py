@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -14,16 +15,25 @@ from workbench.reports.visible import one_line
 from workbench.trajectory.typed_json import json_text
 
 if TYPE_CHECKING:
+    from workbench.config.model_book import ModelOptions
     from workbench.config.program import Program
     from workbench.reports.report_model import ReportModel
     from workbench.suite.loading import SuiteFile
+    from workbench.suite.problems import Problem
 
 _known = [NO_SECRETS]
 
 
-def know(program: Program) -> Program:
-    """Keep the secrets of this program out of all that is written from now on; returns the program."""
+def begin_program(options: ModelOptions | None = None) -> Program:
+    """Return the program of this process, its log begun. From now on its secrets stay out of all that is written."""
+    from workbench.config.folders import user_folders
+    from workbench.config.logs import log_to
+    from workbench.config.model_book import NOTHING_SAID
+    from workbench.config.program import program_in
+
+    program = program_in(user_folders(), os.environ, options or NOTHING_SAID)
     _known[0] = program.secrets
+    log_to(program.folders.log, program.secrets)
     return program
 
 
@@ -69,6 +79,12 @@ def complain(message: str, secrets: Secrets | None = None) -> None:
     """One line on standard error, safe to show."""
     shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
     sys.stderr.write(f"{one_line(shown)}\n")
+
+
+def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
+    """Problems of suites on standard error, one a line."""
+    for problem in problems:
+        complain(str(problem), secrets)
 
 
 class Outlet:

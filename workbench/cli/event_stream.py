@@ -10,8 +10,7 @@ from workbench.batches.events import RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines
 from workbench.batches.redacting import EventDoor
-from workbench.cli.door import write_redacted
-from workbench.cli.suites import complain
+from workbench.cli.door import complain, write_redacted
 from workbench.grading.grade import RunResult
 from workbench.trajectory.event_lines import event_to_line
 

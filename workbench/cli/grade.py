@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.cli.exit_codes import USAGE
 from workbench.cli.judges import add_judging_options
 from workbench.cli.run import add_by_option, add_min_score_option
+from workbench.evaluation.exit_codes import USAGE
 
 FORMS = ("text", "json")
 
@@ -38,9 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     amount.add_argument("-v", "--verbose", action="store_true", help="the issues of passed runs too")
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """Grade and report; returns an exit code."""
     from workbench.cli.regrading import regrade_and_report
-    from workbench.cli.report_output import can_write, takes_form
+    from workbench.cli.report_output import output_of
+    from workbench.evaluation.regrade_recordings import GradeOptions
 
-    return regrade_and_report(options) if takes_form(options, "grade", FORMS) and can_write(options.output) else USAGE
+    output = output_of(arguments, "grade", FORMS)
+    if output is None or not output.can_write():
+        return USAGE
+    options = GradeOptions(
+        paths=tuple(arguments.recordings),
+        suite=arguments.suite,
+        by=arguments.by,
+        min_score=arguments.min_score,
+        judge=arguments.judge,
+    )
+    return regrade_and_report(options, output, trust=arguments.trust)

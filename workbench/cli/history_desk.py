@@ -11,17 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.batches.known_secrets import learn_secrets
-from workbench.cli.door import know, write, write_json
-from workbench.cli.exit_codes import USAGE
-from workbench.cli.history_options import history_for
+from workbench.cli.door import begin_program, complain, write, write_json
+from workbench.cli.history_options import history_to_read
 from workbench.cli.report_output import report_width
-from workbench.cli.suites import complain
-from workbench.config.folders import user_folders
 from workbench.config.history_file import history_option
-from workbench.config.logs import log_to
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program
+from workbench.evaluation.exit_codes import USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
@@ -85,13 +82,11 @@ class Desk:
 def at_the_desk(options: argparse.Namespace, word: Callable[[argparse.Namespace, Desk], int]) -> int:
     """Do one word; returns its exit code, or that of wrong usage when the history cannot be used for it."""
     try:
-        program = know(program_in(user_folders(), os.environ, ModelOptions(judge=getattr(options, "judge", None))))
+        program = begin_program(ModelOptions(judge=getattr(options, "judge", None)))
     except ConfigError as error:
         complain(str(error))
         return USAGE
-    log_to(program.folders.log, program.secrets)
-    file = history_for(options, (), program)
-    assert file is not None
+    file = history_to_read(options, ())
     try:
         return word(options, Desk(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
     except (HistoryError, RecordingError) as error:

@@ -10,9 +10,9 @@ from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.same_suites import same_suites
-from workbench.cli.exit_codes import OK
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
+from workbench.evaluation.exit_codes import OK
 from workbench.grading.figures import RunSummary
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow

@@ -13,10 +13,9 @@ from workbench.analysis.quality import quality_of
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.recordings import export_recording
 from workbench.cli.door import json_report
-from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.cli.history_desk import Desk, grading_of
-from workbench.cli.recordings import can_record_in
-from workbench.cli.report_output import is_named_as_report
+from workbench.cli.report_output import can_record_in, is_named_as_report
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.grading.grade import RunResult
 from workbench.history.database import Say
 from workbench.history.history import History

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.analysis.trends import trends_of
-from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.config.history_file import history_option
+from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
 from workbench.history.records import BatchRow, SuiteRef
 from workbench.reports.history_list import batch_lines, trend_lines

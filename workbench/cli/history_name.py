@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.exit_codes import OK
 from workbench.cli.history_desk import Desk
+from workbench.evaluation.exit_codes import OK
 from workbench.history.editing import name_batch
 from workbench.reports.visible import one_line
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from workbench.config.program import Program
 
 
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
@@ -25,15 +22,18 @@ def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = 
         which.add_argument("--no-history", action="store_true", help="keep nothing of these runs in a history")
 
 
-def history_for(options: argparse.Namespace, paths: Sequence[str | Path], program: Program) -> Path | None:
-    """The file in which batches of suites at these paths are kept, `None` when they are not: that of the first one's
-    project."""
+def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path | None:
+    """The file in which batches of suites at these paths are recorded, `None` when they are not."""
+    return None if getattr(arguments, "no_history", False) else history_to_read(arguments, paths)
+
+
+def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
+    """The history that is named, else the one of the project in which the first of the paths is."""
+    from workbench.config.folders import home_in, user_folders
     from workbench.config.history_file import history_file
 
-    if getattr(options, "no_history", False):
-        return None
-    if options.history is not None:
-        said: Path = options.history
-        return said
+    if arguments.history is not None:
+        named: Path = arguments.history
+        return named
     first = Path(paths[0]) if paths else Path()
-    return history_file(program.folders, first if first.is_dir() else first.parent, program.environment.home)
+    return history_file(user_folders(), first if first.is_dir() else first.parent, home_in(os.environ))

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from workbench.cli.door import ask
-from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk
 from workbench.cli.history_list import batches_text, bytes_text
+from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
 from workbench.history.editing import remove_batches
 from workbench.history.history import History

@@ -8,14 +8,20 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from workbench.batches.kept_regrading import GradedAgain, RegradingPlan, grade_again, keep_grades, plan_regrading
-from workbench.batches.rejudging import RegradingJudges
-from workbench.cli.door import printing_to
-from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.cli.door import printing_to, warn_of_problems
 from workbench.cli.history_desk import Desk
 from workbench.cli.judges import judge_is_known
-from workbench.cli.regrading import approved_to_grade
-from workbench.cli.suites import say_problems
+from workbench.cli.trust import approved
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.evaluation.regrade import (
+    GradedAgain,
+    RegradingJudges,
+    RegradingPlan,
+    grade_again,
+    keep_grades,
+    plan_regrading,
+)
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_batch import run_title
@@ -43,7 +49,8 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
             return USAGE
         if not judge_is_known(options.judge, (file for file, _ in wanted), desk.program):
             return USAGE
-        approval = approved_to_grade(wanted, desk.program, options)
+        needs = Needs.of_grading(wanted, desk.program, judges=options.judge is not None)
+        approval = approved(needs, desk.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE
         judges = partial(RegradingJudges, desk.program, approval, options.judge)
@@ -71,7 +78,7 @@ def _suite(options: argparse.Namespace, desk: Desk) -> SuiteFile | None:
         return None
     file = load_suite(options.suite)
     if file.suite is None:
-        say_problems(file.errors, desk.program.secrets)
+        warn_of_problems(file.errors, desk.program.secrets)
         raise HistoryError(f"nothing was graded: put {file.path} right first")
     return file
 

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
-from workbench.cli.exit_codes import OK, USAGE
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
+from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow
 from workbench.reports.gates import gate_lines

@@ -7,17 +7,13 @@ import queue
 import signal
 import sys
 import threading
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TextIO
 
 from rich.cells import cell_len
 
-from workbench.batches.approval import Approval
 from workbench.batches.events import (
     BatchDone,
     BatchEvent,
@@ -33,23 +29,20 @@ from workbench.batches.events import (
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
-from workbench.batches.session import Session
-from workbench.batches.single import Execution
-from workbench.cli.door import printing_to, write
+from workbench.cli.door import complain, printing_to, write
 from workbench.cli.event_stream import EventStream
 from workbench.cli.progress import LiveProgress
-from workbench.cli.suites import complain
-from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.grading.figures import RunSummary, figures_of
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.run import Outcome
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
-from workbench.history.writing import Ticket
 from workbench.reports.grade_text import step_lines
 from workbench.reports.paint import Paint
 from workbench.reports.progress import starting_text
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.steps import StepLines
-from workbench.reports.timing import Timing, timing_of
 from workbench.reports.values import counted, score_text, seconds
 from workbench.reports.visible import fit, one_line
 
@@ -73,59 +66,10 @@ class Show:
 
 @dataclass
 class Live:
-    """What a batch came to: results in the order of the plan, and the signal that ended it early, if one did."""
+    """A batch that was watched: what it came to, and whether everything was recorded that was to be."""
 
-    results: list[RunResult] = field(default_factory=list)
-    interrupted_by: int | None = None
-    batch: int | None = None
-    """Its number in the history, if it is kept."""
-    unkept: int = 0
-    """How many of these runs are not in the history."""
-    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    """When it began, as its history has it, if it is kept: ISO 8601, UTC."""
+    outcome: Outcome = field(default_factory=Outcome)
     recorded: bool = True
-    """Whether everything was recorded that was to be."""
-    times_ms: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    """When each run began and was over, by its id, in milliseconds since 1970."""
-    took_s: float = 0.0
-    start_up_s: float = 0.0
-    """How much of that something was starting up."""
-    _starting: set[int] = field(default_factory=set)
-    _starting_since_s: float = 0.0
-
-    @property
-    def kept(self) -> str | None:
-        """Where the batch is, or how much of it is not there; `None` where none is kept."""
-        if self.batch is None:
-            return None
-        if self.unkept:
-            return f"batch {self.batch} lacks {counted(self.unkept, 'run')} in the history"
-        return f"batch {self.batch} in the history"
-
-    def take(self, done: RunDone) -> None:
-        """Take in a run that is over."""
-        self.results.append(done.result)
-        self.times_ms[done.result.run_id] = done.began_ms, done.ended_ms
-
-    def take_start_up(self, event: StartUp) -> None:
-        """Count the time in which anything starts up, once where several things do."""
-        now = time.monotonic()
-        if self._starting:
-            self.start_up_s += now - self._starting_since_s
-        self._starting_since_s = now
-        (self._starting.add if event.took_ms is None else self._starting.discard)(event.number)
-
-    def timing(self) -> Timing:
-        """How long the batch took."""
-        return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures())
-
-    def figures(self) -> list[RunSummary]:
-        """The figures of all runs."""
-        return [self._figures(result) for result in self.results]
-
-    def _figures(self, result: RunResult) -> RunSummary:
-        began_ms, ended_ms = self.times_ms[result.run_id]
-        return figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
 
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -143,71 +87,52 @@ _Queue = queue.SimpleQueue[BatchEvent | _Signalled]
 
 
 def run_live(
-    runs: Sequence[PlannedRun],
-    *,
-    suite_names: Mapping[str, str],
-    program: Program,
-    execution: Execution,
-    concurrency: int,
+    plan: Plan,
     approval: Approval,
     show: Show,
+    *,
     lines: RecordingLines | None = None,
     record: Recordings | None = None,
-    own_pace: bool = False,
-    judge_anew: bool = False,
-    history: Path | None = None,
-    going_on: Ticket | None = None,
-    over: Iterable[RunSummary] = (),
-    compares: bool = False,
 ) -> Live:
-    """Run a batch to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
+    """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP: then stop it, and wait for it to stop cleanly.
 
     A second signal gives up waiting. Servers are closed in any case. What Python code of a suite prints goes to
-    standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `own_pace` plays
-    recordings as fast as they were made, `judge_anew` asks judges about what they judged before. `going_on` is the
-    batch of the history whose missing runs they are, `over` what it has already; raises HistoryError, before any is
-    made, when the history cannot be written. `compares` as in `Session`. The progress stands on standard error
-    where that is a terminal.
+    standard error, so that it cannot spoil a report. With `lines`, the events are shown as such; `record` records the
+    runs. The progress stands on standard error where that is a terminal. Raises HistoryError, before any run is made,
+    when a batch that is resumed cannot be written.
     """
     events: _Queue = queue.SimpleQueue()
     live = Live()
     # What the caller ignores stays ignored: under nohup a hang-up is no reason to stop.
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda number, _: events.put(_Signalled(number))) for number in handled}
-    session = Session(events.put, program, own_pace=own_pace, judge_anew=judge_anew, history=history, compares=compares)
-    progress = LiveProgress(runs, over, sys.stderr, os.environ)
+    runtime = Runtime(
+        events.put, plan.program, own_pace=plan.own_pace, judge_anew=plan.judge_anew, history=plan.history
+    )
+    over = plan.resumed.over.values() if plan.resumed is not None else ()
+    progress = LiveProgress(plan.runs, over, sys.stderr, os.environ)
     show = replace(show, stream=progress.bar.above(show.stream))
-    printer = _Printer(runs, suite_names, show) if lines is None else EventStream(runs, lines, show.stream)
+    printer = _Printer(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)
     errors = progress.bar.above(sys.stderr)
     name = ""
     try:
-        with printing_to(errors), closing(session):
-            began_s = time.monotonic()
-            name = session.start(
-                runs,
-                execution=execution,
-                concurrency=concurrency,
-                approval=approval,
-                record=record,
-                going_on=going_on,
-            )
-            _watch(events, session, printer, live, progress)
-            live.took_s = time.monotonic() - began_s
+        with printing_to(errors), closing(runtime):
+            live.outcome.begin()
+            name = runtime.start(plan, approval, record=record)
+            _watch(events, runtime, printer, live.outcome, progress)
+            live.outcome.over()
             progress.bar.close()
     finally:
         progress.bar.close()
-        live.unkept = session.unkept_of(name)
-        live.batch, live.started_at = session.number_of(name), session.began_at(name) or live.started_at
-        _drain(events, live)
+        _drain(events, live.outcome)
+        live.outcome.end(runtime, name)
         for number, handler in before.items():
             signal.signal(number, handler)
-    order = {run.run_id: place for place, run in enumerate(runs)}
-    live.results.sort(key=lambda result: order[result.run_id])
     return live
 
 
 def _watch(
-    events: _Queue, session: Session, printer: _Printer | EventStream, live: Live, progress: LiveProgress
+    events: _Queue, runtime: Runtime, printer: _Printer | EventStream, outcome: Outcome, progress: LiveProgress
 ) -> None:
     """Print what happens until the batch is done, or somebody signals for the second time."""
     never = threading.Event()  # only time is waited for
@@ -224,11 +149,11 @@ def _watch(
                 progress.step(event)
                 printer.step(event)
             case RunDone(result):
-                live.take(event)
+                outcome.take(event)
                 progress.done(result)
                 printer.done(result)
             case StartUp():
-                live.take_start_up(event)
+                outcome.take(event)
                 progress.start_up(event)
                 if isinstance(printer, _Printer):
                     printer.start_up(event)
@@ -238,10 +163,10 @@ def _watch(
                 progress.put_off(event)
                 if isinstance(printer, _Printer):
                     printer.put_off(event)
-            case _Signalled(number) if live.interrupted_by is None:
-                live.interrupted_by = number
+            case _Signalled() if not outcome.interrupted:
+                outcome.interrupted = True
                 complain("stopping; what is done is kept")
-                session.stop_all()
+                runtime.stop_all()
             case _Signalled() | BatchDone():
                 return
             case HistorySaid(text):
@@ -250,12 +175,12 @@ def _watch(
                 pass
 
 
-def _drain(events: _Queue, live: Live) -> None:
+def _drain(events: _Queue, outcome: Outcome) -> None:
     """Take the results that came in after nobody watched any more."""
     while not events.empty():
         event = events.get()
         if isinstance(event, RunDone):
-            live.take(event)
+            outcome.take(event)
         elif isinstance(event, HistorySaid):
             complain(event.text)
 
@@ -263,10 +188,11 @@ def _drain(events: _Queue, live: Live) -> None:
 class _Printer:
     """Prints each step behind the title of its run."""
 
-    def __init__(self, runs: Sequence[PlannedRun], suite_names: Mapping[str, str], show: Show) -> None:
+    def __init__(self, plan: Plan, show: Show) -> None:
         self._show = show
-        several_models = len({run.model for run in runs}) > 1
-        self._titles = {run.run_id: _title(run, suite_names, with_model=several_models) for run in runs}
+        several_models = len({run.model for run in plan.runs}) > 1
+        names = plan.suite_names
+        self._titles = {run.run_id: _title(run, names, with_model=several_models) for run in plan.runs}
         widest = max((cell_len(title) for title in self._titles.values()), default=0)
         self._title_width = min(widest, TITLE_WIDTH_MAX, max(show.width // 3, 8))
         self._room = max(show.width - self._title_width - 2, 20)

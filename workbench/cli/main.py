@@ -7,22 +7,23 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.cli.exit_codes import INTERRUPTED, READER_GONE, USAGE
-from workbench.cli.history_options import add_history_options, history_for
+from workbench.cli.history_options import add_history_options, history_of
 from workbench.cli.judges import add_judge_option
-from workbench.cli.model_options import add_model_options, program_for
+from workbench.cli.model_options import add_model_options, model_options
 from workbench.cli.parser import Parser
+from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
-    from workbench.batches.begin import Begin
     from workbench.config.program import Program
+    from workbench.evaluation.begin import Begin
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -45,7 +46,7 @@ No path means the current folder if it holds suites, else the bundled samples.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code (`workbench.cli.exit_codes`)."""
+    """Run the command line and return the exit code (`workbench.evaluation.exit_codes`)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _prepare_output()
     try:
@@ -118,29 +119,49 @@ def parser_of_app() -> Parser:
     return parser
 
 
+@dataclass(frozen=True)
+class AppOptions:
+    """How the app is opened: on which paths and models, where its runs are recorded, and how it looks."""
+
+    paths: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    history: Path | None = None
+    record: Path | None = None
+    trust: bool = False
+    theme: str | None = None
+    only_ascii: bool = False
+
+
+def app_options(arguments: argparse.Namespace) -> AppOptions:
+    """The app's part of the arguments of a command that may open it."""
+    return AppOptions(
+        paths=tuple(arguments.paths),
+        models=tuple(arguments.model),
+        history=history_of(arguments, arguments.paths),
+        record=arguments.record,
+        trust=arguments.trust,
+        theme=getattr(arguments, "theme", None),
+        only_ascii=getattr(arguments, "ascii", False),
+    )
+
+
 def _open_app(words: list[str]) -> int:
-    options = parser_of_app().parse_args(words)
+    arguments = parser_of_app().parse_args(words)
     # Nothing of what is imported is garbage: looking for some would be a tenth of the start. The app turns it on again.
     gc.disable()
-    program = program_for(options)
-    if program is None:
+    models = model_options(arguments)
+    if models is None:
         return USAGE
-    return show_app(options, program, theme=options.theme, only_ascii=options.ascii)
+    from workbench.cli.door import begin_program
+
+    return show_app(app_options(arguments), begin_program(models))
 
 
-def show_app(
-    options: argparse.Namespace,
-    program: Program,
-    *,
-    theme: str | None = None,
-    only_ascii: bool = False,
-    begin: Begin | None = None,
-    left: WhenLeft | None = None,
-) -> int:
-    """Open the app on the paths, models and so on of some options, and return its exit code; `left` is told what was
-    compared there from the beginning."""
+def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
+    """Open the app and return its exit code. `begin` is what it runs at once; `left` is called with what was compared
+    there from the beginning."""
     if options.record is not None:
-        from workbench.cli.recordings import can_record_in
+        from workbench.cli.report_output import can_record_in
 
         if not can_record_in(options.record):
             return USAGE
@@ -150,12 +171,12 @@ def show_app(
     return open_app(
         options.paths,
         program,
-        models=options.model,
+        models=options.models,
         trust=options.trust,
-        theme=theme,
-        only_ascii=only_ascii,
+        theme=options.theme,
+        only_ascii=options.only_ascii,
         record=options.record,
-        history=history_for(options, options.paths, program),
+        history=options.history,
         begin=begin,
         left=left,
     )

@@ -1,79 +1,77 @@
-"""What `run` and `compare` do alike: ask for what runs need, make them, and say how an interrupted batch goes on."""
+"""What `run` and `compare` do alike: plan, ask for what the runs need, make them, tell how a stopped batch goes on."""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from workbench.batches.approval import Proposal
-from workbench.batches.recordings import recording_lines
-from workbench.cli.judges import judge_problems
+from workbench.batches.recordings import Recordings, recording_lines
+from workbench.cli.door import complain
 from workbench.cli.live import Live, Show, run_live
-from workbench.cli.planning import ToRun, suite_names
-from workbench.cli.recordings import can_record, recordings_of
-from workbench.cli.report_output import can_write, stream_of
-from workbench.cli.resuming import to_go_on, way_to_go_on
-from workbench.cli.suites import complain
+from workbench.cli.report_output import Output, can_record_in
 from workbench.cli.trust import approved
+from workbench.config.history_file import history_option
 from workbench.config.program import Program
-from workbench.history.records import HistoryError
+from workbench.evaluation.approval import needs
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import Notice, Plan, PlanError, plan
+from workbench.history.records import HistoryError, ResumedBy
 
-Command = Literal["run", "compare"]
+
+@dataclass(frozen=True)
+class Record:
+    """Where runs are recorded to; with `only_failed`, those that end well are not."""
+
+    folder: Path
+    only_failed: bool = False
 
 
-def says_what(options: argparse.Namespace, command: Command) -> bool:
-    """Whether the options say what is to be run; if not, that has been said."""
-    if not options.paths and options.resume is None:
-        complain(f"say what to {command}: workbench {command} PATH …, or --resume to go on with a batch")
-        return False
-    if options.anyway and options.resume is None:
-        complain("--anyway is about a batch that goes on: give --resume too")
-        return False
-    return True
+def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
+    """The plan of some options, all notices shown; `None` when there is none."""
+    try:
+        made = plan(options, program)
+    except PlanError as error:
+        show_notices(error.notices, program, quiet=quiet)
+        return None
+    show_notices(made.notices, program, quiet=quiet)
+    return made
+
+
+def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) -> None:
+    """Notices on standard error; with `quiet`, those that matter."""
+    for notice in notices:
+        if not (quiet and notice.severity == "detail"):
+            complain(notice.text, program.secrets)
 
 
 def make_runs(
-    options: argparse.Namespace, program: Program, asked: ToRun, history: Path | None, command: Command, show: Show
+    plan: Plan, show: Show, output: Output, *, trust: bool, record: Record | None, command: ResumedBy
 ) -> Live | None:
-    """Make runs and keep them in a history; `None` when they cannot be made, which has then been said before any
-    begins."""
-    if not options.quiet:
-        cases = {(run.file.path, run.case.id): (run.file, run.case) for run in asked.runs}.values()
-        for problem in judge_problems(cases, program.models):
-            complain(problem, program.secrets)
-    proposal = Proposal.of_runs(asked.runs, program, asked.known)
-    approval = approved(proposal, program, all_of_them=options.trust)
-    if approval is None or not can_write(options.output) or not can_record(options):
+    """Make the runs of a plan; `None` when they cannot be made, which has then been reported before any begins."""
+    program = plan.program
+    approval = approved(needs(plan), program, all_of_them=trust)
+    if approval is None or not output.can_write() or (record is not None and not can_record_in(record.folder)):
+        plan.abandon()
         return None
     lines = recording_lines(program.secrets)
-    record = recordings_of(options, lines)
+    recordings = Recordings(record.folder, lines, only_failed=record.only_failed) if record is not None else None
     try:
-        with stream_of(options, show.stream) as stream:
-            live = run_live(
-                asked.runs,
-                suite_names=suite_names(asked.files),
-                program=program,
-                execution=asked.execution,
-                concurrency=asked.concurrency,
-                approval=approval,
-                show=replace(show, stream=stream),
-                lines=lines if options.format == "jsonl" else None,
-                record=record,
-                own_pace=options.pace == "recorded",
-                judge_anew=options.no_judge_cache,
-                history=history,
-                going_on=asked.going_on,
-                over=asked.over.values(),
-                compares=command == "compare",
-            )
+        with output.stream() as stream:
+            as_lines = lines if output.form == "jsonl" else None
+            live = run_live(plan, approval, replace(show, stream=stream), lines=as_lines, record=recordings)
     except HistoryError as error:  # whoever goes on does so for the history
         complain(f"nothing was run: {error}", program.secrets)
         return None
-    if record is not None and record.problem is not None:
+    if recordings is not None and recordings.problem is not None:
         live.recorded = False
-        complain(record.problem, program.secrets)
-    if live.interrupted_by is not None and live.batch is not None and history is not None:
-        complain(f"{to_go_on(command)}: {way_to_go_on(history, live.batch, command)}", program.secrets)
+        complain(recordings.problem, program.secrets)
+    if live.outcome.interrupted and live.outcome.batch is not None and plan.history is not None:
+        complain(way_to_go_on(plan.history, live.outcome.batch, command), program.secrets)
     return live
+
+
+def way_to_go_on(history: Path, number: int, command: ResumedBy) -> str:
+    """Tells the command that goes on with a batch that was interrupted."""
+    purpose = "to go on, and compare all of it" if command == "compare" else "to go on"
+    return f"{purpose}: workbench {command} --resume {number}{history_option(history)}"

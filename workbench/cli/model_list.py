@@ -10,15 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.batches.approval import Proposal, Trust
-from workbench.batches.trusting import models_named_by, needs_asking
-from workbench.cli.door import ask, know_suites, write, write_json
-from workbench.cli.exit_codes import INFRASTRUCTURE, OK, USAGE
-from workbench.cli.model_options import program_for
-from workbench.cli.suites import complain
-from workbench.cli.trust import trust_store
+from workbench.cli.door import ask, begin_program, complain, know_suites, write, write_json
+from workbench.cli.model_options import model_options
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.evaluation.approval import Needs, Trust, needs_asking
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
+from workbench.evaluation.plan import trust_store
 from workbench.providers.built_in import built_in_models, is_built_in
 from workbench.providers.registry import CheckResult, Endpoints
 from workbench.reports.paint import Paint, paint_for
@@ -26,6 +24,7 @@ from workbench.reports.visible import one_line
 from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.project import find_suites
+from workbench.suite.settings import models_named_by
 from workbench.suite.trust import ModelNeed
 from workbench.trajectory.typed_json import json_text
 
@@ -70,9 +69,10 @@ class _Found:
 
 def list_models(options: argparse.Namespace) -> int:
     """List, and check if that is wanted; returns an exit code."""
-    program = program_for(options)
-    if program is None:
+    said = model_options(options)
+    if said is None:
         return USAGE
+    program = begin_program(said)
     paths = [Path(path) for path in options.paths or ["."]]
     missing = [path for path in paths if not path.exists()]
     if missing or "" in options.paths:
@@ -152,7 +152,7 @@ def _may_ask(found: _Found, program: Program) -> bool:
     """Whether every model may be asked: those that somebody else described only where the user trusts them, or says so
     now."""
     trust = Trust(trust_store(program.folders))
-    requests = Proposal.of_servers((file for file in found.files if file.suite is not None), program).requests
+    requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
     trusted = {model for request in requests if trust.covers_whole(request) for model in request.whole.models}
     asking = [listed.need for listed in found.models if needs_asking(listed.spec) and listed.need not in trusted]
     if not asking:

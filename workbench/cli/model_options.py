@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from workbench.config.program import Program
+    from workbench.config.model_book import ModelOptions
 
 
 _RUN_ON = (
@@ -42,44 +42,42 @@ def _models(text: str) -> list[str]:
     return names
 
 
-def program_for(options: argparse.Namespace) -> Program | None:
-    """The program under these options, its log begun; `None` when they do not fit, which has then been said."""
-    import os
+def says_for_which_model(arguments: argparse.Namespace) -> bool:
+    """Whether what is said of models is said of any; if not, that has been reported."""
+    from workbench.cli.door import complain
 
-    from workbench.cli.door import complain, know
-    from workbench.config.folders import user_folders
-    from workbench.config.logs import log_to
+    about_models = (
+        ("--base-url", arguments.base_url),
+        ("--api-key-env", arguments.api_key_env),
+        ("--param", arguments.param),
+    )
+    given = [name for name, value in about_models if value]
+    if given and not arguments.model:
+        complain(f"{', '.join(given)}: say for which model: give --model too")
+        return False
+    return True
+
+
+def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
+    """What is said of models; `None` when that cannot be meant, which has then been reported."""
+    from workbench.cli.door import complain
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError
-    from workbench.config.program import program_in
 
-    given = [
-        name
-        for name, value in (
-            ("--base-url", options.base_url),
-            ("--api-key-env", options.api_key_env),
-            ("--param", options.param),
-        )
-        if value
-    ]
-    if given and not options.model:
-        complain(f"{', '.join(given)}: say for which model: give --model too")
+    if not says_for_which_model(arguments):
         return None
+    models, url, key = frozenset(arguments.model), arguments.base_url, arguments.api_key_env
     try:
-        said = ModelOptions(
-            frozenset(options.model),
-            options.base_url,
-            options.api_key_env,
-            dict(map(_param, options.param)),
-            getattr(options, "judge", None),
-        )
+        return ModelOptions(models, url, key, params_of(arguments), getattr(arguments, "judge", None))
     except ConfigError as error:
         for problem in error.problems:
             complain(problem)
         return None
-    program = know(program_in(user_folders(), os.environ, said))
-    log_to(program.folders.log, program.secrets)
-    return program
+
+
+def params_of(arguments: argparse.Namespace) -> dict[str, JsonValue]:
+    """What `--param` puts into requests; raises ConfigError."""
+    return dict(map(_param, arguments.param))
 
 
 def _param(text: str) -> tuple[str, JsonValue]:

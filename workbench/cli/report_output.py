@@ -8,11 +8,12 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from workbench.cli.door import write_redacted
-from workbench.cli.suites import complain
+from workbench.cli.door import complain, write_redacted
+from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import Amount
 
 PLAIN_WIDTH = 120
@@ -41,46 +42,87 @@ def is_named_as_report(path: Path) -> bool:
     return path.suffix.lower() in _FORM_OF
 
 
-def takes_form(options: argparse.Namespace, command: str, forms: Sequence[str]) -> bool:
-    """Settle in which form a report is written: what `--format` and the ending of `--output` say. Where these do not go
-    together, or `command` has no such report, that is said."""
-    output, asked = options.output, options.format
-    if output is None:
+@dataclass(frozen=True)
+class Output:
+    """Where a report goes: in which form, `None` where nobody said so, and to which file, `None` for standard output.
+    `quiet` and `verbose` say how much of it is wanted."""
+
+    form: str | None = None
+    file: Path | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def amount(self) -> Amount:
+        """How much of a report is wanted."""
+        return "little" if self.quiet else "much" if self.verbose else "normal"
+
+    @property
+    def width(self) -> int:
+        """Columns of the report."""
+        return PLAIN_WIDTH if self.file is not None else report_width(sys.stdout)
+
+    @property
+    def cut_at(self) -> int | None:
+        """Columns at which long lists are cut; `None` where nothing has to be."""
+        return self.width if self.file is None and sys.stdout.isatty() else None
+
+    @property
+    def paint(self) -> Paint:
+        """How the report is coloured."""
+        return Paint(False) if self.file is not None else paint_for(sys.stdout, os.environ)
+
+    def can_write(self) -> bool:
+        """Whether the report can be written later: found out before any run is paid for. Reports why not."""
+        return self.file is None or _can_write(self.file)
+
+    @contextmanager
+    def stream(self) -> Iterator[TextIO]:
+        """Where events are streamed to: the file, where the form is jsonl."""
+        if self.form != "jsonl" or self.file is None:
+            yield sys.stdout
+            return
+        with self.file.open("w", encoding="utf-8", errors="replace", buffering=1) as file:
+            yield file
+
+    def deliver(self, text: str) -> bool:
+        """Write a report, which holds no secrets any more. Returns whether the file could be written; the report is on
+        standard output if not."""
+        if self.file is None:
+            write_redacted(text)
+            sys.stdout.flush()
+            return True
+        try:
+            self.file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            complain(f"cannot write {self.file}: {error.strerror}; the report follows on standard output")
+            write_redacted(text)
+            return False
         return True
-    ending = output.suffix.lower()
+
+
+def output_of(arguments: argparse.Namespace, command: str, forms: Sequence[str]) -> Output | None:
+    """The output that `--format`, `--output`, `--quiet` and `--verbose` mean; `None` where these do not go together or
+    `command` has no such report, which has then been reported."""
+    file, asked = arguments.output, arguments.format
+    quiet, verbose = arguments.quiet, getattr(arguments, "verbose", False)
+    if file is None:
+        return Output(asked, None, quiet, verbose)
+    ending = file.suffix.lower()
     form = _FORM_OF.get(ending, asked) if ending else asked or "text"
     if form in forms and asked in (None, form):
-        options.format = form
-        return True
+        return Output(form, file, quiet, verbose)
     endings = ", ".join(_ENDINGS[each] for each in forms)
     if form is None:
-        complain(f"cannot write {output}: {ending} says nothing of a form; give --format, or end it in {endings}")
+        complain(f"cannot write {file}: {ending} says nothing of a form; give --format, or end it in {endings}")
     elif form not in forms:
-        complain(f"cannot write {output}: 'workbench {command}' has no {form} report; end the name in {endings}")
+        complain(f"cannot write {file}: 'workbench {command}' has no {form} report; end the name in {endings}")
     else:
-        complain(f"cannot write {output}: it ends as a {form} file, and --format says {asked}; change one of them")
-    return False
+        complain(f"cannot write {file}: it ends as a {form} file, and --format says {asked}; change one of them")
+    return None
 
 
-@contextmanager
-def stream_of(options: argparse.Namespace, usual: TextIO) -> Iterator[TextIO]:
-    """Where events are streamed to: the file of `--output` with `--format jsonl`."""
-    if options.format != "jsonl" or options.output is None:
-        yield usual
-        return
-    with options.output.open("w", encoding="utf-8", errors="replace", buffering=1) as file:
-        yield file
-
-
-def report_amount(options: argparse.Namespace) -> Amount:
-    """What `--quiet` and `--verbose` ask for."""
-    return "little" if options.quiet else "much" if options.verbose else "normal"
-
-
-def can_write(output: Path | None) -> bool:
-    """Whether the report can be written later: found out before any run is paid for."""
-    if output is None:
-        return True
+def _can_write(output: Path) -> bool:
     if output.is_dir():
         obstacle = "it is a folder"
     elif not output.parent.is_dir():
@@ -93,17 +135,15 @@ def can_write(output: Path | None) -> bool:
     return False
 
 
-def write_report(text: str, output: Path | None) -> bool:
-    """Write a report, which holds no secrets any more, to its file or to standard output. Returns whether the file
-    could be written; the report is on standard output if not."""
-    if output is None:
-        write_redacted(text)
-        sys.stdout.flush()
-        return True
+def can_record_in(folder: Path) -> bool:
+    """Whether a folder can be written to; it is made if need be. Reports why not."""
     try:
-        output.write_text(text, encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        complain(f"cannot write {output}: {error.strerror}; the report follows on standard output")
-        write_redacted(text)
-        return False
-    return True
+        obstacle = "it is a file" if folder.is_file() else error.strerror
+    else:
+        if os.access(folder, os.W_OK | os.X_OK):
+            return True
+        obstacle = "permission denied"
+    complain(f"cannot record in {folder}: {obstacle}")
+    return False

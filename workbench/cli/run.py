@@ -6,10 +6,10 @@ import argparse
 import math
 from pathlib import Path
 
-from workbench.cli.exit_codes import USAGE
-from workbench.cli.history_options import add_history_options
+from workbench.cli.history_options import add_history_options, history_to_read
 from workbench.cli.model_options import add_model_options
-from workbench.cli.run_options import add_case_options, add_way_options, folder
+from workbench.cli.run_options import add_case_options, add_way_options, folder, run_options
+from workbench.evaluation.exit_codes import USAGE
 
 FORMS = ("text", "json", "jsonl")
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
@@ -60,16 +60,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     amount.add_argument("-v", "--verbose", action="store_true", help="every step in full, with the model's reasoning")
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """Run and report, or with breakpoints open the app; returns an exit code."""
-    if options.breakpoints and options.resume is None:
-        from workbench.cli.breaking import open_at_breakpoints
+    if arguments.breakpoints and arguments.resume is None:
+        return _open_at_breakpoints(arguments)
+    from workbench.cli.batch import BaselineOptions, run_and_report
+    from workbench.cli.door import complain
+    from workbench.cli.making import Record
+    from workbench.cli.report_output import output_of
 
-        return open_at_breakpoints(options)
-    from workbench.cli.batch import run_and_report
-    from workbench.cli.report_output import takes_form
+    output = output_of(arguments, "run", FORMS)
+    options = run_options(arguments, compares=False) if output is not None else None
+    if output is None or options is None:
+        return USAGE
+    baseline = None
+    if arguments.baseline is not None:
+        history = history_to_read(arguments, arguments.paths)
+        baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on)
+    elif arguments.fail_on is not None:
+        complain(f"--fail-on {arguments.fail_on} needs a batch to hold the runs against: give --baseline NAME too")
+        return USAGE
+    to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
+    record = Record(to, only_failed) if to is not None else None
+    return run_and_report(options, output, trust=arguments.trust, record=record, compared_with=baseline)
 
-    return run_and_report(options) if takes_form(options, "run", FORMS) else USAGE
+
+_OF_REPORTS = (
+    ("format", "--format"),
+    ("output", "--output"),
+    ("min_score", "--min-score"),
+    ("baseline", "--baseline"),
+    ("fail_on", "--fail-on"),
+    ("record_failed", "--record-failed"),
+    ("quiet", "--quiet"),
+    ("verbose", "--verbose"),
+)
+"""Options that the app has no use for: attributes of the parsed arguments, and the names of the options."""
+
+
+def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
+    from workbench.cli.breaking import open_at_breakpoints
+    from workbench.cli.door import complain
+    from workbench.cli.main import app_options
+
+    for attribute, name in _OF_REPORTS:
+        if getattr(arguments, attribute) not in (None, False):
+            complain(f"{name} is about the report of 'workbench run', and --break opens the app: leave one of them out")
+            return USAGE
+    options = run_options(arguments, compares=False)
+    return open_at_breakpoints(options, arguments.breakpoints, app_options(arguments)) if options else USAGE
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:

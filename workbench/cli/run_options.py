@@ -1,12 +1,29 @@
-"""Options of `workbench run` and `workbench compare`: which cases are run, and in which way."""
+"""Options of `workbench run` and `workbench compare`: which cases are run and in which way, and what they ask for."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from workbench.cli.history_options import history_of
 from workbench.cli.judges import add_judge_option
+from workbench.cli.model_options import params_of, says_for_which_model
 from workbench.config.models import DEFAULT_CONCURRENCY
+
+if TYPE_CHECKING:
+    from workbench.evaluation.options import RunOptions
+
+_SETTLED = (
+    ("case", "--case"),
+    ("tag", "--tag"),
+    ("repeats", "--repeats"),
+    ("by", "--by"),
+    ("execute", "--execute"),
+    ("breakpoints", "--break"),
+    ("no_history", "--no-history"),
+)
+"""What a batch that is resumed says itself: attributes of the parsed arguments, and the names of the options."""
 
 
 def add_case_options(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +79,57 @@ def folder(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("an empty text is no folder: write '.' for the current one")
     return Path(text)
+
+
+def run_options(arguments: argparse.Namespace, *, compares: bool) -> RunOptions | None:
+    """The options that parsed arguments mean; `None` when they do not go together, which has then been reported."""
+    from workbench.cli.door import complain
+    from workbench.config.models import ConfigError
+    from workbench.evaluation.options import OptionsError, Resume, RunOptions
+
+    command = "compare" if compares else "run"
+    resume: str | None = arguments.resume
+    if not says_for_which_model(arguments):
+        return None
+    problems: tuple[str, ...] = ()
+    if not arguments.paths and resume is None:
+        problems = (f"say what to {command}: workbench {command} PATH …, or --resume to go on with a batch",)
+    elif arguments.anyway and resume is None:
+        problems = ("--anyway is about a batch that goes on: give --resume too",)
+    elif resume is not None:
+        problems = tuple(
+            f"{name} is settled by the batch that --resume goes on with: leave it out"
+            for attribute, name in _SETTLED
+            if getattr(arguments, attribute, None)
+        )
+    try:
+        if not problems:
+            return RunOptions(
+                suites=tuple(arguments.paths),
+                models=tuple(arguments.model),
+                base_url=arguments.base_url,
+                api_key_env=arguments.api_key_env,
+                params=params_of(arguments),
+                cases=tuple(arguments.case),
+                tags=tuple(arguments.tag),
+                repeats=arguments.repeats,
+                by=arguments.by,
+                concurrency=arguments.concurrency,
+                execute=True if arguments.execute else None,
+                execute_all=arguments.execute_all,
+                judge=arguments.judge,
+                judge_anew=arguments.no_judge_cache,
+                own_pace=arguments.pace == "recorded",
+                min_score=getattr(arguments, "min_score", None),
+                compares=compares,
+                resume=Resume(resume or None, arguments.anyway) if resume is not None else None,
+                history=history_of(arguments, arguments.paths),
+            )
+    except (OptionsError, ConfigError) as error:
+        problems = error.problems
+    for problem in problems:
+        complain(problem)
+    return None
 
 
 def _repeats(text: str) -> int:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from workbench.batches.approval import Approval
-from workbench.cli.door import redacted, write, write_json
-from workbench.cli.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
-from workbench.cli.suites import complain
+from workbench.cli.door import complain, redacted, write, write_json
 from workbench.config.program import Program
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.reports.tools import SuiteTools
 from workbench.reports.values import progress_text
 from workbench.reports.visible import visible

@@ -13,15 +13,13 @@ from dataclasses import replace
 from typing import TextIO
 
 from workbench.analysis.tool_lint import lint_suite
-from workbench.batches.approval import Approval, Proposal
-from workbench.cli.door import know, know_suites, printing_to, write, write_json
-from workbench.cli.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
-from workbench.cli.suites import NoSuitesError, complain, load_suites, say_problems
+from workbench.cli.door import begin_program, complain, know_suites, printing_to, warn_of_problems, write, write_json
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import approved
-from workbench.config.folders import user_folders
-from workbench.config.logs import log_to
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program
+from workbench.evaluation.approval import Approval, Needs
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.reports.paint import paint_for
 from workbench.reports.tools import SuiteTools, ToolSource, finding_lines, tool_lines, tools_json
 from workbench.suite.loading import SuiteFile
@@ -40,8 +38,7 @@ class RefusedError(Exception):
 
 def list_or_call(options: argparse.Namespace) -> int:
     """List the tools of suites, or call one; returns an exit code."""
-    program = know(program_in(user_folders(), os.environ))
-    log_to(program.folders.log, program.secrets)
+    program = begin_program()
     output = sys.stdout
     try:
         by_hand = _by_hand(options)
@@ -53,7 +50,7 @@ def list_or_call(options: argparse.Namespace) -> int:
         return USAGE
     know_suites(program, files)
     started = [file for file in files if file.suite is not None and file.suite.servers]
-    approval = approved(Proposal.of_servers(started, program), program, all_of_them=options.trust)
+    approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
     with printing_to(sys.stderr):  # what a server in this process prints must not spoil the output
@@ -137,7 +134,7 @@ def _by_hand(options: argparse.Namespace) -> ByHand | None:
 def _suites(options: argparse.Namespace) -> list[SuiteFile]:
     """The suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
     files = load_suites(options.paths)
-    say_problems(problem for file in files for problem in file.errors)
+    warn_of_problems(problem for file in files for problem in file.errors)
     if any(file.suite is None for file in files):
         raise RefusedError("nothing was started: put these suites right first")
     if options.server is None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.exit_codes import OK, USAGE
+from workbench.evaluation.exit_codes import OK, USAGE
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
@@ -31,10 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """0 when no suite and no `workbench.toml` has an error, else 2. Warnings and what an audit finds change nothing."""
     # Imported here, so that `--help` answers at once.
-    from workbench.cli.door import complain, know, know_suites, write
-    from workbench.cli.suites import NoSuitesError, load_suites, say_problems
-    from workbench.config.folders import user_folders
-    from workbench.config.program import program_in
+    from workbench.cli.door import begin_program, complain, know_suites, warn_of_problems, write
+    from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.reports.values import counted
 
     try:
@@ -42,9 +40,9 @@ def execute(options: argparse.Namespace) -> int:
     except NoSuitesError as error:
         complain(str(error))
         return USAGE
-    program = know(program_in(user_folders(), os.environ))
+    program = begin_program()
     know_suites(program, files)
-    say_problems(problem for file in files for problem in file.problems)
+    warn_of_problems(problem for file in files for problem in file.problems)
     settings = _settings_problems([*map(Path, options.paths), *(file.path for file in files)], program)
     for said in settings:
         complain(said)
@@ -97,10 +95,10 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[tuple[int, list[str]]]:
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
     """Why checks of the sound suites would not be judged."""
-    from workbench.cli.judges import judge_problems
+    from workbench.evaluation.judges import unjudged_checks
 
     sound = [(file, case) for file in files if file.suite is not None for case in file.suite.cases]
-    return tuple(judge_problems(sound, program.models))
+    return tuple(unjudged_checks(sound, program.models))
 
 
 def _settings_problems(paths: Iterable[Path], program: Program) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ DOORS: tuple[Door, ...] = (
     Door(
         "report files",
         "Reports of `run`, `compare` and `history export`: the same texts as on the terminal.",
-        ("cli/report_output.py:write_report", "cli/report_output.py:stream_of", "cli/history_export.py:_report"),
+        ("cli/report_output.py:Output.deliver", "cli/report_output.py:Output.stream", "cli/history_export.py:_report"),
     ),
     Door(
         "recordings",

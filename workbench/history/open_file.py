@@ -17,7 +17,7 @@ from workbench.history.rows import PackedRun, begin_batch, end_batch, is_batch, 
 
 
 @dataclass(eq=False)
-class Ticket:
+class BatchHandle:
     """A batch that is being kept. `number` is how it is called in the history, `None` until that is known; `places` are
     those of its runs by their ids; `started_at` is when it began, ISO 8601, also where it is resumed. `claim` keeps
     others from going on with it; whoever resumes a batch may have claimed it before. `resumed_by` is the command that
@@ -40,7 +40,7 @@ class Ticket:
 class BeginBatch:
     """A batch begins, with this plan."""
 
-    ticket: Ticket
+    handle: BatchHandle
     batch: NewBatch
 
 
@@ -48,14 +48,14 @@ class BeginBatch:
 class ResumeBatch:
     """A batch that is in the history goes on."""
 
-    ticket: Ticket
+    handle: BatchHandle
 
 
 @dataclass(frozen=True)
 class WriteRun:
     """A run is over."""
 
-    ticket: Ticket
+    handle: BatchHandle
     run: PackedRun
 
 
@@ -63,7 +63,7 @@ class WriteRun:
 class EndBatch:
     """A batch is over; `ended_at` is ISO 8601."""
 
-    ticket: Ticket
+    handle: BatchHandle
     ended_at: str
 
 
@@ -79,10 +79,10 @@ class OpenHistory:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._suspect = False
-        self._going_on: dict[Ticket, tuple[str, NewBatch | None]] = {}
+        self._going_on: dict[BatchHandle, tuple[str, NewBatch | None]] = {}
         """When each batch began, which tells it from another one of its number, and its plan where it began here."""
-        self._written: Counter[Ticket] = Counter()
-        self.lost: Counter[Ticket] = Counter()
+        self._written: Counter[BatchHandle] = Counter()
+        self.lost: Counter[BatchHandle] = Counter()
         """How many runs were written here, and went with a file that was taken away."""
 
     def write(self, entry: Entry) -> None:
@@ -105,37 +105,37 @@ class OpenHistory:
 
     def _write(self, entry: Entry) -> None:
         connection = self._opened()
-        ticket = entry.ticket
+        handle = entry.handle
         with said_of(self._file), _never_again():
             match entry:
                 case BeginBatch(batch=batch):
-                    self._begin(connection, ticket, batch)
+                    self._begin(connection, handle, batch)
                 case ResumeBatch():
                     with transaction(connection):
-                        self._going_on[ticket] = (reopen_batch(connection, _number(ticket)), None)
+                        self._going_on[handle] = (reopen_batch(connection, _number(handle)), None)
                 case WriteRun(run=run):
                     with transaction(connection):
-                        keep_run(connection, _number(ticket), ticket.places[run.run_id], run)
-                    self._written[ticket] += 1
+                        keep_run(connection, _number(handle), handle.places[run.run_id], run)
+                    self._written[handle] += 1
                 case EndBatch(ended_at=ended_at):
                     with transaction(connection):
-                        end_batch(connection, _number(ticket), ended_at)
-                    ticket.release()
-                    self._going_on.pop(ticket, None)
+                        end_batch(connection, _number(handle), ended_at)
+                    handle.release()
+                    self._going_on.pop(handle, None)
 
-    def _begin(self, connection: sqlite3.Connection, ticket: Ticket, batch: NewBatch) -> None:
-        ticket.release()
+    def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
+        handle.release()
         try:
             with transaction(connection):
                 number = begin_batch(connection, self._file, batch)
                 # Nobody may see it as one that was cut off. Whoever has it claimed claimed it in a file that was here
                 # before this one.
-                ticket.claim = claim_if_free(self._file, number)
+                handle.claim = claim_if_free(self._file, number)
         except BaseException:
-            ticket.release()
+            handle.release()
             raise
-        ticket.number = number
-        self._going_on[ticket] = (batch.started_at, batch)
+        handle.number = number
+        self._going_on[handle] = (batch.started_at, batch)
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None and _identity(self._file) != self._identity:
@@ -154,14 +154,14 @@ class OpenHistory:
         return self._connection
 
     def _begin_anew(self, connection: sqlite3.Connection) -> None:
-        for ticket, (started_at, batch) in self._going_on.items():
-            if ticket.number is not None and is_batch(connection, ticket.number, started_at):
+        for handle, (started_at, batch) in self._going_on.items():
+            if handle.number is not None and is_batch(connection, handle.number, started_at):
                 continue
-            self.lost[ticket] += self._written.pop(ticket, 0)
+            self.lost[handle] += self._written.pop(handle, 0)
             if batch is not None:
-                self._begin(connection, ticket, batch)
+                self._begin(connection, handle, batch)
             else:
-                ticket.number = None
+                handle.number = None
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _number(ticket: Ticket) -> int:
-    if ticket.number is None:
+def _number(handle: BatchHandle) -> int:
+    if handle.number is None:
         raise LookupError("its batch is not in it")
-    return ticket.number
+    return handle.number

@@ -16,11 +16,11 @@ from pathlib import Path
 from workbench.config.history_file import history_option
 from workbench.history.claims import claim
 from workbench.history.database import Say
-from workbench.history.open_file import BeginBatch, EndBatch, Entry, OpenHistory, ResumeBatch, Ticket, WriteRun
+from workbench.history.open_file import BatchHandle, BeginBatch, EndBatch, Entry, OpenHistory, ResumeBatch, WriteRun
 from workbench.history.records import DoneRun, HistoryError, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import pack_run
 
-__all__ = ["HistoryWriter", "Ticket"]
+__all__ = ["BatchHandle", "HistoryWriter"]
 
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ Redacted = Callable[[DoneRun], DoneRun]
 class _Done:
     """A run that is over, not packed yet."""
 
-    ticket: Ticket
+    handle: BatchHandle
     run: DoneRun
     settled: Future[None]
     redacted: Redacted
@@ -66,11 +66,11 @@ class HistoryWriter:
         self._settling: list[threading.Event] = []
         self._runs_waiting: list[Future[None]] = []
         """Those whose givers wait for them to be written."""
-        self._beginning: dict[Ticket, Future[None]] = {}
+        self._beginning: dict[BatchHandle, Future[None]] = {}
         """Whoever goes on with a batch waits for it to be written that it does."""
-        self._runs_given: Counter[Ticket] = Counter()
+        self._runs_given: Counter[BatchHandle] = Counter()
         """Of every batch, none at first."""
-        self._runs_written: Counter[Ticket] = Counter()
+        self._runs_written: Counter[BatchHandle] = Counter()
         self._open = OpenHistory(self.file, self._tell)
         self._said: set[str] = set()
         self._failed_at: float | None = None
@@ -78,25 +78,25 @@ class HistoryWriter:
         self._thread = threading.Thread(target=self._write, name="history", daemon=True)
         self._thread.start()
 
-    def begin(self, batch: NewBatch) -> Ticket:
+    def begin(self, batch: NewBatch) -> BatchHandle:
         """Keep a batch that begins: its plan is written at once."""
         places = {run.run_id: place for place, run in enumerate(batch.runs)}
-        ticket = Ticket(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
-        self._runs_given[ticket] = 0
-        self._given.put(BeginBatch(ticket, batch))
-        return ticket
+        handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
+        self._runs_given[handle] = 0
+        self._given.put(BeginBatch(handle, batch))
+        return handle
 
-    def go_on(self, ticket: Ticket) -> None:
-        """Keep more runs of a batch that is there: `ticket` has its number, and the places of the runs to come. Blocks
+    def go_on(self, handle: BatchHandle) -> None:
+        """Keep more runs of a batch that is there: `handle` has its number, and the places of the runs to come. Blocks
         until that is written.
 
         Raises HistoryError when that batch is going on already, in this program or in another one, and when it cannot
         be written: its runs would be made for the history alone.
         """
-        if ticket.claim is None and ticket.number is not None:
-            ticket.claim = claim(self.file, ticket.number)
-        begun = self._beginning[ticket] = Future()
-        self._given.put(ResumeBatch(ticket))
+        if handle.claim is None and handle.number is not None:
+            handle.claim = claim(self.file, handle.number)
+        begun = self._beginning[handle] = Future()
+        self._given.put(ResumeBatch(handle))
         try:
             while not wait((begun,), LOOK_S).done and self._thread.is_alive():
                 pass
@@ -104,10 +104,10 @@ class HistoryWriter:
                 raise HistoryError(f"the history {self.file} is not written any more: the program ends")
             begun.result()
         except HistoryError:
-            ticket.release()
+            handle.release()
             raise
 
-    def keep(self, ticket: Ticket, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
+    def keep(self, handle: BatchHandle, run: DoneRun, redacted: Redacted = lambda run: run) -> Future[None]:
         """Keep a run that is over; returns at once. Those of one batch are given on one thread. `redacted` makes of it
         what may be stored; it is asked on the writer's thread.
 
@@ -118,17 +118,17 @@ class HistoryWriter:
         settled.set_running_or_notify_cancel()
         if self._failed_at is not None or self._closing_at is not None:
             settled.set_result(None)
-        self._runs_given[ticket] += 1
-        self._given.put(_Done(ticket, run, settled, redacted))
+        self._runs_given[handle] += 1
+        self._given.put(_Done(handle, run, settled, redacted))
         return settled
 
-    def end(self, ticket: Ticket, ended_at: str) -> None:
+    def end(self, handle: BatchHandle, ended_at: str) -> None:
         """Say that a batch is over."""
-        self._given.put(EndBatch(ticket, ended_at))
+        self._given.put(EndBatch(handle, ended_at))
 
-    def missing(self, ticket: Ticket) -> int:
+    def missing(self, handle: BatchHandle) -> int:
         """How many of the runs that were given of a batch are not in the history, as far as is known by now."""
-        return self._runs_given[ticket] - self._runs_written[ticket] + self._open.lost[ticket]
+        return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def settle(self, timeout_s: float) -> bool:
         """Wait until what was given so far is written; whether it was. Blocks."""
@@ -165,8 +165,8 @@ class HistoryWriter:
             self._write_waiting(file)
         self._tell_what_is_missing()
         file.close()
-        for ticket in tuple(self._runs_given):
-            ticket.release()
+        for handle in tuple(self._runs_given):
+            handle.release()
 
     def _let_go_on(self) -> None:
         """What was given is written, or cannot be now: nobody waits for it any longer."""
@@ -182,19 +182,19 @@ class HistoryWriter:
             self._leave_out(error)
             return None
         if packed is None:
-            self._runs_written[given.ticket] += 1
+            self._runs_written[given.handle] += 1
             return None
-        return WriteRun(given.ticket, packed)
+        return WriteRun(given.handle, packed)
 
     def _write_waiting(self, file: OpenHistory) -> None:
         while self._waiting:
             entry = self._waiting[0]
             try:
                 file.write(entry)
-                self._runs_written[entry.ticket] += isinstance(entry, WriteRun)
+                self._runs_written[entry.handle] += isinstance(entry, WriteRun)
                 if isinstance(entry, ResumeBatch):
-                    self._runs_given[entry.ticket] = 0
-                    self._beginning.pop(entry.ticket).set_result(None)
+                    self._runs_given[entry.handle] = 0
+                    self._beginning.pop(entry.handle).set_result(None)
             except HistoryError as error:
                 self._refuse_to_go_on(error)
                 if not self._waiting:
@@ -205,7 +205,7 @@ class HistoryWriter:
             except Exception as error:
                 _logger.exception("an entry was left out of the history %s", self.file)
                 if isinstance(entry, ResumeBatch):
-                    self._beginning.pop(entry.ticket).set_exception(self._cannot_go_on(entry, error))
+                    self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
                 else:
                     self._leave_out(error)
             self._waiting.popleft()
@@ -219,11 +219,11 @@ class HistoryWriter:
         """Nothing can be written now: what is only about to go on does not, and waits for nothing."""
         for entry in self._waiting:
             if isinstance(entry, ResumeBatch):
-                self._beginning.pop(entry.ticket).set_exception(error)
+                self._beginning.pop(entry.handle).set_exception(error)
         self._waiting = deque(entry for entry in self._waiting if not isinstance(entry, ResumeBatch))
 
     def _cannot_go_on(self, entry: ResumeBatch, error: Exception) -> HistoryError:
-        number = entry.ticket.number
+        number = entry.handle.number
         if isinstance(error, LookupError):
             return HistoryError(f"batch {number} is no longer in the history {self.file}: begin a new one")
         return HistoryError(f"batch {number} in the history {self.file} cannot go on: {_why(error)}")
@@ -234,8 +234,8 @@ class HistoryWriter:
 
     def _tell_what_is_missing(self) -> None:
         missing: Counter[tuple[int | None, ResumedBy]] = Counter()
-        for ticket in tuple(self._runs_given):
-            missing[ticket.number, ticket.resumed_by] += self.missing(ticket)
+        for handle in tuple(self._runs_given):
+            missing[handle.number, handle.resumed_by] += self.missing(handle)
         for (number, command), runs in (+missing).items():
             said = f"1 run{_of(number)} is" if runs == 1 else f"{runs:,} runs{_of(number)} are"
             self._tell(f"{said} not in the history {self.file}{self._way_out(number, command)}")

@@ -108,3 +108,9 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
             _overlay(values.setdefault(key, {}), value)
         else:
             values[key] = value
+
+
+def models_named_by(suite: Suite) -> tuple[str, ...]:
+    """The models that a suite and its cases name, each once, in their order."""
+    names = [*suite.models, *(name for case in suite.cases for name in case.models or ())]
+    return tuple(dict.fromkeys(names))

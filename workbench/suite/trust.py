@@ -97,9 +97,9 @@ def _quoted(settings: Settings) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class SuiteNeeds:
     """Everything in a suite that needs trust, sorted and exactly as written. `folder` is where commands run and modules
-    are looked for. `models` are those that the suite and the settings beside it name (`workbench.batches.trusting`),
+    are looked for. `models` are those that the suite and the settings beside it name (`workbench.evaluation.approval`),
     `files` the code behind `modules` and `python` (`workbench.tools.code_files`)."""
 
     folder: Path
@@ -164,11 +164,11 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
     return f"{len(models)} {more}{'model' if len(models) == 1 else 'models'}: {'; '.join(places)}"
 
 
-def needs_trust(suite: Suite, path: Path) -> Needs:
+def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
     """What a suite that stands at `path` would start, import, open, call and read."""
     values = [value for server in suite.servers for value in (*server.env.values(), *server.headers.values())]
     servers = [server_need(server) for server in suite.servers]
-    return Needs(
+    return SuiteNeeds(
         folder=path.absolute().parent,
         commands=_sorted(need for need in servers if isinstance(need, Command)),
         modules=_sorted(need for need in servers if isinstance(need, Module)),
@@ -243,7 +243,7 @@ class TrustStore:
         self.notice: str | None = None
         """What the user should know about the store: set when it was damaged, or could not be read."""
 
-    def is_trusted(self, suite_path: Path, needs: Needs, *, of_history: bool = False) -> bool:
+    def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
         """Whether the suite may do all that it needs; without needs, always. `of_history`: not all of that is what the
         file at the path says, and a history may come from anywhere."""
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
@@ -253,7 +253,7 @@ class TrustStore:
             return False
         return entry.files is None or entry.files == needs.files
 
-    def changed_files(self, suite_path: Path, needs: Needs) -> tuple[str, ...]:
+    def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
         """The code files whose content is all that has changed since the suite was trusted; empty when there are none,
         or something else has changed too."""
         entry = self._read().get(str(_known_as(suite_path)))
@@ -261,11 +261,11 @@ class TrustStore:
             return ()
         return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
-    def trust(self, suite_path: Path, needs: Needs) -> None:
+    def trust(self, suite_path: Path, needs: SuiteNeeds) -> None:
         """Remember that the suite may do exactly this; raises TrustError when the file cannot be written."""
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
 
-    def add_files(self, suite_path: Path, needs: Needs) -> None:
+    def add_files(self, suite_path: Path, needs: SuiteNeeds) -> None:
         """Complete an entry that was written before the content of code files counted: from now on it covers the files
         as they are. Raises TrustError as `trust` does."""
         known_as = str(_known_as(suite_path))
@@ -330,7 +330,7 @@ class TrustStore:
     def _alone(self) -> AbstractContextManager[None]:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
-    def _update(self, known_as: str, needs: Needs, wanted: Callable[[_Entry | None], bool]) -> None:
+    def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
         """Write an entry, if it is wanted in place of the one that stands there. Nobody else writes meanwhile."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from workbench.config.models import ConfigError
 from workbench.suite.model import Server
-from workbench.suite.trust import Needs, server_need
+from workbench.suite.trust import SuiteNeeds, server_need
 from workbench.tools.answer import ServerError
 from workbench.tools.code_files import FoundCode
 from workbench.tools.python_reference import PythonFunctions
@@ -18,7 +18,7 @@ class Grant:
     """The needs of one suite that were approved, the environment variables then in force (or why they could not be
     read), and the code behind its modules and functions as it was then."""
 
-    needs: Needs
+    needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)
     code: FoundCode = field(repr=False)
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.batches.begin import Begin, Opened
 from workbench.batches.events import BatchListener
 from workbench.config.program import Program
+from workbench.evaluation.begin import Begin, Opened
 from workbench.tui.terminal.surroundings import frames_per_second, obstacle, surroundings_of
 
 if TYPE_CHECKING:
@@ -63,17 +63,16 @@ def open_app(
     gc.enable()
 
     def open_session(listener: BatchListener) -> RunSession:
-        from workbench.batches.session import Session
+        from workbench.evaluation.runtime import Runtime
 
-        return Session(
+        return Runtime(
             listener,
             program,
             pace_ms=OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0,  # latencies are compared
-            own_pace=begin is None or begin.own_pace,
+            own_pace=begin is None or begin.options.own_pace,
             asks=True,
-            judge_anew=begin is not None and begin.judge_anew,
+            judge_anew=begin is not None and begin.options.judge_anew,
             history=history,
-            compares=begin is not None and begin.opens == "compare",
         )
 
     app = Workbench(

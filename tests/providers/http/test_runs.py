@@ -30,9 +30,9 @@ from tests.providers.server import (
 )
 from workbench.batches.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
-from workbench.batches.session import Session
 from workbench.config.secrets import Secrets
 from workbench.engine.retries import RetryPolicy
+from workbench.evaluation.runtime import Runtime
 from workbench.providers.http.endpoints import Endpoints
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import RequestStarted, RetryScheduled
@@ -149,7 +149,7 @@ async def test_a_run_that_is_stopped_while_it_waits_gives_its_place_to_the_next(
 
 def test_a_slow_model_holds_up_no_other_model_of_a_batch_at_the_same_address(tmp_path: Path) -> None:
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Session(events.put, program_of(tmp_path))
+    session = Runtime(events.put, program_of(tmp_path))
     suite = parse_suite(WEATHER, Path("weather.toml"))
     go_on = Signal()
 
@@ -174,7 +174,7 @@ def test_a_slow_model_holds_up_no_other_model_of_a_batch_at_the_same_address(tmp
 
 def test_a_batch_on_several_endpoints_ends_each_run_by_what_its_own_endpoint_does(tmp_path: Path) -> None:
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Session(events.put, program_of(tmp_path), retries=TWICE)
+    session = Runtime(events.put, program_of(tmp_path), retries=TWICE)
     suite = parse_suite(WEATHER, Path("weather.toml"))
     with (
         serve(busy("openai", "0"), said("openai", calls=[OSLO]), said("openai", "Rain in Oslo.")) as first,
@@ -199,7 +199,7 @@ def test_a_batch_on_several_endpoints_ends_each_run_by_what_its_own_endpoint_doe
 
 def test_a_run_whose_endpoint_told_another_one_to_wait_says_for_how_long(tmp_path: Path) -> None:
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    session = Session(events.put, program_of(tmp_path))
+    session = Runtime(events.put, program_of(tmp_path))
     suite = parse_suite(WEATHER, Path("weather.toml"))
     with serve(busy("openai", "30")) as server:
         (first,) = plan_runs([suite], models=[f"openai:test-model@{server.url}/v1"])

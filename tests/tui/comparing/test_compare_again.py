@@ -10,7 +10,8 @@ from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.comparing.test_compare import added_up, comparing, finish, row
 from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
-from workbench.batches.begin import Begin
+from workbench.evaluation.begin import Begin
+from workbench.evaluation.options import RunOptions
 from workbench.tui.comparing.at_start import Compared
 from workbench.tui.comparing.sources import ComparedCase, LiveRuns, Standing
 
@@ -97,7 +98,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
             app.app.selection,
             app.app.runner,
             app.app.main.commands.areas.comparing,
-            Begin((), opens="compare"),
+            Begin(RunOptions(suites=(".",)), opens="compare"),
         )
         compared.tell(lambda found, _: told.extend(found.totals))
         await app.run("v", "R")

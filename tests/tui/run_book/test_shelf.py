@@ -15,7 +15,7 @@ import pytest
 from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.batches.plan import PlannedRun, plan_runs
-from workbench.batches.session import Session
+from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.loading import load_suite
 from workbench.trajectory.events import Event
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
     """Runs of the offline model, with all that was said of them."""
     runs = plan_runs([load_suite(SAMPLES / "weather.toml"), load_suite(SAMPLES / "office_chains.toml")])
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    with closing(Session(said.put, program_of(tmp_path_factory.mktemp("home")))) as session:
+    with closing(Runtime(said.put, program_of(tmp_path_factory.mktemp("home")))) as session:
         begin(session, runs)
         events = [said.get(timeout=20)]
         while not isinstance(events[-1], BatchDone):

@@ -12,9 +12,9 @@ import pytest
 
 from tests.tui.apps import SMART_HOME, Call, Opened, conversation, opened, suites_in
 from workbench.authoring.document import HEAD, Document
-from workbench.batches import regrading
 from workbench.batches.plan import PlannedRun
 from workbench.checks.evaluate import CheckContext
+from workbench.evaluation import regrade
 from workbench.grading.grade import RunResult
 from workbench.grading.judgements import Judgement
 
@@ -38,10 +38,10 @@ def on_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
         names.append(threading.current_thread().name)
-        return regrade(result, planned, context)
+        return original(result, planned, context)
 
-    regrade = regrading.graded_anew
-    monkeypatch.setattr(regrading, "graded_anew", graded_anew)
+    original = regrade.graded_anew
+    monkeypatch.setattr(regrade, "graded_anew", graded_anew)
     return names
 
 

@@ -120,6 +120,7 @@ async def test_what_is_rewritten_while_the_question_is_shown_is_not_what_runs(tm
         # Approved until the program ends is what was shown, and not what stands there now.
         app.session.finish(planned, conversation(planned, (), "Done."))
         app.session.end_batch()
+        await app.settle()
         await app.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         assert "ask the model local at http://localhost:2/v1" in app.screen

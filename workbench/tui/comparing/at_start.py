@@ -13,7 +13,7 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.begin import Begin
+    from workbench.evaluation.begin import Begin
 
 
 class Compared:
@@ -23,7 +23,7 @@ class Compared:
         self, stage: Stage, selection: Selection, runner: Runner, comparing: CompareCommands, begin: Begin
     ) -> None:
         def takes(case: ComparedCase) -> bool:
-            return begin.selection.takes_one(case.case_id, case.tags)
+            return begin.options.selection.takes_one(case.case_id, case.tags)
 
         self._stage = stage
         self._comparing = comparing

@@ -21,9 +21,9 @@ from workbench.tui.lines.words import many
 from workbench.tui.run_book.kept import opened
 
 if TYPE_CHECKING:
-    from workbench.batches.approval import Approval
-    from workbench.batches.kept_regrading import GradedAgain, RegradingPlan
     from workbench.batches.resuming import Resumption
+    from workbench.evaluation.approval import Approval
+    from workbench.evaluation.regrade import GradedAgain, RegradingPlan
     from workbench.suite.loading import SuiteFile
     from workbench.tui.history.batches_screen import HistoryScreen
     from workbench.tui.shell.workbench import Workbench
@@ -203,7 +203,7 @@ class HistoryDeeds:
                 under_way = why_not is None
             finally:
                 if not under_way:
-                    resumption.ticket.release()
+                    resumption.handle.release()
         if why_not is None:
             self._say(screen, f"Going on with {called(batch)}: {many(len(resumption.runs), 'run')}", "running")
             self.read_again()
@@ -269,7 +269,7 @@ class HistoryDeeds:
             self._say(screen, said, "passed", GLYPHS.passed)
 
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
-        from workbench.batches.kept_regrading import plan_regrading
+        from workbench.evaluation.regrade import plan_regrading
         from workbench.suite.loading import load_suite
 
         def load(path: Path) -> SuiteFile:
@@ -279,8 +279,7 @@ class HistoryDeeds:
             return plan_regrading(history, history.batch(f"#{number}"), self._app.program, load=load)
 
     def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
-        from workbench.batches.kept_regrading import grade_again, keep_grades
-        from workbench.batches.rejudging import RegradingJudges
+        from workbench.evaluation.regrade import RegradingJudges, grade_again, keep_grades
 
         program = self._app.program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

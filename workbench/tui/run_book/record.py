@@ -12,8 +12,7 @@ from weakref import ReferenceType, ref
 from workbench.authoring.case_now import graded_alike, read_now, stops_alike
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.batches.asked import same_question
-from workbench.batches.plan import PlannedRun
+from workbench.batches.plan import PlannedRun, same_question
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.config.finding import Finder
 from workbench.config.secrets import NO_SECRETS

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workbench.batches.trusting import models_named_by
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
+from workbench.suite.settings import models_named_by
 from workbench.tui.lines.glyphs import GLYPHS
 
 SUITES_NAMED_MAX = 2

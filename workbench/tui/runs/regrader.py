@@ -182,8 +182,8 @@ class Rescorer:
         if due.known is not None:
             return due.known
         # On first use: it takes a while to import, and whoever made runs has done so.
-        from workbench.batches.regrading import graded_anew
         from workbench.checks.evaluate import CheckContext
+        from workbench.evaluation.regrade import graded_anew
 
         judge = self._judge_of(due)
         context = CheckContext(functions.answer if functions is not None else None, _who_does_not_ask(judge))
@@ -195,7 +195,7 @@ class Rescorer:
         """A judge who repeats what was said of the run, and what is remembered."""
         from workbench.batches.judgement_cache import JudgementCache
         from workbench.batches.judging import RunJudge
-        from workbench.batches.trusting import judge_for
+        from workbench.evaluation.judges import judge_for
 
         program, folder = self._program, due.now.file.path.parent
         if self._remembered is None:

@@ -3,79 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from textual.app import App
 
 from workbench.authoring.case_now import CaseKey
-from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid
-from workbench.batches.plan import PlannedRun
-from workbench.config.models import DEFAULT_CONCURRENCY
+from workbench.batches.events import BatchEvent, BatchListener, BatchStarted, HistorySaid, Inbox
 from workbench.tui.run_book.book import RunBook
 
 if TYPE_CHECKING:
-    from workbench.batches.approval import Approval
-    from workbench.batches.begin import Begin
     from workbench.batches.recordings import Recordings
-    from workbench.batches.resuming import Resumption
     from workbench.batches.serving import Serving
-    from workbench.batches.single import Execution
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.checkpoint import Command
     from workbench.engine.stepping import Until
-    from workbench.history.writing import Ticket
-    from workbench.suite.loading import SuiteFile
-
-
-_Item = TypeVar("_Item")
-
-
-class Drain(Generic[_Item]):
-    """Collects items from any thread. `wake` is called (on the putting thread) when the first one comes in."""
-
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
-        self._lock = threading.Lock()
-        self._items: list[_Item] = []
-        self._awake = False
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether there is something to deliver."""
-        return self._awake
-
-    def put(self, item: _Item) -> None:
-        """Add one item."""
-        with self._lock:
-            self._items.append(item)
-            first, self._awake = not self._awake, True
-        if first:
-            self._wake()
-
-    def take(self) -> list[_Item]:
-        """Everything collected, in order; the next item wakes again."""
-        with self._lock:
-            items, self._items = self._items, []
-            self._awake = False
-        return items
+    from workbench.evaluation.approval import Approval
+    from workbench.evaluation.plan import Plan
 
 
 class RunSession(Protocol):
-    """What the app needs of `workbench.batches.session.Session`."""
+    """What the app needs of `workbench.evaluation.runtime.Runtime`."""
 
     def start(
-        self,
-        runs: Sequence[PlannedRun],
-        *,
-        execution: Execution,
-        concurrency: int = DEFAULT_CONCURRENCY,
-        approval: Approval,
-        record: Recordings | None = None,
-        until: Until = "end",
-        going_on: Ticket | None = None,
+        self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end"
     ) -> str: ...
     def allow(self, run_id: str, call_id: str, allowed: bool) -> None: ...
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]: ...
@@ -125,47 +77,25 @@ class Runner:
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_flush_s = 0.0
-        self._drain: Drain[BatchEvent] = Drain(self._wake)
+        self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
-    async def start(
-        self,
-        runs: Sequence[PlannedRun],
-        approval: Approval,
-        exempt: Callable[[SuiteFile], bool],
-        until: Until = "end",
-        begin: Begin | None = None,
-        going_on: Resumption | None = None,
-    ) -> None:
+    async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
         """Begin a batch. The first one opens the session, which imports the engine: off the loop, to keep it free.
-        Real executions for `exempt` suites are not asked about. `until` is how far the runs go before they are held,
-        `begin` how else they are made; `going_on` is the batch of the history whose missing runs they are."""
+        `until` is how far the runs go before they are held. Raises HistoryError as `Runtime.start` does."""
         session = await self._open()
-        from workbench.batches.single import Execution
-
         record = self._open_recordings() if self._open_recordings is not None else None
         if record is not None:
             self._recordings.append(record)
-        how = begin or going_on
-        wanted, all_tools = (how.execute, how.execute_all) if how is not None else (None, False)
-        # Off the loop, too: of thousands of runs the history keeps a plan, for which suites are read.
-        batch = await asyncio.to_thread(
-            session.start,
-            runs,
-            execution=Execution(wanted, all_tools, exempt),
-            concurrency=how.concurrency if how is not None else DEFAULT_CONCURRENCY,
-            approval=approval,
-            record=record,
-            until=until,
-            going_on=going_on.ticket if going_on is not None else None,
-        )
+        # Off the loop, too: of thousands of runs the history stores a plan, for which suites are read.
+        batch = await asyncio.to_thread(session.start, plan, approval, record=record, until=until)
         # Under way from now on, unless the engine's thread has said so already: a second key may come before that.
-        self.book.apply(BatchStarted(batch, tuple(runs)))
+        self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> RunSession:
         self._loop = asyncio.get_running_loop()
         async with self._opening:
             if self._session is None:
-                self._session = await asyncio.to_thread(self._open_session, self._drain.put)
+                self._session = await asyncio.to_thread(self._open_session, self._inbox.put)
                 self._session.hold_at(self._breakpoints)
             return self._session
 
@@ -239,7 +169,7 @@ class Runner:
     @property
     def is_delivering(self) -> bool:
         """Whether events have come in that the screen does not show yet."""
-        return self._drain.is_waiting
+        return self._inbox.is_waiting
 
     def _wake(self) -> None:
         assert self._loop is not None
@@ -257,7 +187,7 @@ class Runner:
         batches_before = self.book.progress().under_way
         cases: set[CaseKey] = set()
         began = False
-        for event in self._drain.take():
+        for event in self._inbox.take():
             if isinstance(event, HistorySaid):
                 self._history_said.append(event.text)
                 continue

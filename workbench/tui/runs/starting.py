@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import is_stale, trouble
-from workbench.batches.approval import Approval, Proposal, Request, Trust, joined
-from workbench.batches.plan import PlannedRun, plan_runs
+from workbench.batches.plan import Execution, PlannedRun, plan_runs
+from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.resources import bundled
+from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
+from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
-from workbench.suite.trust import TrustError, TrustStore, needs_trust
+from workbench.suite.trust import TrustStore, needs_trust
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import many, model_label
 
 if TYPE_CHECKING:
-    from workbench.batches.begin import Begin
     from workbench.batches.resuming import Resumption
-    from workbench.batches.specs import Specs
     from workbench.engine.stepping import Until
+    from workbench.evaluation.begin import Begin
+    from workbench.evaluation.options import RunOptions
     from workbench.suite.model import Case
     from workbench.tools.code_files import FoundCode
     from workbench.tui.runs.fork_draft import ForkDraft
@@ -42,8 +44,10 @@ RunOf = tuple[Path, str, str]
 class Starter:
     """Starts cases, and remembers what was trusted until the program ends. With `trust_all` nothing is asked."""
 
-    def __init__(self, app: Workbench, *, trust_all: bool) -> None:
+    def __init__(self, app: Workbench, *, trust_all: bool, compares: bool = False) -> None:
+        """With `compares`, the history shows batches of several models as comparisons."""
         self._app = app
+        self._compares = compares
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
         """Cases that are on their way: their suites are being read, or somebody is asked about them."""
@@ -58,11 +62,11 @@ class Starter:
         """Run what the app begins with."""
         suites = [(suite, suite.file.suite) for suite in self._app.main.desk.suites]
         cases = [
-            (suite, tuple(case.id for case in said.cases if begin.selection.takes(said, case)))
+            (suite, tuple(case.id for case in said.cases if begin.options.selection.takes(said, case)))
             for suite, said in suites
             if said is not None
         ]
-        await self.run([each for each in cases if each[1]], begin.repeats, begin=begin)
+        await self.run([each for each in cases if each[1]], begin.options.repeats, begin=begin)
 
     async def run(
         self, cases: Cases, repeats: int | None = None, until: Until = "end", *, begin: Begin | None = None
@@ -91,7 +95,6 @@ class Starter:
         wanted = [suite.path for suite, _ in cases]
         await self._catch_up([suite for suite, _ in cases])
         runs: list[PlannedRun] = []
-        approvals: list[Approval] = []
         lost: Path | None = None
         refused: str | None = None
         for suite, case_ids in cases:
@@ -99,29 +102,24 @@ class Starter:
                 continue
             # As it is edited, saved or not; cases that are being mended do not keep the others from running.
             file = suite.runnable(case_ids) or suite.file
-            planned = self._planned(file, case_ids, repeats, begin.by if begin is not None else None)
+            planned = self._planned(file, case_ids, repeats, begin.options.by if begin is not None else None)
             if planned and (refusal := self._refusal(file)) is not None:
                 refused = refused or refusal
-                continue
-            if file.suite is not None and not planned:
+            elif file.suite is not None and not planned:
                 lost = lost or file.path
-            elif planned:
-                approval = await self._approval_of(planned)
-                if isinstance(approval, str):
-                    continue
-                approvals.append(approval)
-            runs += planned
-        if runs:
-            models = len({run.model for run in runs})
+            else:
+                runs += planned
+        plan, approval, _ = await self._approved(self._plan(runs, begin.options if begin is not None else None))
+        if plan.runs:
+            models = len({run.model for run in plan.runs})
             if until != "end":
-                runs = runs[:1]
+                plan = replace(plan, runs=plan.runs[:1])
             (main.bring if until == "end" else main.go_to)("run")
-            approval = joined(approvals, self._app.program)
-            await self._app.runner.start(runs, approval, self._trust.store.is_exempt, until, begin)
-            if (notice := refused or self._other_model(runs)) is not None:
+            await self._app.runner.start(plan, approval, until)
+            if (notice := refused or self._other_model(plan.runs)) is not None:
                 main.announce(notice, "warned", GLYPHS.warned)
-            elif len(runs) < models:
-                model = model_label(runs[0].model)
+            elif len(plan.runs) < models:
+                model = model_label(plan.runs[0].model)
                 main.announce(f"Step by step on {model}, the first of {many(models, 'model')}; m chooses another")
             return
         why = refused or await asyncio.to_thread(self._why_none, wanted)
@@ -143,7 +141,6 @@ class Starter:
                 return "that runs already"
             await self._catch_up([suite for suite in main.desk.suites if suite.path in of_suites])
             runs: list[PlannedRun] = []
-            approvals: list[Approval] = []
             why: str | None = None
             for path, fresh in of_suites.items():
                 suite = main.desk.at(path)
@@ -154,20 +151,14 @@ class Starter:
                 if file is None or not planned:
                     why = why or await asyncio.to_thread(self._why_none, [path])
                     why = why or f"what was to run is no longer in {path.name}"
-                    continue
-                if (refusal := self._refusal(file)) is not None:
+                elif (refusal := self._refusal(file)) is not None:
                     why = why or refusal
-                    continue
-                approval = await self._approval_of(planned)
-                if isinstance(approval, str):
-                    why = why or approval
-                    continue
-                approvals.append(approval)
-                runs += planned
-            if runs:
-                approval = joined(approvals, self._app.program)
-                await self._app.runner.start(runs, approval, self._trust.store.is_exempt)
-            return why
+                else:
+                    runs += planned
+            plan, approval, untrusted = await self._approved(self._plan(runs))
+            if plan.runs:
+                await self._app.runner.start(plan, approval)
+            return why or untrusted
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
         """Runs on models that the suite names stay such: they are asked about. Others the user has chosen once."""
@@ -193,35 +184,37 @@ class Starter:
             if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
                 return why
             planned = draft.planned(now, main.models)
-            approval = await self._approval_of([planned])
-            if isinstance(approval, str):
-                return approval
+            plan, approval, untrusted = await self._approved(self._plan([planned]))
+            if not plan.runs:
+                return untrusted
             main.book.branch(planned.run_id, draft.run)
-            await self._app.runner.start([planned], approval, self._trust.store.is_exempt)
+            await self._app.runner.start(plan, approval)
             return None
 
     async def resume(self, resumption: Resumption) -> str | None:
         """Make the missing runs of a batch of the history that is claimed; says why not, if they are not made."""
+        from workbench.evaluation.resume import plan_of
+
         async with self._busy:
-            approval = await self._approval_of(resumption.runs, resumption.specs)
-            if isinstance(approval, str):
-                return approval
-            exempt = self._trust.store.is_exempt
+            plan = plan_of(resumption, self._app.program, self._trust.store.is_exempt)
+            approved, approval, untrusted = await self._approved(plan)
+            if untrusted is not None:
+                return untrusted
             try:
-                await self._app.runner.start(resumption.runs, approval, exempt, going_on=resumption)
+                await self._app.runner.start(approved, approval)
             except HistoryError as error:
                 return str(error)
             return None
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
         """What grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
-        proposal = await asyncio.to_thread(Proposal.of_grading, cases, self._app.program)
-        return await self._approval(proposal, refusing="grade nothing")
+        proposal = await asyncio.to_thread(Needs.of_grading, cases, self._app.program)
+        return await self._approval(proposal, "grade nothing")
 
     def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
         """The code that grading runs of a suite may call without asking; `None` where it would have to be asked."""
         assert file.suite is not None
-        proposal = Proposal.of_grading([(file, case) for case in file.suite.cases], self._app.program)
+        proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._app.program)
         grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
         return grants[0].code if grants else None
 
@@ -230,48 +223,51 @@ class Starter:
         if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
             await self._app.saver.settle(await self._app.reader.read())
 
-    async def _approval_of(self, runs: Sequence[PlannedRun], known: Specs | None = None) -> Approval | str:
-        """What runs may use, as `_approval` says. What they need is found off the loop: there may be thousands."""
-        return await self._approval(await asyncio.to_thread(Proposal.of_runs, runs, self._app.program, known))
+    def _plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
+        """The plan of runs, made as `options` say, else as their cases say."""
+        execute, all_tools = (options.execute, options.execute_all) if options is not None else (None, False)
+        return Plan.of(
+            runs,
+            self._app.program,
+            execution=Execution(True if all_tools else execute, all_tools, self._trust.store.is_exempt),
+            concurrency=options.concurrency if options is not None else DEFAULT_CONCURRENCY,
+            compares=self._compares,
+        )
 
-    async def _approval(self, proposal: Proposal, refusing: str = "do not run this suite") -> Approval | str:
-        """What may be used of a proposal, after asking where that is needed, or which suite is not trusted."""
+    async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
+        """A plan without the suites that are not trusted, after asking where that is needed, what it may use, and which
+        suite is not trusted, if one is not. What it needs is found off the loop: there may be thousands of runs."""
+        decision = await self._decided(await asyncio.to_thread(needs, plan), "do not run this suite")
+        if not decision.refused:
+            return plan, decision.approval(), None
+        trusted = plan.only({file.path for file in plan.files}.difference(decision.refused))
+        return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
+
+    async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
+        """What may be used of some needs, after asking where that is needed, or which suite is not trusted."""
+        decision = await self._decided(needs, refusing)
+        return f"{decision.refused[0].name} is not trusted" if decision.refused else decision.approval()
+
+    async def _decided(self, needs: Needs, refusing: str) -> Decision:
         from workbench.tui.runs.trust_dialog import TrustScreen
 
-        granted: set[Path] = set()
-        for request in proposal.requests:
-            if self._trust.covers(request):
-                granted.add(request.file.path)
-            elif request.must_ask:
-                answer = await self._app.push_screen_wait(
-                    TrustScreen(
-                        request.file.path,
-                        request.needs,
-                        self._trust.lines(request),
-                        mocks=request.mocks,
-                        refusing=refusing,
-                    )
-                )
-                if answer in ("once", "always"):
-                    await self._grant(request, always=answer == "always")
-                    granted.add(request.file.path)
-                elif answer != "mocks":
-                    return f"{request.file.path.name} is not trusted"
-        return proposal.approved(granted)
-
-    async def _grant(self, request: Request, *, always: bool) -> None:
-        try:
-            await asyncio.to_thread(self._trust.grant, request, always=always)
-        except TrustError as error:
-            self._app.main.announce(f"{error}; it holds until you quit", "warned", GLYPHS.warned)
+        decision = Decision(needs, self._trust)
+        for question in decision.questions:
+            request = question.first
+            answer = await self._app.push_screen_wait(
+                TrustScreen(request.file.path, request.needs, question.lines, mocks=request.mocks, refusing=refusing)
+            )
+            for problem in await asyncio.to_thread(decision.answer, question, answer or "no"):
+                self._app.main.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
+        return decision
 
     async def approval_of_servers(self, file: SuiteFile) -> Approval | str:
         """What the servers of a sound suite may use, after asking for trust, or why they may not be started."""
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
-        proposal = await asyncio.to_thread(Proposal.of_servers, [file], self._app.program)
-        approval = await self._approval(proposal, refusing="start nothing")
+        proposal = await asyncio.to_thread(Needs.of_servers, [file], self._app.program)
+        approval = await self._approval(proposal, "start nothing")
         return f"Nothing was started: {approval}" if isinstance(approval, str) else approval
 
     def _planned(

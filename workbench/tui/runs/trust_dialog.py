@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from textual.binding import Binding, BindingType
 
 from workbench.reports.visible import one_line
-from workbench.suite.trust import Needs
+from workbench.suite.trust import SuiteNeeds
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
@@ -36,7 +36,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
     def __init__(
         self,
         path: Path,
-        needs: Needs,
+        needs: SuiteNeeds,
         allowed: Sequence[str],
         *,
         mocks: bool = False,
@@ -54,7 +54,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
         )
 
 
-def _title(needs: Needs) -> str:
+def _title(needs: SuiteNeeds) -> str:
     """What is wanted, the most serious of it first."""
     if needs.commands or needs.modules or needs.python:
         return "This suite wants to start something"

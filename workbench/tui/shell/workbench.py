@@ -70,9 +70,9 @@ from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.begin import Begin
     from workbench.batches.resuming import Resumption
     from workbench.engine.stepping import Until
+    from workbench.evaluation.begin import Begin
     from workbench.tui.comparing.at_start import Compared
     from workbench.tui.history.batch_work import HistoryDeeds
     from workbench.tui.kit.side_screen import SideScreen
@@ -155,7 +155,7 @@ class Workbench(PaintedApp):
         self._held_runs = HeldRuns(self, goes_to_first=begin is not None and begin.opens == "run")
         self._questions = Questions(self, book, self.runner, program.secrets, self._may_ask)
         self._second_hand = SecondHand(book, self.main.set_interval, self._second_passed)
-        self.starter = Starter(self, trust_all=trust)
+        self.starter = Starter(self, trust_all=trust, compares=begin is not None and begin.opens == "compare")
         self.drafting = Drafting(self, self.open_suites, self.selection, program.folders.drafts)
         self.saver = Saver(self, self.open_suites, self.selection, self.drafting, self.starter.is_bundled)
         self.run_saver = RunSaver(self, self.starter.is_bundled, program.secrets)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.batches.trusting import models_named_by
 from workbench.providers.built_in import OFFLINE
+from workbench.suite.settings import models_named_by
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.forks import place_said
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, fork_draft

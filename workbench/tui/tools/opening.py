@@ -10,7 +10,7 @@ from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.batches.approval import Approval
+    from workbench.evaluation.approval import Approval
     from workbench.suite.loading import SuiteFile
     from workbench.suite.render import Table
     from workbench.tui.tools.call_form import CallForm

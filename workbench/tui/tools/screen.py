@@ -43,7 +43,7 @@ from workbench.tui.tools.servers import Known, ToolServers, server_of
 from workbench.tui.tools.shelves import Shelf, ShelfKey, ToolShelves
 
 if TYPE_CHECKING:
-    from workbench.batches.approval import Approval
+    from workbench.evaluation.approval import Approval
     from workbench.tools.grant import Grant
 
 

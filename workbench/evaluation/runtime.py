@@ -1,6 +1,6 @@
-"""A session: the engine's thread with the models and servers that live as long as the program, and its batches.
+"""What outlives a batch, the engine's thread with endpoints and servers, and the one place where plans begin to run.
 
-The command line and the app both start runs here. The listener is called on the engine's thread.
+The command line, the app and the Python API all start runs here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from workbench.batches.approval import Approval
 from workbench.batches.batch import Batch
 from workbench.batches.events import (
     BatchListener,
@@ -24,19 +23,20 @@ from workbench.batches.events import (
     JudgeAsked,
     RequestPutOff,
     StartUps,
+    in_turn,
     timed,
 )
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
-from workbench.batches.keeping import Keeper, settings_of_batch
+from workbench.batches.keeping import HistoryRecorder, settings_of_batch
 from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
-from workbench.batches.single import AS_CASES_SAY, Execution, Surroundings
+from workbench.batches.single import RunContext, nothing_to_await
 from workbench.batches.specs import Specs
 from workbench.batches.stepping import Steppers
-from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
+from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
@@ -44,7 +44,9 @@ from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
-from workbench.history.writing import HistoryWriter, Ticket
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.plan import Plan
+from workbench.history.writing import BatchHandle, HistoryWriter
 from workbench.providers.model import Model, ModelError, ModelWithNotices
 from workbench.providers.registry import BuiltInModels, Endpoints
 from workbench.suite.trust import needs_trust
@@ -58,14 +60,14 @@ CLOSE_TIMEOUT_S = 8.0
 SETTLING_TIMEOUT_S = 1.0
 
 
-class Session:
-    """Runs batches on the engine's thread until it is closed.
+class Runtime:
+    """Runs plans until it is closed. Holds what outlives a batch: the engine's thread, connections to endpoints,
+    servers, remembered judgements and the writer of the history. May be used from any thread.
 
-    `pace_ms` slows the offline model down to something an eye can follow; 0 is as fast as it goes. `own_pace` plays
-    recordings as fast as they were made. With `asks`, real executions that nothing covers are asked about by the event
-    `ExecutionAsked`; without it they are refused. With `judge_anew`, judges are asked about what they judged before.
-    `history` is the file in which all batches are kept; `compares` has it keep of those with several models that these
-    are compared.
+    `listener` is called on the engine's thread. `pace_ms` slows the offline model down to something an eye can follow;
+    0 is as fast as it goes. `own_pace` plays recordings as fast as they were made. With `asks`, real executions that
+    nothing covers are asked about by the event `ExecutionAsked`; without it they are refused. With `judge_anew`, judges
+    are asked about what they judged before. `history` is the file in which all batches are recorded.
     """
 
     def __init__(
@@ -79,10 +81,8 @@ class Session:
         judge_anew: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
         history: Path | None = None,
-        compares: bool = False,
     ) -> None:
         self._listener = listener
-        self._compares = compares
         self._program = program
         self._pace_ms = pace_ms
         self._own_pace = own_pace
@@ -93,7 +93,7 @@ class Session:
         self._endpoints = Endpoints(program.secrets, starting=start_ups.watch)
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._history = HistoryWriter(history, lambda said: listener(HistorySaid(said))) if history else None
-        self._tickets: dict[str, Ticket] = {}
+        self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._steppers = Steppers()
         self._batch_numbers = count(1)
@@ -104,77 +104,99 @@ class Session:
 
     def start(
         self,
-        runs: Sequence[PlannedRun],
-        *,
-        execution: Execution = AS_CASES_SAY,
-        concurrency: int = DEFAULT_CONCURRENCY,
+        plan: Plan,
         approval: Approval,
+        *,
+        listener: BatchListener | None = None,
         record: Recordings | None = None,
         until: Until = "end",
-        going_on: Ticket | None = None,
     ) -> str:
         """Begin a batch and return its name at once. Each run ends in one `RunDone`, the batch in one `BatchDone`.
 
-        Runs use what the approval holds, and nothing that is read of suites and settings after it.
-        `until` is how far its runs go before they are held, where somebody can answer (`asks`).
+        Runs use what the approval holds; nothing of suites and settings is read after it. `listener`
+        hears of this batch alone, `record` records its runs.
+        `until` is how far they go before they are held, where somebody can answer (`asks`).
 
-        `concurrency` is how many runs may be under way on each endpoint whose model does not say.
-        `record` is where they are recorded. `going_on` is the batch of the history whose missing runs they are; raises
-        HistoryError when that is going on already, here or elsewhere, and when it cannot be written. Blocks for that.
+        Raises HistoryError when a batch that is resumed is running already, here or elsewhere, and when it cannot be
+        written. Blocks for that.
         """
         name = f"batch-{next(self._batch_numbers)}"
-        specs = approval.specs
+        specs, execution, concurrency = approval.specs, plan.execution, plan.concurrency
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
-        judge_of = self._judges(approval, concurrency)
-        listener = self._listener if record is None else record.before(self._listener, runs)
-        keeper = None
-        if self._history is not None:
-            keeper = Keeper(
-                self._history,
-                runs,
-                settings_of_batch(runs, specs, execution, concurrency, compares=self._compares),
-                self._program.secrets,
-                home=self._program.environment.home,
-                going_on=going_on,
-            )
-            self._tickets[name] = keeper.ticket
-            listener = keeper.before(listener)
-        listener = self._steppers.before(listener)
-        surroundings = Surroundings(
-            timed(listener),
-            self._servers,
-            lambda planned: self._open_model(planned, approval, built_in, concurrency),
-            approval.grant,
-            execution,
-            self._ask,
-            AuditLog(self._program.folders.audit_log, self._program.secrets),
-            self._retries,
-            specs.price_of,
-            judge_of,
-            self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
+        recorder = self._history_recorder(plan, specs)
+        if recorder is not None:
+            self._handles[name] = recorder.handle
+        context = RunContext(
+            listener=self._listeners(plan, recorder, record, listener),
+            servers=self._servers,
+            open_model=lambda planned: self._open_model(planned, plan, approval, built_in),
+            grant_of=approval.grant,
+            execution=execution,
+            ask=self._ask,
+            audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
+            retries=self._retries,
+            price_of=specs.price_of,
+            judge_of=self._judges(approval, concurrency),
+            control_of=self._steppers.begin if self._ask is not None else lambda _planned, _grading: None,
             # A program that is killed after the first run leaves the plan behind.
-            lambda: asyncio.to_thread(self.settle_history),
+            ready=lambda: asyncio.to_thread(self.settle_history),
+            stored=recorder.stored if recorder is not None else nothing_to_await,
         )
-        if keeper is not None:
-            surroundings = replace(surroundings, kept=keeper.kept)
-        batch = Batch(name, runs, lambda planned: _lane_of(planned, specs, concurrency), surroundings)
+        batch = Batch(name, plan.runs, lambda planned: _lane_of(planned, specs, concurrency), context)
         self._engine.submit(self._run(batch, until))
         return name
 
+    def _listeners(
+        self,
+        plan: Plan,
+        recorder: HistoryRecorder | None,
+        record: Recordings | None,
+        listener: BatchListener | None,
+    ) -> BatchListener:
+        """All listeners of a batch. Each event goes to one after the other, on the engine's thread, in this order:
+
+        1. The clock puts into `RunDone` when the run began and ended, before anything that may be slow.
+        2. The steppers forget a run that is over, so that nobody who hears of its end can still hold it.
+        3. The history gets what belongs into it: what the screen shows as done is on its way to the disk.
+        4. The recordings, for the same reason.
+        5. The listener of the runtime, and that of the batch.
+        """
+        return timed(
+            in_turn(
+                self._steppers.take,
+                *([recorder.take] if recorder is not None else []),
+                *([record.listener(plan.runs)] if record is not None else []),
+                self._listener,
+                *([listener] if listener is not None else []),
+            )
+        )
+
+    def _history_recorder(self, plan: Plan, specs: Specs) -> HistoryRecorder | None:
+        if self._history is None:
+            return None
+        return HistoryRecorder(
+            self._history,
+            plan.runs,
+            settings_of_batch(plan.runs, specs, plan.execution, plan.concurrency, compares=plan.compares),
+            self._program.secrets,
+            home=self._program.environment.home,
+            going_on=plan.resumed.handle if plan.resumed is not None else None,
+        )
+
     def number_of(self, batch: str) -> int | None:
         """How a batch is called in the history; `None` while that is not known, and where none is kept."""
-        ticket = self._tickets.get(batch)
-        return ticket.number if ticket is not None else None
+        handle = self._handles.get(batch)
+        return handle.number if handle is not None else None
 
     def unkept_of(self, batch: str) -> int:
         """How many runs of a batch that are over its history lacks; known for good once the session is closed."""
-        ticket = self._tickets.get(batch)
-        return self._history.missing(ticket) if self._history is not None and ticket is not None else 0
+        handle = self._handles.get(batch)
+        return self._history.missing(handle) if self._history is not None and handle is not None else 0
 
     def began_at(self, batch: str) -> str | None:
         """When a batch began according to the history, ISO 8601; `None` where none is kept."""
-        ticket = self._tickets.get(batch)
-        return ticket.started_at if ticket is not None else None
+        handle = self._handles.get(batch)
+        return handle.started_at if handle is not None else None
 
     def settle_history(self) -> None:
         """Wait until the history holds what has happened so far, where it can be written: whoever reads it wants to see
@@ -185,6 +207,10 @@ class Session:
     def stop(self, run_id: str) -> None:
         """Stop one run; it ends as `stopped`. Returns at once."""
         self._stop_soon(run_id)
+
+    def stop_batch(self, name: str) -> None:
+        """Stop every run of one batch. Returns at once."""
+        self._stop_soon(None, name)
 
     def stop_all(self) -> None:
         """Stop every run of every batch. Returns at once."""
@@ -216,9 +242,9 @@ class Session:
 
         return self._engine.submit(do())
 
-    def _stop_soon(self, run_id: str | None) -> None:
+    def _stop_soon(self, run_id: str | None, batch: str | None = None) -> None:
         if self._engine.alive:
-            self._engine.submit(self._stop(run_id))
+            self._engine.submit(self._stop(run_id, batch))
 
     def close(self) -> None:
         """Stop all runs, close all servers and connections, write the rest of the history, end the thread. Blocks, for
@@ -247,9 +273,10 @@ class Session:
         finally:
             del self._batches[batch]
 
-    async def _stop(self, run_id: str | None) -> None:
+    async def _stop(self, run_id: str | None, name: str | None = None) -> None:
         for batch in tuple(self._batches):
-            batch.stop(run_id)
+            if name in (None, batch.name):
+                batch.stop(run_id)
 
     async def _close(self) -> None:
         await self._stop(None)
@@ -271,13 +298,7 @@ class Session:
         if answer is not None and not answer.done():
             answer.set_result(allowed)
 
-    def _open_model(
-        self,
-        planned: PlannedRun,
-        approval: Approval,
-        built_in: BuiltInModels,
-        concurrency: int,
-    ) -> Model:
+    def _open_model(self, planned: PlannedRun, plan: Plan, approval: Approval, built_in: BuiltInModels) -> Model:
         if planned.own_model is not None:
             return planned.own_model(planned)
         specs = approval.specs
@@ -302,7 +323,7 @@ class Session:
         def put_off(wait_s: float) -> None:
             self._listener(RequestPutOff(planned.run_id, wait_s))
 
-        return self._open_endpoint(planned, spec, environment, approval, concurrency, put_off)
+        return self._open_endpoint(planned, spec, environment, approval, plan.concurrency, put_off)
 
     def _open_endpoint(
         self,

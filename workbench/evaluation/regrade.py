@@ -1,35 +1,178 @@
-"""Grading a kept batch again by what its suites expect today: what of it can be, and keeping what it comes to beside
-the grades that it has."""
+"""Grades runs that are over again: recorded ones, and those of a batch in the history."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from workbench.batches.asked import same_question
+from workbench.batches.judgement_cache import JudgementCache
+from workbench.batches.judging import Asking, Questions, RunJudge
 from workbench.batches.keeping import cases_as_kept
 from workbench.batches.known_secrets import learn_secrets
-from workbench.batches.plan import PlannedRun, decided_by
+from workbench.batches.plan import PlannedRun, decided_by, same_question
 from workbench.batches.recorded import result_of_recording
-from workbench.batches.regrading import ToRegrade, regrade
-from workbench.batches.rejudging import RegradingJudges
-from workbench.config.models import ConfigError
+from workbench.batches.single import graded
+from workbench.checks.describe import CheckError
+from workbench.checks.evaluate import CheckContext
+from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
+from workbench.evaluation.approval import Approval
+from workbench.grading.errors import GradingError
 from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult
+from workbench.grading.judgements import Judgement
+from workbench.grading.redacted import why_not_regraded
+from workbench.grading.run import grade_run_and_steps
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.editing import add_grading
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
+from workbench.providers.model import Model, ModelError
+from workbench.providers.registry import Endpoints
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.model import Case, GraderName
+from workbench.tools.python_reference import PythonFunctions
+from workbench.trajectory.recording import Recording, RecordingError
 from workbench.trajectory.trajectory import Trajectory
 from workbench.version import __version__
+
+
+class RegradingJudges:
+    """Who judges recorded runs, with what was approved. The model called `chosen` is asked about what is not known, and
+    so is any other that a check names; without it, none is. To be used on one event loop, and closed there."""
+
+    def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
+        self.approval = approval
+        self._program = program
+        self._chosen = chosen
+        self._cache = JudgementCache(program.folders.judgements, program.secrets)
+        self._endpoints = Endpoints(program.secrets)
+        self._under_way: Questions = {}
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model may be asked."""
+        return self._chosen is not None
+
+    def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
+        """The judge of one run, with the judgements of its recording."""
+        path, specs = planned.file.path, self.approval.specs
+
+        def open_model(spec: ModelSpec) -> Model:
+            why_not = self.approval.why_not_asked(path, spec)
+            if why_not is not None:
+                raise ModelError(why_not)
+            return self._endpoints.open(spec, specs.environment_at(path))
+
+        asking = Asking(open_model, under_way=self._under_way) if self.asks else None
+        return RunJudge(partial(specs.judge_of, path), self._cache, asking, recorded=recorded, chosen=self._chosen)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._endpoints.close()
+
+
+_logger = logging.getLogger(__name__)
+
+NAMED_CASES_MAX = 5
+"""Cases of a suite that a message names: it is said of every recording."""
+
+
+def case_in(file: SuiteFile, recording: Recording) -> Case:
+    """The case of a recording in a sound suite; raises RecordingError when that has none of its id."""
+    cases = file.suite.cases if file.suite is not None else ()
+    wanted = recording.header.case
+    for case in cases:
+        if case.id == wanted:
+            return case
+    ids = [case.id for case in cases]
+    if len(ids) <= NAMED_CASES_MAX:
+        there_are = f": {', '.join(ids)}"
+    else:
+        near = get_close_matches(wanted, ids, n=1)
+        there_are = f" among its {len(ids):,}{f': did you mean {near[0]!r}?' if near else ''}"
+    raise RecordingError(
+        f"{recording.path} is a run of the case {wanted!r}, and {file.path} has no such case{there_are}"
+    )
+
+
+@dataclass(frozen=True)
+class ToRegrade:
+    """A recorded run, and the sound suite and the case to grade it by."""
+
+    recording: Recording
+    file: SuiteFile
+    case: Case
+
+
+async def regrade(runs: Iterable[ToRegrade], judges: RegradingJudges) -> list[RunResult]:
+    """Grade recorded runs, in their order, with what was approved for the judges. A run that ended in an error keeps
+    it. Closes the judges in the end."""
+    results: dict[int, RunResult] = {}
+    functions: dict[Path, PythonFunctions] = {}
+    waiting = enumerate(runs)
+
+    async def work() -> None:
+        for place, each in waiting:
+            results[place] = await _regrade(each, judges, functions)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError  # grading makes a stopped run of it, and the others are not to begin
+
+    try:
+        # Judges answer side by side; what grading itself takes would only be shared, and the time limit with it.
+        await asyncio.gather(*(work() for _ in range(DEFAULT_CONCURRENCY if judges.asks else 1)))
+    finally:
+        await judges.close()
+    return [results[place] for place in sorted(results)]
+
+
+async def _regrade(run: ToRegrade, judges: RegradingJudges, functions: dict[Path, PythonFunctions]) -> RunResult:
+    header, trajectory = run.recording.header, run.recording.trajectory
+    planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
+    grant = judges.approval.grant(run.file.path)
+    python = functions.setdefault(run.file.path, PythonFunctions(grant.code if grant is not None else None))
+    recorded = result_of_recording(run.recording)
+    why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
+    if why_not is not None:
+        return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)
+    judge = judges.of(planned, recorded.judgements)
+    result = await graded(planned, trajectory, python.answer, judge)
+    return replace(result, cost_usd=recorded.cost_usd, redacted=recorded.redacted)
+
+
+def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
+    """A run that is over, graded by a case as it is now, which `planned` holds: no model and no tool is asked. A run
+    that did not come to its end keeps what it came to. Takes as long as the checks do, those in `context` included."""
+    result = replace(result, grading=planned.settings.grading)
+    finish = result.trajectory.finish
+    if finish is None or finish.reason in ("error", "timed out", "stopped"):
+        return result
+    why_not = why_not_regraded(result, planned.case, as_stored=False)
+    if why_not is not None:
+        return replace(result, not_regraded=why_not)
+    try:
+        grades, status, steps = grade_run_and_steps(planned.suite, planned.case, result.trajectory, context=context)
+    except (CheckError, GradingError) as error:
+        return _not_graded(result, str(error))
+    except Exception as error:
+        _logger.exception("grading run %s of case %s anew", planned.run_id, planned.case.id)
+        said = f"grading: unexpected {type(error).__name__}: {error}; the log holds the details"
+        return _not_graded(result, said)
+    return replace(result, status=status, grades=grades, steps=steps, error=None)
+
+
+def _not_graded(result: RunResult, error: str) -> RunResult:
+    return replace(result, status="error", grades=(), steps=(), error=error)
+
 
 _AT_A_TIME = 256
 """Runs that are opened together: what happened in thousands of them would fill the memory."""

@@ -13,7 +13,7 @@ from tests.cli.suites import SLOW, WEATHER
 from tests.programs import begin, program_of
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.batches.plan import plan_runs
-from workbench.batches.session import Session
+from workbench.evaluation.runtime import Runtime
 from workbench.suite.loading import parse_suite
 from workbench.trajectory.events import ResponseFinished
 
@@ -26,7 +26,7 @@ class Watched:
     def __init__(self, folder: Path) -> None:
         self.events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         self.threads: set[str] = set()
-        self.session = Session(self._listen, program_of(folder))
+        self.session = Runtime(self._listen, program_of(folder))
 
     def _listen(self, event: BatchEvent) -> None:
         self.threads.add(threading.current_thread().name)
@@ -111,7 +111,7 @@ def test_a_listener_that_raises_does_not_keep_a_session_from_closing(tmp_path: P
         if isinstance(event, RunDone):
             raise RuntimeError("the screen broke")
 
-    session = Session(listen, program_of(tmp_path))
+    session = Runtime(listen, program_of(tmp_path))
     begin(session, plan_runs([parse_suite(SLOW_SUITE, Path("weather.toml"))]), trusted=False)
     assert answered.wait(20)
     session.close()

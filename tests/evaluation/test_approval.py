@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.programs import folders_in, program_of
-from workbench.batches.approval import Proposal
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.specs import Specs
-from workbench.batches.trusting import can_do_with_mocks, models_asked, needs_of
 from workbench.config.model_book import ModelOptions
 from workbench.config.program import Program, program_in
+from workbench.evaluation.approval import Needs, can_do_with_mocks, models_asked, needs_of
 from workbench.suite.loading import SuiteFile, load_suite
-from workbench.suite.trust import ModelNeed, Needs, TrustStore, needs_trust
+from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustStore, needs_trust
 from workbench.tools.listings import Listings
 
 CASE = '[[cases]]\nname = "A"\nuser = "Do it."\nexpect_no_calls = true\n'
@@ -44,7 +43,7 @@ def specs_of(program: Program) -> Specs:
 
 
 def must_ask(runs: Sequence[PlannedRun], program: Program) -> bool:
-    (request,) = Proposal.of_runs(runs, program).requests
+    (request,) = Needs.of_runs(runs, program).requests
     return request.must_ask
 
 
@@ -138,7 +137,7 @@ def test_a_suite_that_starts_something_is_asked_about_on_any_model(folder: Path,
 
 def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, program: Program) -> None:
     settings(folder, "[models.local]\n")
-    assert needs_of(suite(folder, 'models = ["local"]'), specs_of(program)) == Needs(folder)
+    assert needs_of(suite(folder, 'models = ["local"]'), specs_of(program)) == SuiteNeeds(folder)
 
 
 def test_mocks_will_do_where_the_tools_of_every_server_are_remembered(folder: Path, program: Program) -> None:

@@ -10,26 +10,19 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from workbench.batches.known_secrets import learn_secrets_of_runs
 from workbench.batches.plan import PlannedRun
 from workbench.batches.specs import Specs
-from workbench.batches.trusting import (
-    can_do_with_mocks,
-    grading_needs,
-    judges_asked,
-    model_need,
-    models_asked,
-    needs_asking,
-    needs_of,
-    with_asked,
-)
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
+from workbench.evaluation.plan import Plan
 from workbench.suite.judged import judged_checks
 from workbench.suite.loading import SuiteFile
-from workbench.suite.model import Case
-from workbench.suite.trust import ModelNeed, Needs, TrustError, TrustStore
+from workbench.suite.model import Case, Suite
+from workbench.suite.settings import models_named_by
+from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustError, TrustStore, needs_trust
 from workbench.tools.code_files import find_code
 from workbench.tools.grant import Grant
 from workbench.tools.listings import Listings
@@ -42,8 +35,8 @@ class Request:
     untrusted one. `mocks` says that mocks will do. `of_history`: not all of it is what the suite's file says."""
 
     file: SuiteFile
-    needs: Needs
-    whole: Needs
+    needs: SuiteNeeds
+    whole: SuiteNeeds
     grant: Grant
     asked: frozenset[ModelNeed] = frozenset()
     must_ask: bool = True
@@ -76,14 +69,14 @@ class Approval:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class Needs:
     """What is about to be used, as it was read: one request for each suite."""
 
     requests: tuple[Request, ...]
     specs: Specs = field(repr=False)
 
     @classmethod
-    def of_runs(cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None) -> Proposal:
+    def of_runs(cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None) -> Needs:
         """What runs would use. `known` has been found out about them already, and is not read again."""
         runs = tuple(runs)
         specs = _specs(program, known)
@@ -114,7 +107,7 @@ class Proposal:
         return cls(tuple(requests), specs)
 
     @classmethod
-    def of_servers(cls, files: Iterable[SuiteFile], program: Program) -> Proposal:
+    def of_servers(cls, files: Iterable[SuiteFile], program: Program) -> Needs:
         """What the servers of sound suites would use when they are started by hand."""
         specs = _specs(program)
         requests = []
@@ -129,7 +122,7 @@ class Proposal:
         return cls(tuple(requests), specs)
 
     @classmethod
-    def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Proposal:
+    def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
         """What grading runs of cases of sound suites would use; with `judges`, models are asked. Suites that need
         nothing for it have no request."""
         specs = _specs(program)
@@ -156,15 +149,71 @@ class Proposal:
         return Approval(self.specs, {request.file.path: request.grant for request in granted})
 
 
-def joined(approvals: Iterable[Approval], program: Program) -> Approval:
-    """The approvals of different suites as one."""
-    specs = _specs(program)
-    grants: dict[Path, Grant] = {}
-    for approval in approvals:
-        specs.take(approval.specs)
-        grants |= approval.grants
-    specs.seal()
-    return Approval(specs, grants)
+Answer = Literal["always", "once", "mocks", "no"]
+"""What a person answers: grant it and remember that, grant it until the program ends, run on mocks alone, or refuse."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is to be asked: one request, or several that need the same. `lines` say what granting them
+    allows."""
+
+    requests: tuple[Request, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def first(self) -> Request:
+        """The request to show."""
+        return self.requests[0]
+
+    @property
+    def suites(self) -> frozenset[Path]:
+        """The suites that it is about."""
+        return frozenset(request.file.path for request in self.requests)
+
+
+class Decision:
+    """Whether the needs of something are granted: allowed as they are, refused, or open until its `questions` are
+    answered. Asking is the caller's: with a prompt, a dialog or an option of its own."""
+
+    def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
+        """With `together`, one question is about all suites that need the same."""
+        self.refused: tuple[Path, ...] = ()
+        """The suites that need what was not granted."""
+        self._needs = needs
+        self._trust = trust
+        self._granted: set[Path] = set()
+        alike: dict[tuple[SuiteNeeds, Path | None], list[Request]] = {}
+        for request in needs.requests:
+            if trust.covers(request):
+                self._granted.add(request.file.path)
+            elif request.must_ask:
+                alike.setdefault((request.needs, None if together else request.file.path), []).append(request)
+        self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
+
+    def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
+        """Take an answer. Returns why it cannot be remembered, where it cannot; it is granted all the same, until the
+        program ends."""
+        problems = []
+        if answer == "no":
+            self.refused = (*self.refused, *(request.file.path for request in question.requests))
+        for request in question.requests if answer in ("always", "once") else ():
+            try:
+                self._trust.grant(request, always=answer == "always")
+            except TrustError as error:
+                problems.append(str(error))
+            self._granted.add(request.file.path)
+        return tuple(problems)
+
+    def approval(self) -> Approval:
+        """The approval of everything that was granted."""
+        return self._needs.approved(self._granted)
+
+
+def needs(plan: Plan) -> Needs:
+    """Return what the runs of a plan would start, import and send where with which key. Reads settings, environment and
+    the code that would be imported; a run uses what is read here, and nothing later."""
+    return Needs.of_runs(plan.runs, plan.program, plan.specs)
 
 
 class Trust:
@@ -174,7 +223,7 @@ class Trust:
     def __init__(self, store: TrustStore, *, all_of_them: bool = False) -> None:
         self.store = store
         self._all_of_them = all_of_them
-        self._once: set[tuple[Path, Needs]] = set()
+        self._once: set[tuple[Path, SuiteNeeds]] = set()
 
     def covers(self, request: Request) -> bool:
         """Whether a request is granted already."""
@@ -184,7 +233,7 @@ class Trust:
         """Whether everything that the suite needs is granted already."""
         return self._all_of_them or self._covers(request, request.whole)
 
-    def _covers(self, request: Request, needs: Needs) -> bool:
+    def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
         path = request.file.path
         if (path, needs) in self._once:
             return True
@@ -215,7 +264,7 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
     return specs
 
 
-def _request(file: SuiteFile, needs: Needs, whole: Needs, specs: Specs) -> Request:
+def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs) -> Request:
     """The request for a suite, with the code and the environment as they are."""
     code = find_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files)
@@ -226,3 +275,100 @@ def _request(file: SuiteFile, needs: Needs, whole: Needs, specs: Specs) -> Reque
     except ConfigError as error:
         environment = error
     return Request(file, needs, whole, Grant(needs, environment, code))
+
+
+def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
+    """What a suite that has no errors would start, import, open, call and read, and which models it and the
+    `workbench.toml` beside it would have asked. The user's own models need no trust. Without the files of its code.
+
+    Raises ValueError for a suite with errors. Models that cannot be resolved count for nothing: they cannot be asked.
+    """
+    if file.suite is None:
+        raise ValueError(f"{file.path} has problems and cannot be run")
+    try:
+        of_project = specs.of_project(file.path)
+    except ConfigError:
+        of_project = ()
+    named = (spec_of(name, file.path, specs, by_suite=True) for name in models_named_by(file.suite))
+    asked = {model_need(spec) for spec in (*of_project, *named) if spec is not None and needs_asking(spec)}
+    asked |= judges_asked(file, file.suite.cases, specs)
+    return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
+
+
+def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
+    """The needs of a suite for runs that would ask some models, whoever named them: in a batch that is resumed, that
+    may be the history."""
+    return (
+        needs
+        if set(asked) <= set(needs.models)
+        else replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
+    )
+
+
+def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
+    """The models among a suite's needs that runs of it would ask, those that judge too."""
+    runs = tuple(runs)
+    found = (
+        spec_of(run.model, run.file.path, specs, by_suite=run.model_of_suite) for run in runs if run.own_model is None
+    )
+    cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
+    for run in runs:
+        cases.setdefault(run.file.path, (run.file, {}))[1][run.case.id] = run.case
+    judges = (judges_asked(file, by_id.values(), specs) for file, by_id in cases.values())
+    return frozenset(model_need(spec) for spec in found if spec is not None and needs_asking(spec)).union(*judges)
+
+
+def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
+    """The models among the needs of a sound suite that checks of some of its cases, and of mocks, would have judge."""
+    assert file.suite is not None
+    checks = (check for case in cases for check in judged_checks(file.suite, case, mocks=mocks))
+    found = set()
+    for check in {check.model: check for check in checks}.values():
+        try:
+            spec = specs.judge_of(file.path, check)
+        except ConfigError:
+            continue  # it cannot be asked
+        if needs_asking(spec):
+            found.add(model_need(spec))
+    return frozenset(found)
+
+
+def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
+    """Whether runs of a suite that is not trusted can be made without its servers, since their tools are remembered.
+    `asked` are the models among its needs that they would ask."""
+    suite = file.suite
+    if suite is None or not suite.servers or asked:
+        return False
+    return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
+
+
+def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> SuiteNeeds:
+    """What of the needs of a sound suite is used when runs of some of its cases are graded: the Python functions that
+    their checks call, and the `judges` that are asked. Nothing else of it is started."""
+    assert file.suite is not None
+    needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
+    return SuiteNeeds(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
+
+
+def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
+    """What of a suite takes part in grading cases: not the others, nor what starts and answers tools."""
+    alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
+    return suite.model_copy(update={"servers": (), "mocks": (), "cases": alone})
+
+
+def needs_asking(spec: ModelSpec) -> bool:
+    """Whether somebody else than the user said how a model is reached."""
+    return spec.origin in ("suite", "project")
+
+
+def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpec | None:
+    """How a model is reached; `None` when it needs no endpoint, or when that is not known."""
+    try:
+        return specs.of_model(name, suite, by_suite=by_suite)
+    except ConfigError:
+        return None
+
+
+def model_need(spec: ModelSpec) -> ModelNeed:
+    """What asking a model needs."""
+    return ModelNeed(spec.model, spec.base_url, spec.api_key_env)

@@ -1,0 +1,146 @@
+"""What a caller asks of a run of suites: checked once, whoever builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from pydantic import JsonValue
+
+from workbench.batches.plan import PlannedRun, Selection
+from workbench.config.model_book import ModelOptions
+from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
+from workbench.providers.built_in import is_built_in
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import MOST_REPEATS, GraderName
+
+if TYPE_CHECKING:
+    from workbench.providers.model import Model
+
+
+class OptionsError(ValueError):
+    """Options that cannot be meant; `problems` has one sentence for each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@runtime_checkable
+class OwnModel(Protocol):
+    """A model that the caller brings along, such as an agent of their own. Suites cannot name it."""
+
+    @property
+    def name(self) -> str:
+        """The name under which results show it."""
+        ...
+
+    def open(self, planned: PlannedRun) -> Model:
+        """Return the model for one run; raises ModelError. Called on the engine's thread, where the model is used."""
+        ...
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Going on with a batch of the history. `batch` is its number or name; without it, the latest one that lacks runs
+    is meant. `anyway` goes on although models are reached in another way than they were then."""
+
+    batch: str | None = None
+    anyway: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Which cases of which suites are run on which models, how often, and in which way."""
+
+    suites: tuple[str | Path | SuiteFile, ...] = ()
+    """Suite files, folders that hold them, or suites that are loaded."""
+    models: tuple[str | OwnModel, ...] = ()
+    """Instead of those that the suites name."""
+    base_url: str | None = None
+    """Where `models` are reached."""
+    api_key_env: str | None = None
+    """The variable with the key for them."""
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What goes into each request to them."""
+    cases: tuple[str, ...] = ()
+    """Ids of the cases to run; all of them without any."""
+    tags: tuple[str, ...] = ()
+    """Only cases with one of these tags."""
+    repeats: int | None = None
+    """How often each case is run, whatever the suites say."""
+    by: GraderName | None = None
+    """The grader that decides, whatever the cases say."""
+    concurrency: int = DEFAULT_CONCURRENCY
+    """How many runs are under way at a time on each endpoint whose model does not say."""
+    execute: bool | None = None
+    """Whether tools marked read-only are really executed; `None` is as each case says."""
+    execute_all: bool = False
+    """Whether all tools are really executed, those that change something too."""
+    judge: str | None = None
+    """The model that judges where a check names none, instead of the one in `workbench.toml`."""
+    judge_anew: bool = False
+    """Whether judges are asked about values that they judged before."""
+    own_pace: bool = False
+    """Whether recordings are played as fast as they were made, and not at once."""
+    min_score: float | None = None
+    """The mean score to reach, 0..1. It decides instead of statuses and gates."""
+    compares: bool = False
+    """Whether the history shows the batch as a comparison of its models."""
+    resume: Resume | None = None
+    history: Path | None = None
+    """The file in which the batch is recorded; without it, none is."""
+
+    def __post_init__(self) -> None:
+        """Raises OptionsError with everything that is wrong."""
+        problems = [*self._problems()]
+        if problems:
+            raise OptionsError(*problems)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The names of the models, each once."""
+        return tuple(dict.fromkeys(model if isinstance(model, str) else model.name for model in self.models))
+
+    @property
+    def own_models(self) -> dict[str, OwnModel]:
+        """The caller's own models by their names."""
+        return {model.name: model for model in self.models if not isinstance(model, str)}
+
+    @property
+    def model_options(self) -> ModelOptions:
+        """What the program is to know of the models and the judge; raises ConfigError."""
+        return ModelOptions(frozenset(self.model_names), self.base_url, self.api_key_env, dict(self.params), self.judge)
+
+    @property
+    def selection(self) -> Selection:
+        """Which cases are meant."""
+        return Selection(frozenset(self.cases), frozenset(self.tags))
+
+    def _problems(self) -> Iterator[str]:
+        if not self.suites and self.resume is None:
+            yield "no suite is given"
+        if "" in self.suites:
+            # Path("") is the current folder, and an unset variable in a script does not mean that.
+            yield "an empty text is no path: write '.' for the current folder"
+        if "" in self.model_names:
+            yield "a model has no name"
+        for name, own in self.own_models.items():
+            if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
+                yield f"two models are called {name!r}: give the model of your own another name"
+        if self.repeats is not None and not 1 <= self.repeats <= MOST_REPEATS:
+            yield f"repeats are a whole number from 1 to {MOST_REPEATS:,}, not {self.repeats}"
+        if self.concurrency < 1:
+            yield f"concurrency is a whole number of at least 1, not {self.concurrency}"
+        if self.min_score is not None and not 0 <= self.min_score <= 1:
+            yield f"a score to reach is a number from 0 to 1, not {self.min_score}"
+        try:
+            _ = self.model_options
+        except ConfigError as error:
+            yield from error.problems
+
+
+def _name(model: str | OwnModel) -> str:
+    return model if isinstance(model, str) else model.name

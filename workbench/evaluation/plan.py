@@ -1,0 +1,254 @@
+"""The plan of an evaluation: which runs are made, and everything that must be known before the first one begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from workbench.batches.plan import AS_CASES_SAY, Execution, PlannedRun, plan_runs
+from workbench.batches.specs import Specs
+from workbench.config.folders import Folders
+from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError
+from workbench.config.program import Program
+from workbench.config.resources import MissingResourceError, bundled
+from workbench.evaluation.judges import unjudged_checks, unknown_judge
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.suites import NoSuitesError, load_suites
+from workbench.providers.built_in import is_built_in
+from workbench.suite.loading import SuiteFile
+from workbench.suite.trust import TrustStore
+
+if TYPE_CHECKING:
+    from workbench.grading.figures import RunSummary
+    from workbench.grading.grade import RunResult
+    from workbench.history.records import BatchRow
+    from workbench.history.writing import BatchHandle
+    from workbench.suite.model import Case
+
+KNOWN_SHOWN_MAX = 20
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing that the caller should know of a plan, in one sentence."""
+
+    text: str
+    severity: Literal["error", "warning", "detail"] = "error"
+    """A detail may be left out where little is to be shown."""
+
+
+class PlanError(Exception):
+    """What is asked for cannot be planned. `notices` say why, and what else is to be known, in their order."""
+
+    def __init__(self, *notices: Notice) -> None:
+        super().__init__("\n".join(notice.text for notice in notices if notice.severity == "error"))
+        self.notices = notices
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that is over, its case, and where it stands in the plan of its batch, from 0."""
+
+    place: int
+    case: Case
+    result: RunResult
+
+
+@dataclass(frozen=True)
+class ResumedBatch:
+    """A batch of the history whose missing runs a plan makes."""
+
+    batch: BatchRow
+    handle: BatchHandle = field(repr=False)
+    """What the history knows the batch by; whoever does not run the plan releases its claim."""
+    over: Mapping[int, RunSummary] = field(default_factory=dict)
+    """The figures of the runs that are over already, by their places."""
+    finished: tuple[FinishedRun, ...] = ()
+    """Those of them whose events were read, for a report on the whole batch."""
+    left_out: bool = False
+    """Whether some of them are damaged, and in no report."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The runs to make, in their order, and in which way. `needs` says what they would use of this machine."""
+
+    runs: tuple[PlannedRun, ...]
+    program: Program = field(repr=False)
+    files: tuple[SuiteFile, ...]
+    """The suites of the runs."""
+    execution: Execution = AS_CASES_SAY
+    concurrency: int = DEFAULT_CONCURRENCY
+    compares: bool = False
+    specs: Specs | None = field(default=None, repr=False)
+    """How models are reached, as far as that was found out already."""
+    resumed: ResumedBatch | None = None
+    min_score: float | None = None
+    own_pace: bool = False
+    judge_anew: bool = False
+    history: Path | None = None
+    """The file in which an evaluation records the batch."""
+    notices: tuple[Notice, ...] = ()
+    """What the caller should know before the first run."""
+
+    @classmethod
+    def of(
+        cls,
+        runs: Iterable[PlannedRun],
+        program: Program,
+        *,
+        execution: Execution = AS_CASES_SAY,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        compares: bool = False,
+    ) -> Plan:
+        """The plan of runs that were planned one by one."""
+        runs = tuple(runs)
+        files = tuple({run.file.path: run.file for run in runs}.values())
+        return cls(
+            runs=runs, program=program, files=files, execution=execution, concurrency=concurrency, compares=compares
+        )
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Where each run stands in the plan of its batch, by its id."""
+        if self.resumed is not None:
+            return self.resumed.handle.places
+        return {run.run_id: place for place, run in enumerate(self.runs)}
+
+    @property
+    def suite_names(self) -> dict[str, str]:
+        """What the suites are called, by their paths."""
+        return {str(file.path): file.suite.name for file in self.files if file.suite is not None}
+
+    def whole(self, results: Iterable[RunResult]) -> tuple[FinishedRun, ...]:
+        """All runs of the batch that are over, in the order of its plan. `results` are those that were made now."""
+        cases, places = {run.run_id: run.case for run in self.runs}, self.places
+        now = [FinishedRun(places[result.run_id], cases[result.run_id], result) for result in results]
+        before = self.resumed.finished if self.resumed is not None else ()
+        return tuple(sorted((*before, *now), key=lambda finished: finished.place))
+
+    def abandon(self) -> None:
+        """Give up a plan that is not run, so that others may go on with the batch that it resumes."""
+        if self.resumed is not None:
+            self.resumed.handle.release()
+
+    def only(self, suites: Iterable[Path]) -> Plan:
+        """The plan without the runs of all other suites."""
+        kept = set(suites)
+        return replace(
+            self,
+            runs=tuple(run for run in self.runs if run.file.path in kept),
+            files=tuple(file for file in self.files if file.path in kept),
+        )
+
+
+def plan(options: RunOptions, program: Program) -> Plan:
+    """Plan what the options ask for: load the suites, choose cases, resolve models. Nothing is started or imported.
+
+    Raises PlanError when that is impossible.
+    """
+    if options.resume is not None:
+        from workbench.evaluation.resume import plan_resumption
+
+        return plan_resumption(options, program)
+    try:
+        files = load_suites(options.suites)
+    except NoSuitesError as error:
+        raise PlanError(Notice(str(error))) from error
+    problems = [
+        Notice(str(each), "error" if each.severity == "error" else "detail") for file in files for each in file.problems
+    ]
+    if any(file.suite is None for file in files):
+        raise PlanError(*problems, Notice("nothing was run: put these suites right first"))
+    runs = plan_runs(
+        files,
+        models=options.model_names,
+        case_ids=options.cases,
+        tags=options.tags,
+        repeats=options.repeats,
+        by=options.by,
+        own_models={name: model.open for name, model in options.own_models.items()},
+    )
+    wrong = [*_unknown_words(options, files)]
+    if not wrong and not runs:
+        there_are = any(file.suite is not None and file.suite.cases for file in files)
+        why = "no case fits all of the options" if there_are else "there is none"
+        wrong.append(f"no case selected: {why}")
+    wrong = wrong or [*_unresolved(options, files, program), *unknown_judge(options.judge, files, program)]
+    if wrong:
+        raise PlanError(*problems, *map(Notice, wrong))
+    cases = {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
+    problems += [Notice(each, "detail") for each in unjudged_checks(cases, program.models)]
+    specs = Specs(program.models, program.environment)
+    specs.find(runs)
+    return Plan(
+        runs=runs,
+        program=program,
+        files=files,
+        execution=execution_of(options, program.folders),
+        concurrency=options.concurrency,
+        compares=options.compares,
+        specs=specs,
+        min_score=options.min_score,
+        own_pace=options.own_pace,
+        judge_anew=options.judge_anew,
+        history=options.history,
+        notices=tuple(problems),
+    )
+
+
+def execution_of(options: RunOptions, folders: Folders) -> Execution:
+    """What the options allow to execute."""
+    wanted = True if options.execute_all else options.execute
+    return Execution(wanted, options.execute_all, trust_store(folders).is_exempt)
+
+
+def trust_store(folders: Folders) -> TrustStore:
+    """What the user trusts, and which suites came with the program."""
+    try:
+        samples: Path | None = bundled("sample_suites")
+    except MissingResourceError:
+        samples = None  # without samples there are none to trust; suites of one's own are asked about as ever
+    return TrustStore(folders.trust_file, bundled_folder=samples)
+
+
+def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
+    """A case that was renamed must not drop out of a check unnoticed, so every word has to mean something."""
+    suites = [file.suite for file in files if file.suite is not None]
+    ids = {case.id for suite in suites for case in suite.cases}
+    tags = {tag for suite in suites for case in suite.cases for tag in (*suite.tags, *case.tags)}
+    unknown = [*_unknown("case", options.cases, ids)]
+    yield from unknown or _unknown("tag", options.tags, tags)
+
+
+def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]:
+    for word in wanted:
+        if word not in known:
+            some = ", ".join(sorted(known)[:KNOWN_SHOWN_MAX]) or "none"
+            more = ", …" if len(known) > KNOWN_SHOWN_MAX else ""
+            yield f"no case selected: there is no {kind} {word!r}; there are {some}{more}"
+
+
+def _unresolved(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
+    """Why chosen models cannot be reached."""
+    # On use, like whatever the app's first screen does not need.
+    from workbench.providers.model import ModelError
+    from workbench.providers.registry import BuiltInModels
+
+    problems: dict[str, None] = {}
+    built_in = BuiltInModels()
+    for name in (model for model in options.models if isinstance(model, str)):
+        if is_built_in(name):
+            try:
+                built_in.check(name, Path())
+            except ModelError as error:
+                problems[str(error)] = None
+            continue
+        for folder in {file.path.parent for file in files}:
+            try:
+                program.models.resolve(name, folder, by_suite=False)
+            except ConfigError as error:
+                problems |= dict.fromkeys(error.problems)
+    yield from problems

@@ -1,0 +1,190 @@
+"""What an evaluation came to: its runs, what they add up to, and whether that is good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from workbench.analysis.aggregates import AggregateResult, aggregates_of
+from workbench.analysis.failures import Failures, failures_of
+from workbench.analysis.quality import GateResult, Quality, quality_of
+from workbench.analysis.totals import Totals, that_count, totals_of
+from workbench.batches.redacting import shown_result
+from workbench.config.secrets import NO_SECRETS, Secrets
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.plan import FinishedRun
+from workbench.grading.grade import RunResult
+from workbench.grading.repeats import CaseResult, path_of_suite
+from workbench.reports.baseline import AgainstBaseline, baseline_lines
+from workbench.reports.failures import failure_lines
+from workbench.reports.json_report import Report as ReportDocument
+from workbench.reports.json_report import report_of
+from workbench.reports.paint import Paint
+from workbench.reports.text import Amount, text_report
+from workbench.reports.timing import Timing, timing_line
+from workbench.reports.values import counted
+from workbench.suite.model import Suite
+from workbench.trajectory.typed_json import json_text
+from workbench.version import __version__
+
+PLAIN_WIDTH = 120
+"""Columns of a report that does not go to a terminal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The runs of an evaluation in the order of its plan, and everything that follows from them.
+
+    Holds what really happened; `text`, `document` and `json` leave secrets out.
+    """
+
+    runs: tuple[FinishedRun, ...]
+    suites: Mapping[str, Suite] = field(repr=False)
+    """The suites of the runs, by their paths."""
+    started_at: str
+    """ISO 8601, UTC."""
+    min_score: float | None = None
+    interrupted: bool = False
+    incomplete: bool = False
+    """Whether something that belongs here is missing, so that it is not known whether demands are met."""
+    batch: int | None = None
+    """The number of the batch in the history, if it is recorded there."""
+    unrecorded: int = 0
+    """How many of its runs the history lacks."""
+    timing: Timing | None = None
+    """How long it took; `None` for runs that were made earlier."""
+    against: AgainstBaseline | None = None
+    """The comparison with the baseline, where there is one."""
+    suite_of: Callable[[RunResult], str] = field(default=path_of_suite, repr=False)
+    """Which suite a run counts for: runs of a case belong together where this is the same."""
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
+
+    @property
+    def results(self) -> tuple[RunResult, ...]:
+        """The results of all runs."""
+        return tuple(run.result for run in self.runs)
+
+    @cached_property
+    def quality(self) -> Quality:
+        """The verdict on the runs, and what it is based on. A fork counts only where all runs are forks."""
+        results = that_count(self.results)
+        gates = {path: suite.gate for path, suite in self.suites.items()}
+        aggregates = aggregates_of(results, self.suites)
+        return quality_of(results, gates, self.min_score, suite_of=self.suite_of, aggregates=aggregates)
+
+    @property
+    def cases(self) -> tuple[CaseResult, ...]:
+        """What each case came to with each model."""
+        return self.quality.cases
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """The demands of the suites, or that of `min_score`, and what was reached, by each model where they say."""
+        return self.quality.gates
+
+    @property
+    def aggregates(self) -> tuple[AggregateResult, ...]:
+        """What the suites aggregate."""
+        return self.quality.aggregates
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What all runs add up to."""
+        return totals_of(that_count(self.results))
+
+    @cached_property
+    def totals_per_model(self) -> dict[str, Totals]:
+        """What the runs of each model add up to, in the order of the models."""
+        results = that_count(self.results)
+        models = dict.fromkeys(result.model for result in results)
+        return {model: totals_of(result for result in results if result.model == model) for model in models}
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything ran and the demands were met."""
+        return self.exit_code == OK
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command with this report."""
+        if self.interrupted:
+            return INTERRUPTED
+        if self.incomplete:
+            return USAGE
+        if any(result.status == "error" for result in that_count(self.results)):
+            return INFRASTRUCTURE
+        if self.against is not None and self.against.fail_on is not None:
+            return QUALITY_MISSED if self.against.failed or not self.quality.demands_met else OK
+        return OK if self.quality.met else QUALITY_MISSED
+
+    @property
+    def recorded_as(self) -> str | None:
+        """Where the batch is, or how much of it is not there; `None` where none is recorded."""
+        return recorded_as(self.batch, self.unrecorded)
+
+    def document(self) -> ReportDocument:
+        """The report as its JSON schema describes it."""
+        return report_of(
+            self.shown,
+            self.quality,
+            self._failures,
+            program_version=__version__,
+            started_at=self.started_at,
+            interrupted=self.interrupted,
+            exit_code=self.exit_code,
+            batch=self.batch,
+            baseline=self.against,
+            timing=self.timing,
+            cases={run.result.run_id: run.case for run in self.runs},
+        )
+
+    def json(self) -> str:
+        """The report as JSON text."""
+        return json_text(self.secrets.redacted(self.document()).model_dump(mode="json"), indent=2) + "\n"
+
+    def text(
+        self,
+        *,
+        width: int = PLAIN_WIDTH,
+        cut_at: int | None = None,
+        paint: Paint | None = None,
+        amount: Amount = "normal",
+    ) -> str:
+        """The report for a person; lists that can be long are cut at `cut_at` columns, if that is given."""
+        paint = paint or Paint(False)
+        lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
+        if self.against is not None:
+            lines += baseline_lines(self.against, cut_at, paint, only_worse=amount == "little")
+        if self.timing is not None:
+            lines.append(paint(timing_line(self.timing), "quiet"))
+        if self.recorded_as is not None:
+            lines.append(paint(self.recorded_as, "quiet"))
+        return self.secrets.redact("\n".join(lines) + "\n")
+
+    def summary_lines(self, *, width: int, paint: Paint, amount: Amount) -> list[str]:
+        """Runs, totals, gates and causes of failures, as lines."""
+        names = {path: suite.name for path, suite in self.suites.items()}
+        return [
+            *text_report(self.shown, self.quality, suite_names=names, width=width, paint=paint, amount=amount),
+            *failure_lines(self._failures, paint, with_advice=amount != "little"),
+        ]
+
+    @cached_property
+    def shown(self) -> tuple[RunResult, ...]:
+        """The results without secrets."""
+        return tuple(shown_result(result, self.secrets) for result in self.results)
+
+    @cached_property
+    def _failures(self) -> Failures:
+        cases = {run.result.run_id: run.case for run in self.runs}
+        return failures_of((run, self.secrets.redacted(cases[run.run_id])) for run in that_count(self.shown))
+
+
+def recorded_as(batch: int | None, unrecorded: int) -> str | None:
+    """Where a batch is, or how much of it is not there; `None` where none is recorded."""
+    if batch is None:
+        return None
+    if unrecorded:
+        return f"batch {batch} lacks {counted(unrecorded, 'run')} in the history"
+    return f"batch {batch} in the history"

@@ -1,0 +1,286 @@
+"""Plans to go on with a batch of the history: which batch is meant, which runs it lacks, and whether models are still
+reached as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.batches.keeping import cases_as_kept
+from workbench.batches.plan import Execution
+from workbench.batches.recorded import result_of_recording
+from workbench.batches.resuming import Resumption, claim_and_read, learn_secrets_of_rows, suite_of
+from workbench.batches.specs import Specs
+from workbench.config.models import DEFAULT_CONCURRENCY
+from workbench.config.program import Program
+from workbench.config.project import project_folder
+from workbench.evaluation.judges import unjudged_checks, unknown_judge
+from workbench.evaluation.options import Resume, RunOptions
+from workbench.evaluation.plan import FinishedRun, Notice, Plan, PlanError, ResumedBatch, trust_store
+from workbench.evaluation.suites import NoSuitesError
+from workbench.grading.figures import RunSummary
+from workbench.history.claims import claimed
+from workbench.history.database import Say
+from workbench.history.history import History
+from workbench.history.records import BatchRow, DamagedError, HistoryError, RunRow, SuiteRef
+from workbench.reports.history_list import called
+from workbench.reports.when import ago, local_time
+from workbench.suite.loading import SuiteFile, parse_suite
+from workbench.suite.model import Case, Gate
+from workbench.suite.project import find_suites
+from workbench.trajectory.recording import RecordingError
+
+
+@dataclass(frozen=True)
+class CompleteBatch:
+    """A batch of the history that lacks no run, the figures of its runs, and the gates of its suites by their paths."""
+
+    batch: BatchRow
+    figures: tuple[RunSummary, ...]
+    gates: Mapping[str, Gate]
+    notices: tuple[Notice, ...] = ()
+
+
+def plan_resumption(options: RunOptions, program: Program) -> Plan:
+    """Plan the runs that the batch of `options.resume` lacks, and claim the batch. Without `compares`, the runs that
+    are over are read too, as far as they are not damaged, for a report on all of them.
+
+    Raises PlanError.
+    """
+    resume, file = options.resume, options.history
+    assert resume is not None
+    if file is None:
+        raise PlanError(Notice("there is no history to go on with: a batch that goes on is recorded in its own"))
+    try:
+        return _planned(options, resume, file, program)
+    except (HistoryError, NoSuitesError, RecordingError) as error:
+        raise PlanError(Notice(f"nothing was run: {error}")) from error
+
+
+def _planned(options: RunOptions, resume: Resume, file: Path, program: Program) -> Plan:
+    in_full = not options.compares
+    with History(file) as history:
+        suites = _suites_at(options)
+        chosen = _named(history, resume.batch) if resume.batch else _lacking(history, suites, program)
+        _must_have(chosen, suites, options.model_names)
+        resumption = claim_and_read(history, chosen.number, program, options.model_names)
+        try:
+            return _plan_of(resumption, options, resume, history, program, in_full=in_full)
+        except BaseException:
+            resumption.handle.release()
+            raise
+
+
+def _plan_of(
+    resumption: Resumption, options: RunOptions, resume: Resume, history: History, program: Program, *, in_full: bool
+) -> Plan:
+    batch, rows = resumption.batch, history.runs(resumption.batch.number)
+    lacking = {row.suite for row in rows if row.missing and not row.is_fork}
+    files = {suite: file for suite in lacking for file in resumption.files if file.path == suite.file}
+    left_out: list[str] = []
+    if in_full:
+        files |= dict(_complete_suites(history, batch, lacking, rows, program, left_out.append))
+    cases = {suite: cases_as_kept(file, program.secrets) for suite, file in files.items()}
+    over = [row for row in rows if not row.missing]
+    finished = tuple(_finished(history, over, cases, left_out.append)) if in_full else ()
+    notices = [Notice(f"left out of the report: {why}", "warning") for why in dict.fromkeys(left_out)]
+    notices += [Notice(each, "warning") for each in resumption.as_then]
+    wrong = [*_why_not(options, resume, resumption)]
+    if not wrong:
+        notices += [Notice(each, "warning") for each in resumption.differences]
+        wrong = [*unknown_judge(options.judge, resumption.files, program)]
+    if wrong:
+        raise PlanError(*notices, *map(Notice, wrong))
+    which = called(batch) if resume.batch else f"{called(batch)} of {_when(batch)}"
+    missing = f"{len(resumption.runs):,} of {batch.planned:,} runs are missing"
+    notices.append(Notice(f"going on with batch {which}: {missing}", "detail"))
+    asked = {(run.file.path, run.case.id): (run.file, run.case) for run in resumption.runs}.values()
+    notices += [Notice(each, "detail") for each in unjudged_checks(asked, program.models)]
+    return Plan(
+        runs=resumption.runs,
+        program=program,
+        files=tuple(files[suite] for suite in batch.suites if suite in files),
+        execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
+        concurrency=options.concurrency if options.concurrency != DEFAULT_CONCURRENCY else resumption.concurrency,
+        compares=options.compares,
+        specs=resumption.specs,
+        resumed=ResumedBatch(
+            batch,
+            resumption.handle,
+            {row.place: _figures(row, cases.get(row.suite, {})) for row in over},
+            finished,
+            bool(left_out),
+        ),
+        min_score=options.min_score,
+        own_pace=options.own_pace,
+        judge_anew=options.judge_anew,
+        history=options.history,
+        notices=tuple(notices),
+    )
+
+
+def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
+    """The plan of a resumption for somebody who has seen all that is to be said of it. `exempt` says of which suites
+    real executions are not asked about."""
+    return Plan(
+        runs=resumption.runs,
+        program=program,
+        files=resumption.files,
+        execution=Execution(resumption.execute, resumption.execute_all, exempt),
+        concurrency=resumption.concurrency,
+        specs=resumption.specs,
+        resumed=ResumedBatch(resumption.batch, resumption.handle),
+    )
+
+
+def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
+    """The batch that `options.resume` names, if it lacks no run. Raises PlanError."""
+    resume, file = options.resume, options.history
+    if file is None or resume is None or not resume.batch:
+        return None
+    damaged: list[Notice] = []
+    try:
+        with History(file) as history:
+            batch = _named(history, resume.batch)
+            if batch.missing:
+                return None
+            _must_have(batch, _suites_at(options), options.model_names)
+            figures = tuple(_figures(row, {}) for row in history.runs(batch.number))
+            gates = history.gates(batch, lambda why: damaged.append(Notice(why, "warning")))
+    except (HistoryError, NoSuitesError) as error:
+        raise PlanError(Notice(f"nothing was run: {error}")) from error
+    return CompleteBatch(batch, figures, gates, tuple(damaged))
+
+
+def _named(history: History, which: str) -> BatchRow:
+    try:
+        return history.batch(which)
+    except HistoryError as error:
+        if Path(which).exists():
+            raise HistoryError(f"{error}; paths stand before --resume, or behind the number of a batch") from error
+        raise
+
+
+def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
+    """The latest batch that lacks runs, of those that have some suites; without any, of this project, where the history
+    is the user's own and has others too. Raises HistoryError when there is none."""
+    lacking = [batch for batch in history.batches() if batch.missing and batch.kind != "fork"]
+    found, of_what = lacking, str(history.file)
+    if suites:
+        found, of_what = [batch for batch in lacking if _has(batch, suites)], ", ".join(map(str, suites))
+    elif history.file.resolve() == program.folders.history.resolve():
+        project = project_folder(Path(), program.environment.home)
+        found, of_what = [batch for batch in lacking if _is_of(batch, project)], str(project)
+    free = [batch for batch in found if not claimed(history.file, batch.number)]
+    if free:
+        return free[0]
+    if found:
+        raise HistoryError(f"batch {found[0].number} is going on in another program: stop it there, or wait")
+    other = f"; of others, batch {lacking[0].number} lacks runs: --resume {lacking[0].number}" if lacking else ""
+    raise HistoryError(f"nothing is missing in any batch of {of_what}{other}")
+
+
+def _has(batch: BatchRow, suites: Sequence[Path]) -> bool:
+    return {suite.file.resolve() for suite in batch.suites}.issuperset(path.resolve() for path in suites)
+
+
+def _is_of(batch: BatchRow, project: Path) -> bool:
+    return any(suite.file.is_relative_to(project) for suite in batch.suites)
+
+
+def _when(batch: BatchRow) -> str:
+    return ", ".join(filter(None, (local_time(batch.started_at), ago(batch.started_at, datetime.now(UTC)))))
+
+
+def _suites_at(options: RunOptions) -> Sequence[Path]:
+    paths = [suite.path if isinstance(suite, SuiteFile) else Path(suite) for suite in options.suites]
+    found = find_suites(paths)
+    if paths and not found:
+        raise NoSuitesError(f"no suite at {', '.join(map(str, paths))}")
+    return found
+
+
+def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -> None:
+    """What is given besides a batch must be about it; raises HistoryError."""
+    for path in suites:
+        if not _has(batch, [path]):
+            raise HistoryError(f"{path} is no suite of batch {batch.number}: paths can be left out behind --resume")
+    for model in models:
+        if model not in batch.models:
+            known = ", ".join(batch.models)
+            raise HistoryError(f"{model!r} is no model of batch {batch.number}, which has {known}")
+
+
+def _complete_suites(
+    history: History,
+    batch: BatchRow,
+    lacking: Collection[SuiteRef],
+    rows: Sequence[RunRow],
+    program: Program,
+    left_out: Say,
+) -> Iterator[tuple[SuiteRef, SuiteFile]]:
+    """The suites of a batch in which nothing is missing, as they were. Nothing of them is run, so that secrets may be
+    missing in their text. Calls `left_out` with each that cannot be read any more."""
+    specs = Specs(program.models, program.environment)
+    for suite in batch.suites:
+        if suite in lacking:
+            continue
+        try:
+            file = suite_of(history, batch, suite)[0]
+        except HistoryError:
+            try:
+                file = replace(parse_suite(history.suite_text(suite), suite.file), hash=suite.hash)
+            except DamagedError as error:
+                left_out(str(error))
+                continue
+        if file.suite is None:
+            left_out(f"{suite.file}, which as it was in batch {batch.number} cannot be read any more")
+            continue
+        learn_secrets_of_rows(program, file, [row for row in rows if row.suite == suite], specs)
+        yield suite, file
+
+
+def _finished(
+    history: History, over: Iterable[RunRow], cases: Mapping[SuiteRef, Mapping[str, Case]], left_out: Say
+) -> Iterator[FinishedRun]:
+    """Runs of the batch that are over, as if they had been made now. Calls `left_out` with each that is damaged."""
+    readable = (row for row in over if row.suite in cases)
+    for row, recording in history.recordings(readable, None, left_out):
+        assert row.figures is not None
+        try:
+            result = result_of_recording(recording)
+            case = cases[row.suite][row.case_id]
+        except (RecordingError, KeyError) as error:
+            why = error if isinstance(error, RecordingError) else f"{row.suite.file} has no case {row.case_id!r}"
+            left_out(f"run {row.place + 1} of batch {row.batch} is damaged: {why}")
+            continue
+        figures = row.figures
+        result = replace(
+            result, case_id=case.id, case_name=row.case_name, grading=figures.grading, cost_usd=figures.cost_usd
+        )
+        yield FinishedRun(row.place, case, result)
+
+
+def _figures(row: RunRow, cases: Mapping[str, Case]) -> RunSummary:
+    """The figures of a run that is over, under the suite's path and the case's id of today, as in runs that are made
+    now."""
+    assert row.figures is not None
+    case = cases.get(row.case_id)
+    return replace(row.figures, suite=str(row.suite.file), case_id=case.id if case is not None else row.case_id)
+
+
+def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
+    """Why a batch does not go on as things are. To execute all tools is a person's word, and is to be given again."""
+    number = resumption.batch.number
+    if resumption.execute_all and not options.execute_all:
+        yield f"batch {number} really executed all tools, without asking: to go on so, say --execute-all again"
+    elif options.execute_all and not resumption.execute_all:
+        yield f"batch {number} did not execute all tools: leave --execute-all out"
+    elif resumption.differences and not resume.anyway:
+        yield from resumption.differences
+        yield (
+            "nothing was run: give the options of then again (--model, --base-url, --param, --judge), or --anyway to "
+            "go on all the same"
+        )

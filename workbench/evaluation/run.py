@@ -1,0 +1,245 @@
+"""Runs a plan from asyncio: the events as they happen, a future for each run, and the report at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from workbench.batches.events import BatchDone, BatchEvent, Inbox, RunDone, StartUp
+from workbench.batches.recordings import Recordings
+from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
+from workbench.evaluation.approval import Approval
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.report import Report, recorded_as
+from workbench.evaluation.runtime import Runtime
+from workbench.grading.figures import RunSummary, figures_of
+from workbench.grading.grade import RunResult
+from workbench.reports.baseline import AgainstBaseline
+from workbench.reports.timing import Timing, timing_of
+
+
+@dataclass
+class Outcome:
+    """What a batch has come to so far, out of its events."""
+
+    results: list[RunResult] = field(default_factory=list)
+    """In the order in which they came in."""
+    interrupted: bool = False
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    """When it began, as its history has it, if it is recorded: ISO 8601, UTC."""
+    batch: int | None = None
+    """Its number in the history, if it is recorded."""
+    unrecorded: int = 0
+    """How many of these runs the history lacks."""
+    times_ms: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    """When each run began and was over, by its id, in milliseconds since 1970."""
+    took_s: float = 0.0
+    start_up_s: float = 0.0
+    """How much of that something was starting up."""
+    _began_s: float = field(default_factory=time.monotonic)
+    _starting: set[int] = field(default_factory=set)
+    _starting_since_s: float = 0.0
+
+    def begin(self) -> None:
+        """The batch begins now."""
+        self._began_s = time.monotonic()
+
+    def over(self) -> None:
+        """The batch is over now."""
+        self.took_s = time.monotonic() - self._began_s
+
+    def take(self, event: BatchEvent) -> None:
+        """Take in what happened."""
+        match event:
+            case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
+                self.results.append(result)
+                self.times_ms[result.run_id] = began_ms, ended_ms
+            case StartUp(number=number, took_ms=took_ms):
+                # Several things that start up at the same time count once.
+                now = time.monotonic()
+                if self._starting:
+                    self.start_up_s += now - self._starting_since_s
+                self._starting_since_s = now
+                (self._starting.add if took_ms is None else self._starting.discard)(number)
+            case BatchDone():
+                self.over()
+            case _:
+                pass
+
+    def end(self, runtime: Runtime, name: str) -> None:
+        """Take over what the history says of the batch, once the runtime is closed or the history has settled."""
+        self.unrecorded = runtime.unkept_of(name)
+        self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
+
+    @property
+    def timing(self) -> Timing:
+        """How long the batch took."""
+        return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures)
+
+    @property
+    def figures(self) -> list[RunSummary]:
+        """The figures of all runs."""
+        return [*self.figures_by_run.values()]
+
+    @property
+    def figures_by_run(self) -> dict[str, RunSummary]:
+        """The figures of all runs, by their ids."""
+        times = ((result, *self.times_ms[result.run_id]) for result in self.results)
+        return {
+            result.run_id: figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
+            for result, began_ms, ended_ms in times
+        }
+
+    @property
+    def recorded_as(self) -> str | None:
+        """Where the batch is, or how much of it is not there; `None` where none is recorded."""
+        return recorded_as(self.batch, self.unrecorded)
+
+    def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
+        """Return the report on the plan's batch, the runs of it that were over before among them."""
+        return Report(
+            runs=plan.whole(self.results),
+            suites={str(file.path): file.suite for file in plan.files if file.suite is not None},
+            started_at=self.started_at,
+            min_score=plan.min_score,
+            interrupted=self.interrupted,
+            incomplete=plan.resumed is not None and plan.resumed.left_out,
+            batch=self.batch,
+            unrecorded=self.unrecorded,
+            timing=self.timing,
+            against=against,
+            secrets=plan.program.secrets,
+        )
+
+
+class Evaluation:
+    """A plan that runs: `async with Evaluation(plan, approval) as going`. Nothing of suites or settings is read after
+    the approval.
+
+    Iterating over it gives the events as they happen; whoever does not care about them awaits `report()`. Each run has
+    a future in `runs`. Leaving the block stops what still runs; cancelling the task that waits does so too.
+
+    Without a `runtime` it makes one of its own and closes it at the end, so that several evaluations may run at the
+    same time in one event loop. With one, start-ups of its servers are reported to the runtime's own listener.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        approval: Approval,
+        *,
+        runtime: Runtime | None = None,
+        record: Recordings | None = None,
+        retries: RetryPolicy = DEFAULT_RETRIES,
+    ) -> None:
+        self.plan = plan
+        self.runs: Mapping[str, asyncio.Future[RunResult]] = {}
+        """The results to come, by the ids of the planned runs."""
+        self._approval = approval
+        self._shared = runtime
+        self._record = record
+        self._retries = retries
+        self._outcome = Outcome()
+        self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
+        self._events: list[BatchEvent] = []
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        """Begin the runs. Raises HistoryError where the history cannot be written that a resumed batch needs."""
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._done = asyncio.Event()
+        self.runs = {run.run_id: self._loop.create_future() for run in self.plan.runs}
+        runtime = self._shared
+        if runtime is None:
+            plan = self.plan
+            runtime = Runtime(
+                self._inbox.put,
+                plan.program,
+                own_pace=plan.own_pace,
+                judge_anew=plan.judge_anew,
+                retries=self._retries,
+                history=plan.history,
+            )
+        self._runtime = runtime
+        try:
+            self._outcome.begin()
+            self._batch = await asyncio.to_thread(
+                runtime.start,
+                self.plan,
+                self._approval,
+                record=self._record,
+                listener=self._inbox.put if self._shared is not None else None,
+            )
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop what still runs, wait for its end, and close what is this evaluation's own."""
+        self.stop()
+        await self._close()
+
+    async def __aiter__(self) -> AsyncIterator[BatchEvent]:
+        """The events from here on, up to the end of the batch."""
+        while True:
+            while self._events:
+                yield self._events.pop(0)
+            if self._done.is_set():
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def stop(self) -> None:
+        """Stop all runs that are not over; they end as `stopped`. Returns at once."""
+        if not self._done.is_set():
+            self._outcome.interrupted = True
+            self._runtime.stop_batch(self._batch)
+
+    async def report(self) -> Report:
+        """Wait for the end of all runs and return the report."""
+        await self._done.wait()
+        await self._close()
+        outcome = self._outcome
+        outcome.end(self._runtime, self._batch)
+        return outcome.report(self.plan)
+
+    async def _close(self) -> None:
+        """Close the runtime, if it is this evaluation's own: then the history is complete, too."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._shared is None:
+            closing = asyncio.ensure_future(asyncio.to_thread(self._runtime.close))
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                await closing  # it blocks for a bounded time, and nothing is left behind
+                raise
+        else:
+            await self._done.wait()
+            await asyncio.to_thread(self._runtime.settle_history)
+
+    def _wake(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._take)
+
+    def _take(self) -> None:
+        for event in self._inbox.take():
+            self._outcome.take(event)
+            self._events.append(event)
+            if isinstance(event, RunDone) and not (future := self.runs[event.result.run_id]).done():
+                future.set_result(event.result)
+            elif isinstance(event, BatchDone):
+                for future in self.runs.values():
+                    future.cancel()  # of runs that broke with the batch; no effect on those that are done
+                self._done.set()
+        self._news.set()
