@@ -35,7 +35,7 @@ STEPS = (
     ("to be accepted", "3A", "Accept the run"),
     ("accepted", "\r", "accepted 1 call"),
     ("undone", "\x1a", "Undone:"),
-    ("done again", "\x19", "Done again:"),
+    ("done again", "\x19", "Redone:"),
     ("saved", "\x13", "Saved in"),
 )
 """What is done, the keys, and what is seen then."""

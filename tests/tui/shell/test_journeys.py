@@ -102,7 +102,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         terminal.send(CTRL_S)
         terminal.wait_for("There is nothing to save")
         terminal.send(CTRL_Y)
-        terminal.wait_for("Done again:")
+        terminal.wait_for("Redone:")
         assert (folder / "lights.toml").read_text() == before
         terminal.send(CTRL_S)
         terminal.wait_for("Saved in lights.toml")
