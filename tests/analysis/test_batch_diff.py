@@ -220,14 +220,14 @@ def test_models_that_one_batch_was_never_planned_with_are_left_out_and_named() -
     ]
     assert (diff.only_before, diff.only_after, diff.models) == (("three", "two"), ("four",), frozenset({"one"}))
     assert (diff.compared, diff.left_out) == (1, 0)
-    assert list(notes_of(diff, "#1", "#2", {})) == ["only #1 has three, two; only #2 has four: compared is one alone"]
+    assert list(notes_of(diff, "#1", "#2", {})) == ["only #1 has three, two; only #2 has four: only one is compared"]
 
 
 @pytest.mark.parametrize(
     ("after", "said"),
     [
         (("two", "three"), "only #1 has one: not compared"),
-        (("four", "five"), "only #1 has one, three, two; only #2 has five, four: no model is in both"),
+        (("four", "five"), "only #1 has one, three, two; only #2 has five, four: the batches have no model in common"),
     ],
 )
 def test_what_is_compared_is_said_where_models_are_left_out(after: tuple[str, ...], said: str) -> None:

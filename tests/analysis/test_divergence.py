@@ -79,25 +79,25 @@ LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
             run(asked(1, "Hi.")),
             run(asked(1, "Hi.", told=("Be kind.",))),
             (1, "message", None),
-            'round 1: "Be kind." was said by hand; the model does the same',
+            'round 1: "Be kind." was added by hand; the model does the same',
         ),
         (
             run(asked(1, "", LIGHTS), reason="stopped"),
             run(asked(1, "", LIGHTS), asked(2)),
             (2, "end", None),
-            "round 2: goes on, where the other run ends (stopped)",
+            "round 2: continues, while the other run ends (stopped)",
         ),
         (
             run(asked(1, "", LIGHTS), asked(2)),
             run(asked(1, "", LIGHTS), reason=None),
             (2, "end", None),
-            "round 2: is not over, where the other run goes on",
+            "round 2: is not over, while the other run continues",
         ),
         (
             run(asked(1)),
             run(asked(1), reason="timed out"),
             (1, "end", None),
-            "round 1: ends (timed out), where the other run ends (answered)",
+            "round 1: ends (timed out), while the other run ends (answered)",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_what_a_person_changed_is_named_behind_what_the_model_then_did(changed: 
 
 def test_a_message_that_a_person_added_is_named_behind_what_the_model_then_did() -> None:
     found = sentence(run(asked(1, "", TV)), run(asked(1, "Hm.", told=("Wait.",))))
-    assert found == 'round 1: answers in words instead of calling set_tv(power="off"), after "Wait." was said by hand'
+    assert found == 'round 1: answers in words instead of calling set_tv(power="off"), after "Wait." was added by hand'
 
 
 def test_results_that_differ_after_the_same_change_by_hand_differ_of_themselves() -> None:

@@ -100,7 +100,7 @@ def test_a_wrong_tool_names_both() -> None:
 
 
 def test_a_missing_and_an_extra_call_of_another_tool_are_a_wrong_tool_whatever_the_grader_says() -> None:
-    missing = Issue("missing call", "no call was made for it", "weather", expected_call=0, expected="weather(…)")
+    missing = Issue("missing call", "no call matches it", "weather", expected_call=0, expected="weather(…)")
     extra = Issue("extra call", "more than expected", "forecast", call=0, got="forecast()")
     failures = failures_of([by_issues(missing, extra)])
     assert subjects_of(failures) == {"wrong tool": [("weather, but forecast was called", 1)]}

@@ -82,7 +82,7 @@ def test_nothing_to_compare_has_no_p() -> None:
     found = paired(column("a", "error"), column("b", "passed"))
     assert (found.p_status, found.p_score, found.mean_difference, found.more_cases) == (None, None, None, None)
     assert found.sentence("A", "B") == "nothing to compare: no case was graded with both A and B"
-    assert found.score_sentence("A", "B") == "no case has a score with both A and B"
+    assert found.score_sentence("A", "B") == "no case has a score from both A and B"
     assert found.sentences("A", "B") == (found.sentence("A", "B"),)
 
 
@@ -98,21 +98,22 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
     [
         (
             compared(7, 2, both_good=30, both_bad=13),
-            "B better on 7, worse on 2, p = 0.18: not enough to tell; about 34 more cases like these would be",
+            "B better on 7, worse on 2, p = 0.18: not enough to tell; needs about 34 more cases like these",
         ),
         (compared(12, 1, 20), "B better on 12, worse on 1, p = 0.0034: a real difference at the 5 % level"),
         (compared(0, 9), "B better on 0, worse on 9, p = 0.0039: a real difference at the 5 % level"),
         (compared(3, 3, 10), "B better on 3, worse on 3, p = 1: not enough to tell"),
         (
             compared(5, 0),
-            "B better on 5, worse on 0, p = 0.063: not enough to tell; about one more case like these would be",
+            "B better on 5, worse on 0, p = 0.063: not enough to tell; needs about one more case like these",
         ),
         (
             compared(501, 500),
-            "B better on 501, worse on 500, p = 1: not enough to tell; nor would 10,000 more cases like these be",
+            "B better on 501, worse on 500, p = 1: not enough to tell; "
+            "10,000 more cases like these would not be enough either",
         ),
-        (compared(0, 0, 10, 3), "A and B pass and fail alike on 13 cases: nothing to tell them apart by"),
-        (compared(0, 0, 1), "A and B pass and fail alike on one case: nothing to tell them apart by"),
+        (compared(0, 0, 10, 3), "A and B agree on 13 cases: nothing tells them apart"),
+        (compared(0, 0, 1), "A and B agree on one case: nothing tells them apart"),
     ],
 )
 def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Paired, sentence: str) -> None:
@@ -121,13 +122,13 @@ def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Pai
 
 def test_the_sentence_says_how_many_cases_were_left_out() -> None:
     first, second = column("a", "error", "skipped", "failed"), column("b", "passed", "passed", "passed")
-    told = "B better on 1, worse on 0, p = 1: not enough to tell; about 5 more cases like these would be"
-    assert paired(first, second).sentence("A", "B") == f"{told} (2 cases without a verdict with both left out)"
+    told = "B better on 1, worse on 0, p = 1: not enough to tell; needs about 5 more cases like these"
+    assert paired(first, second).sentence("A", "B") == f"{told} (2 cases without a verdict from both left out)"
 
 
 def test_another_says_what_the_test_on_scores_found() -> None:
     alike, apart = column("a", "passed", "passed"), column("b", "passed", "passed", scores=[0.9, 0.95])
-    assert paired(alike, alike).score_sentence("A", "B") == "A and B score alike on 2 cases"
+    assert paired(alike, alike).score_sentence("A", "B") == "A and B score the same on 2 cases"
     told = "B scores -0.075 on the mean of 2 cases, p = 0.5: not enough to tell"
     assert paired(alike, apart).score_sentence("A", "B") == told
 
@@ -172,8 +173,8 @@ def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> 
         "B better on 8, worse on 0, p = 0.0078 (p = 0.023 for 3 comparisons): a real difference at the 5 % level"
     )
     assert found["c"].sentence("A", "C") == (
-        "C better on 6, worse on 0, p = 0.031 (p = 0.063 for 3 comparisons): not enough to tell among so many; "
-        "about one more case like these would be"
+        "C better on 6, worse on 0, p = 0.031 (p = 0.063 for 3 comparisons): not enough to tell among this many "
+        "comparisons; needs about one more case like these"
     )
 
 

@@ -137,11 +137,11 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
         assert (found.reached, found.counted_zero, found.met) == (0.5, 1, False)
     assert list(gates_of(SUITE, gate, map(figures_of, (good, bad)))) == [found]
     assert list(gate_lines([found], {SUITE: "Files"}, Paint(False), with_model=True)) == [
-        "gate of Files with model: mean score 0.500 (1 failed run counts 0), 0.6 demanded: missed"
+        "gate of Files with model: mean score 0.500 (1 failed run counts 0), 0.6 required: missed"
     ]
     [option] = quality_of([good, bad, bad], {}, min_score=0.6).gates
     [line] = gate_lines([option], {}, Paint(False), with_model=False)
-    assert line == "--min-score: mean score 0.333 (2 failed runs count 0), 0.6 demanded: missed"
+    assert line == "--min-score: mean score 0.333 (2 failed runs count 0), 0.6 required: missed"
 
     table = {"name": "All", "statistics": ["mean"], "at_least": {"mean": 0.6}}
     tables = [table | {"of": of} for of in ("score", "critics")]

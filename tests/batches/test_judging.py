@@ -162,7 +162,7 @@ def test_another_model_or_other_params_behind_the_name_are_another_judge(tmp_pat
     ("settings", "suite", "why"),
     [
         ("", ARGUMENT, "no judge is chosen: give --judge MODEL"),
-        (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "offline"'), "offline is none: it cannot judge"),
+        (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "offline"'), "offline is not one, so it cannot judge"),
         (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "nobody"'), "there is no model 'nobody'"),
         (JUDGE + 'api_key_env = "JUDGE_KEY"\n', ARGUMENT, "JUDGE_KEY is not set"),
         (JUDGE, ARGUMENT.replace('Norway"', 'Norway", model = "openai:m@{url}/v1"'), "weather.toml is not trusted"),
@@ -283,7 +283,7 @@ def test_a_recording_is_graded_again_elsewhere_without_asking_anybody(tmp_path: 
         after = regraded(runs, elsewhere)
         assert (after.status, after.grades, after.judgements) == (before.status, before.grades, before.judgements)
         reworded = regraded(runs, elsewhere, edit=lambda text: text.replace("is in Norway", "is a capital", 1))
-        assert "no judge was asked about this value, and none is asked here" in (reworded.error or "")
+        assert "this value has not been judged, and no judge is asked here" in (reworded.error or "")
         assert len(server.requests) == 2
         again = regraded(runs, Place(tmp_path, server).program, "strict")
         assert (again.status, again.judging.asked, len(server.requests)) == ("passed", 1, 3)
@@ -335,6 +335,6 @@ def test_rescoring_knows_a_runs_judgements_and_what_is_remembered_and_asks_nobod
         judge = RunJudge(spec_of, cache, recorded=[own]).known
         check = Judged(judged="is in Norway")
         assert (judge(check, "Rome").holds, judge(check, "Oslo").holds) == (False, True)
-        with pytest.raises(CheckError, match="none is asked here"):
+        with pytest.raises(CheckError, match="no judge is asked here"):
             judge(check, "Bergen")
         assert place.asked == 2

@@ -74,7 +74,7 @@ def test_cases_of_a_model_that_is_not_planned_are_not_gone(tmp_path: Path, chose
     done = program.run(*words)
     assert done.returncode == 0, done.stderr
     assert "0 broke · 0 fixed · 0 moved · 1 as before" in done.stdout
-    said = "only the baseline has replay:made: compared is offline alone"
+    said = "only the baseline has replay:made: only offline is compared"
     assert [line.strip() for line in done.stdout.splitlines() if "only the baseline" in line] == [said]
     assert json.loads(program.run(*words, "--format", "json").stdout)["baseline"]["notes"] == [said]
     assert said.replace("the baseline", "#2") in program.run("history", "diff", "2", "3").stdout.splitlines()

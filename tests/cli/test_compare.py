@@ -167,7 +167,7 @@ def test_an_interrupted_comparison_says_what_is_done_and_how_it_goes_on(program:
     assert running.returncode == 130
     assert "stopped" in rest
     assert complaints.splitlines() == ["stopping; what is done is kept", GO_ON]
-    assert "'workbench compare --resume 1' makes them" in program.run("history", "show", "1").stdout
+    assert "'workbench compare --resume 1' runs them" in program.run("history", "show", "1").stdout
 
 
 def test_what_is_left_unfinished_in_the_app_goes_on_as_a_comparison(tmp_path: Path) -> None:

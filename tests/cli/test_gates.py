@@ -34,8 +34,8 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
         missed = program.run(*BOTH, "--record", "runs")
         assert missed.returncode == 1, missed.stderr
         lines = missed.stdout.splitlines()
-        assert "gate of Weather with right: mean score 1.000, 0.6 demanded: met" in lines
-        assert "gate of Weather with lazy: mean score 0.500, 0.6 demanded: missed" in lines
+        assert "gate of Weather with right: mean score 1.000, 0.6 required: met" in lines
+        assert "gate of Weather with lazy: mean score 0.500, 0.6 required: missed" in lines
         assert "All of Weather with lazy: score, 2 runs: mean 0.500" in lines
         assert program.run(*BOTH, "--min-score", "0.6").returncode == 1
         assert program.run(*BOTH, "--min-score", "0.5").returncode == 0
@@ -62,7 +62,7 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
         suite.write_text(plain.replace("[[tools]]", GATED.format(per='per = "batch"'), 1), encoding="utf-8")
         met = program.run(*BOTH)
         assert met.returncode == 0
-        assert "gate of Weather with all models: mean score 0.750, 0.6 demanded: met" in met.stdout.splitlines()
+        assert "gate of Weather with all models: mean score 0.750, 0.6 required: met" in met.stdout.splitlines()
 
 
 def test_a_gate_is_not_green_over_failures_that_the_score_does_not_see(program: Program) -> None:

@@ -35,7 +35,7 @@ def test_a_recording_alone_is_enough(recorded: Program) -> None:
     done = recorded.run("grade", "sent.run.jsonl")
     assert done.returncode == 0, done.stderr
     assert "✓ Weather › Right" in done.stdout
-    assert done.stdout.endswith("nothing moved against the recorded grades\n")
+    assert done.stdout.endswith("no grade differs from the recorded one\n")
 
 
 def test_a_failed_run_fails_again_and_shows_its_issue(recorded: Program) -> None:
@@ -214,12 +214,12 @@ def test_gates_and_aggregates_decide_as_they_do_for_run(program: Program, by_fil
     assert program.run("run", "weather.toml", "--record", "out").returncode == 0
     words = ["grade", "out", *(["--suite", "weather.toml"] if by_file else [])]
     done = program.run(*words)
-    assert "gate of Weather: mean score 0.750, 0.7 demanded: met" in done.stdout
+    assert "gate of Weather: mean score 0.750, 0.7 required: met" in done.stdout
     assert "Easy ones of Weather: score, tagged easy, 1 run: mean 1.000\n  mean 1.000, at least 1" in done.stdout
     assert done.returncode == 0
     missed = program.run(*words, "--min-score", "0.8")
-    assert "demanded: missed" in missed.stdout
-    assert missed.stdout.count("demanded") == 1, "what does not count is not said to be demanded"
+    assert "required: missed" in missed.stdout
+    assert missed.stdout.count(" required") == 1, "what does not count is not said to be demanded"
     assert missed.returncode == 1
 
 
@@ -253,7 +253,7 @@ def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(r
     both = recorded.run("grade", RIGHT, "fork.run.jsonl")
     assert "✓ Weather › Right" in both.stdout
     assert "✗ ↳ fork Weather › Right" in both.stdout
-    assert "1 run, 1 fork: the fork is in none of the numbers that follow, nor in the exit code" in both.stdout
+    assert "1 run, 1 fork: the fork is not counted in the numbers below or in the exit code" in both.stdout
     assert "1 run: 1 passed, 0 failed\n  mean score 1.000 · pass rate 100.0%" in both.stdout
     assert "Failures by cause" not in both.stdout
     assert both.returncode == 0, both.stdout
@@ -262,6 +262,6 @@ def test_a_fork_is_graded_but_speaks_for_its_case_only_where_nothing_else_does(r
     assert (report["failures"]["causes"], report["exit_code"]) == ([], 0)
     assert [summary["numbers"]["total"] for summary in report["published"]] == [1]
     alone = recorded.run("grade", "fork.run.jsonl")
-    assert "1 fork and no other run: what follows is about forks" in alone.stdout
+    assert "1 fork and no other run: the numbers below are about forks" in alone.stdout
     assert "1 run: 0 passed, 1 failed" in alone.stdout
     assert alone.returncode == 1

@@ -119,7 +119,7 @@ def test_a_case_is_shown_over_time(program: Program) -> None:
     lines = said(program, "show", "--case", "nowhere").splitlines()
     assert lines[1] == "offline  ▄▄█  good in 1 of 3 batches, scores by height"
     assert lines[3].startswith("#3") and lines[3].endswith("✓ passed 1.00 (2 of 2)")
-    assert "another one before" in lines[4]
+    assert "the suite changed here" in lines[4]
     assert lines[6].startswith("#1") and lines[6].endswith("✗ failed 0.50: wrong argument: get_weather.city: not equal")
     assert "did you mean 'nowhere'" in complaint(program, "show", "--case", "nowere")
 
@@ -158,7 +158,7 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
     assert lines[0].startswith("#1 (") and "→ #3 (" in lines[0]
     assert lines[1] == "0 broke · 1 fixed · 0 moved · 1 as before"
     assert lines[2].startswith("#3 better on 1, worse on 0, p = 1: not enough to tell")
-    assert "changed between the two: weather.toml" in lines
+    assert "changed between the batches: weather.toml" in lines
     assert lines[-2:] == [
         "fixed",
         "  Weather › Nowhere  failed 0.50 → passed 1.00 (2 of 2), before: wrong argument: get_weather.city: not equal",
@@ -170,7 +170,7 @@ def test_two_batches_are_compared_case_by_case(program: Program) -> None:
     as_json = json.loads(said(program, "diff", "1", "2", "--format", "json"))
     assert (as_json["changes"], as_json["compared"], as_json["tests"][0]["pairs"]) == ([], 2, 2)
     (test,) = as_json["tests"]
-    assert test["sentence"] == "#1 and #2 pass and fail alike on 2 cases: nothing to tell them apart by"
+    assert test["sentence"] == "#1 and #2 agree on 2 cases: nothing tells them apart"
     broke = json.loads(said(program, "diff", "3", "1", "--format", "json"))["changes"][0]
     assert (broke["kind"], broke["case_id"], broke["after"]["status"]) == ("broke", "nowhere", "failed")
 
@@ -229,7 +229,7 @@ def test_a_batch_is_exported_as_recordings_that_everybody_can_read(program: Prog
     assert names == [f"batch-3.weather.{case}.offline.{n}.run.jsonl" for case in ("nowhere", "paris") for n in (1, 2)]
     graded = program.run("grade", "runs")
     assert graded.returncode == 0
-    assert graded.stdout.endswith("nothing moved against the recorded grades\n")
+    assert graded.stdout.endswith("no grade differs from the recorded one\n")
 
 
 def test_a_batch_is_exported_as_the_report_of_its_run(program: Program) -> None:
@@ -347,7 +347,7 @@ def going_on(program: Program) -> Iterator[None]:
 
 @pytest.mark.usefixtures("going_on")
 def test_a_batch_that_goes_on_stays(program: Program) -> None:
-    assert "going on: 2 of 2 runs over" in said(program, "list")
+    assert "running: 2 of 2 runs finished" in said(program, "list")
     done = program.run("history", "prune", "--keep", "0", "--yes")
     assert "batch 2 is going on and stays" in done.stderr
     assert kept_batches(program) == [2]
@@ -439,7 +439,7 @@ def test_runs_that_were_made_after_a_grading_are_not_taken_for_graded_by_it(prog
     said(program, "regrade", "2")
     with closing(sqlite3.connect(program.folder / ".workbench" / "history.sqlite3")) as connection, connection:
         connection.execute("UPDATE gradings SET graded_at = '2001-01-01T00:00:00.000+00:00'")
-    later = "2 runs of batch 2 ended after it was graded again, so without a new grade: "
+    later = "2 runs of batch 2 ended after it was graded again, and have no new grade: "
     assert later in said(program, "show", "2", "--grading", "latest")
     assert later not in said(program, "show", "2")
     assert later in said(program, "diff", "1", "2", "--grading", "latest")

@@ -79,7 +79,7 @@ def test_demands_decide_instead_of_statuses(program: Program, gate: str, options
     program.write("weather.toml", WEATHER.replace("[[tools]]", f"{gate}\n[[tools]]", 1) + WRONG)
     done = program.run("run", "weather.toml", *options)
     assert done.returncode == code, done.stdout
-    assert "demanded: " in done.stdout
+    assert "required: " in done.stdout
 
 
 def test_aggregates_are_told_and_their_gates_decide(program: Program) -> None:
@@ -88,7 +88,7 @@ def test_aggregates_are_told_and_their_gates_decide(program: Program) -> None:
     program.write("weather.toml", suite.replace("LIMIT", "0.4"))
     done = program.run("run", "weather.toml")
     assert done.returncode == 0, done.stdout
-    assert "Strict of Weather: trajectory, 2 runs: mean 0.500\n  mean 0.500, above 0.4 demanded: met\n" in done.stdout
+    assert "Strict of Weather: trajectory, 2 runs: mean 0.500\n  mean 0.500, above 0.4 required: met\n" in done.stdout
     program.write("weather.toml", suite.replace("LIMIT", "0.5"))
     done = program.run("run", "weather.toml", "--format", "json")
     assert done.returncode == 1
@@ -382,7 +382,7 @@ def test_another_grader_decides_a_run_and_its_recording(program: Program) -> Non
     assert "graded by dimensions" in done.stdout
     again = program.run("grade", "out")
     assert (again.returncode, "graded by dimensions" in again.stdout) == (0, True), again.stdout
-    assert again.stdout.endswith("nothing moved against the recorded grades\n")
+    assert again.stdout.endswith("no grade differs from the recorded one\n")
     assert program.run("grade", "out", "--suite", "weather.toml").returncode == 1
 
 

@@ -205,7 +205,7 @@ def test_lint_names_what_is_hard_to_use_by_tool_and_place(program: Program) -> N
     assert lines[0] == "Linted  linted.toml"
     assert lines[1] == "  get.user"
     assert lines[2].startswith("    warning: OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and -")
-    assert lines[3] == "    warning: id: it has no description (say what is meant by it)"
+    assert lines[3] == "    warning: id: it has no description (describe it)"
     assert lines[4] == "  3 tools: no errors, 2 warnings"
     program.write("linted.toml", LINTED.replace("Opens the door for this case.", ""))
     assert "  case a: unlock" in program.run("tools", "linted.toml", "--lint").stdout.splitlines()

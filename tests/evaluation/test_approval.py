@@ -81,11 +81,11 @@ def test_models_that_the_batch_does_not_ask_share_one_line(folder: Path, program
     asked = models_asked(planned(file, "local"), specs_of(program))
     assert needs.lines(asked) == (
         "ask the model llama at http://localhost:1/v1",
-        "ask, when chosen, 2 more models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
+        "ask, if chosen, 2 more models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
         "qwen at http://localhost:1/v1",
     )
     assert needs.lines(models_asked(planned(file, "offline"), specs_of(program))) == (
-        "ask, when chosen, 3 models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
+        "ask, if chosen, 3 models: gpt at https://api.openai.com/v1 with the key in OPENAI_API_KEY; "
         "llama, qwen at http://localhost:1/v1",
     )
 

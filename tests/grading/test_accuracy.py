@@ -228,4 +228,4 @@ def test_no_judge_is_asked_about_a_call_that_is_wrong_without_it(mode: str) -> N
     assert sorted(map(str, asked)) == ([] if mode == "exact" else ["for a", "for b"])
     last = grade.pairings[2].arguments
     assert [(each.argument, each.holds) for each in last] == [("to", True), ("text", None), ("loud", False)]
-    assert last[1].why == "not asked, as the call is wrong without it"
+    assert last[1].why == "not judged, because the call is already wrong"

@@ -35,7 +35,7 @@ def test_a_tolerance_counts_the_same_with_arcade_compatible() -> None:
     for grading in (DEFAULT, COMPATIBLE):
         assert score(case, ("f", {"n": 12, "m": 1}), grading=grading) == 1.0
         assert score(case, ("f", {"n": 13, "m": 1}), grading=grading) == pytest.approx(0.875)
-    # What is no number keeps its weight, or loses it as the published critic's does.
+    # What is not a number keeps its weight, or loses it as the published critic's does.
     assert score(case, ("f", {"m": 1})) == 0.75
     assert score(case, ("f", {"m": 1}), grading=COMPATIBLE) == 1.0
 
@@ -215,7 +215,7 @@ class TestDefaults:
         result = self.graded({"units": "celsius"}, {})
         assert result.score == 1.0
         verdict = result.pairings[0].arguments[0]
-        assert (verdict.given, verdict.got, verdict.why) == (False, "celsius", "not given, so its default counts")
+        assert (verdict.given, verdict.got, verdict.why) == (False, "celsius", "not given, so its default is used")
 
     def test_a_default_that_is_wrong_is_a_wrong_argument(self) -> None:
         result = self.graded({"units": "kelvin"}, {"units": None})

@@ -173,7 +173,7 @@ def test_a_round_that_is_no_step_s_shifts_none() -> None:
 
 def test_a_step_that_expects_no_call_is_wrong_with_one() -> None:
     grade = chain([("a", {"x": 1})], [("c", {"x": 1})], [("b", {})])
-    assert outcomes(grade) == ["right", "called where nothing should be", "right"]
+    assert outcomes(grade) == ["right", "called when no call was expected", "right"]
     assert grade.score == pytest.approx(2 / 3)
     assert [(issue.kind, issue.call) for issue in grade.issues] == [("extra call", 1)]
 

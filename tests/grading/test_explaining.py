@@ -211,10 +211,10 @@ ONE = {"ordered": [call("a", {"x": 1})]}
             {"expect_no_calls": True},
             [("a", {})],
             {},
-            "calls were made where none is expected, so the score is 0",
+            "calls were made, but none are expected, so the score is 0",
         ),
         ("trajectory", {"expect_no_calls": True}, [], {}, "nothing is asked for, so the score is 1"),
-        ("dimensions", {"expect_no_calls": True}, [("a", {})], {}, "calls were made where none may be: 0"),
+        ("dimensions", {"expect_no_calls": True}, [("a", {})], {}, "calls were made, but none are allowed: 0"),
         (
             "dimensions",
             {"response_contains": ["sorry"]},

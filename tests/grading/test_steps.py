@@ -143,7 +143,7 @@ def test_an_answer_for_which_nobody_asked_is_said_to_be_missing_for_that() -> No
     (grade, *_), status, _ = grade_run_and_steps(suite, case, run_of([MADE_B], reason="step failed"))
     first, *_, last = [issue for issue in grade.issues if issue.decides]
     assert (status, first.kind, last.kind) == ("failed", "failed step", "response")
-    assert last.why == "none was asked for: the chain stopped at a step that failed"
+    assert last.why == "none was requested: the chain stopped at a failed step"
 
 
 @EVERY_GRADER

@@ -26,7 +26,7 @@ def test_a_program_comes_to_the_verdict_of_the_sentence() -> None:
     assert found.p_score is not None and found.holm_score is not None
     assert found.p_score <= LEVEL < found.holm_score
     assert found.sentence.startswith("#2 better on 6, worse on 0, p = 0.031 (p = 0.063 for 2 comparisons): not enough")
-    assert "not enough to tell among so many" in found.score_sentence
+    assert "not enough to tell among this many comparisons" in found.score_sentence
 
 
 def test_what_was_left_out_is_counted() -> None:

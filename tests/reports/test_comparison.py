@@ -201,7 +201,7 @@ def test_of_a_long_model_name_its_beginning_and_its_end_are_shown() -> None:
 def test_only_differences_leaves_out_what_came_to_the_same_and_says_how_much() -> None:
     lines = text(*OSLO, *ROME, only_differences=True)
     assert not [line for line in lines if line.startswith("rome")]
-    assert "left out: 1 case on which the models do not differ" in lines
+    assert "left out: 1 case on which the models agree" in lines
     assert "every case differs" in text(*OSLO, only_differences=True)
     assert row(lines, "graded cases") == ["2", "of", "2", "2", "of", "2"]
 
@@ -237,7 +237,7 @@ def test_that_there_is_nothing_to_compare_is_said_once() -> None:
 
 def test_each_sentence_of_markdown_begins_like_one() -> None:
     unscored = (replace(run, score=None) for run in OSLO)
-    assert ". No case has a score with both `a` and `b`." in markdown_of(side_by_side(*unscored))
+    assert ". No case has a score from both `a` and `b`." in markdown_of(side_by_side(*unscored))
 
 
 def test_an_interrupted_batch_says_how_many_runs_that_stopped_and_which_it_is() -> None:

@@ -76,8 +76,8 @@ def test_no_line_is_wider_than_the_terminal(batches: list[BatchRow], width: int)
     [
         (batch(name="good"), False, "good"),
         (batch(failed=0), False, "1 of 4 runs missing: stopped"),
-        (batch(failed=0, ended=False), False, "1 of 4 runs missing: cut off"),
-        (batch(failed=0, ended=False), True, "going on: 3 of 4 runs over"),
+        (batch(failed=0, ended=False), False, "1 of 4 runs missing: interrupted"),
+        (batch(failed=0, ended=False), True, "running: 3 of 4 runs finished"),
     ],
 )
 def test_what_a_batch_is_beside_its_numbers_has_a_line_of_its_own(of: BatchRow, going: bool, note: str) -> None:

@@ -114,7 +114,7 @@ def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose()
         ExecutionProgress("a", 3.0, 10.0, "reading\x1b"),
         ResultReceived("a", "done", False, "server", 3.25),
     ]
-    brief = ["→ send()", "‖ held: may send be executed?", "‖ goes on after 3.2 s", "← server home 3.2 ms  done"]
+    brief = ["→ send()", "‖ held: may send be executed?", "‖ continues after 3.2 s", "← server home 3.2 ms  done"]
     assert lines(run) == brief
     assert lines(run, verbose=True) == [*brief[:3], "· send: 3 of 10  reading␛", brief[3]]
 
@@ -149,19 +149,19 @@ def test_what_a_person_does_is_said_where_it_is_done() -> None:
     assert lines(BY_HAND) == [
         "‖ held before the request of round 1: step by step",
         "✎ added: It is⏎Friday.",
-        "‖ goes on after 1.0 s",
+        "‖ continues after 1.0 s",
         "→ dim(to=60)",
         "‖ held before dim: step by step",
-        "‖ goes on after 1.0 s",
-        "↻ the answer of round 1 is set aside; asked again",
+        "‖ continues after 1.0 s",
+        "↻ the answer of round 1 is superseded; the model is asked again",
         "→ dim(to=70)",
         "‖ held before dim: breakpoint: tool dim",
         "✎ edited: dim(to=20)",
-        "‖ goes on after 3.2 s",
+        "‖ continues after 3.2 s",
         "← suite mock 3.2 ms  ok",
         "‖ held after the result of dim: step by step",
         "✎ edited result: error broken",
-        "‖ goes on after 1.0 s",
+        "‖ continues after 1.0 s",
     ]
 
 
@@ -177,7 +177,7 @@ def test_steps_and_forks_say_where_they_begin() -> None:
     run: list[EventPayload] = [StepStarted(1), Forked("run-7", "m", 2, 1), StepStarted(2, "Be kind.", "Now\ndim.")]
     assert lines(run) == [
         "step 1",
-        "↳ forked from the run on m after result 1 of round 2; from here on live",
+        "↳ forked from the run on m after result 1 of round 2; live from here on",
         "step 2  » Now⏎dim.",
     ]
 

@@ -58,10 +58,10 @@ def test_forks_are_marked_and_count_apart_unless_all_are_forks() -> None:
     forked = [replace(run, trajectory=replace(run.trajectory, fork=Forked("run-0", "m", 2))) for run in (failed(),) * 2]
     lines = lines_of([result("passed", 1.0), *forked])
     assert lines[2].startswith("✗ ↳ fork Weather › B")
-    assert "1 run, 2 forks: the forks are in none of the numbers that follow, nor in the exit code" in lines
+    assert "1 run, 2 forks: the forks are not counted in the numbers below or in the exit code" in lines
     assert "1 run: 1 passed, 0 failed" in lines
     lines = lines_of(forked)
-    assert "2 forks and no other run: what follows is about forks" in lines
+    assert "2 forks and no other run: the numbers below are about forks" in lines
     assert "2 runs: 0 passed, 2 failed" in lines
 
 
@@ -103,7 +103,7 @@ def test_what_is_told_of_a_step_is_not_told_of_the_whole_run_again() -> None:
 
 
 def test_the_lines_of_steps_say_which_failed_and_which_were_never_reached() -> None:
-    missing = Issue("missing call", "no call was made for it", "set_tv", None, 2)
+    missing = Issue("missing call", "no call matches it", "set_tv", None, 2)
     failed_step = Issue("failed step", "step 2: one argument is wrong", "get_weather", 1, 1, decides=True)
     lines = lines_of([of_a_chain("failed", failed_step, missing)])
     assert not [line for line in lines if "missing call" in line or "failed step" in line]
@@ -114,7 +114,7 @@ def test_a_run_in_which_a_person_had_a_hand_says_so() -> None:
     run = result("passed", 1.0)
     first, *others = run.trajectory.rounds
     touched = replace(run.trajectory, rounds=(replace(first, added=("Hurry.",)), *others))
-    said = "    not the model's alone: a person had a hand in this run"
+    said = "    a person edited this run: the result is not the model's alone"
     assert said in lines_of([replace(run, trajectory=touched)])
     assert said not in lines_of([run])
 
@@ -122,7 +122,7 @@ def test_a_run_in_which_a_person_had_a_hand_says_so() -> None:
 def test_what_the_model_never_read_is_said() -> None:
     run = result("passed", 1.0)
     unread = replace(run, trajectory=replace(run.trajectory, finish=RunFinished("steps done"), added=("Hurry.",)))
-    said = "    what a person said to the model last was never read: no request came after it"
+    said = "    the last message of a person was never read: no request followed it"
     assert said in lines_of([unread])
     assert said not in lines_of([run])
 
@@ -156,8 +156,8 @@ def test_infrastructure_errors_and_skip_reasons_are_said_in_words() -> None:
 
 def test_gates_say_what_was_demanded_and_reached() -> None:
     lines = lines_of([failed()], gate=Gate(min_score=0.85, min_pass_rate=0.5))
-    assert "gate of Weather: mean score 0.250, 0.85 demanded: missed" in lines
-    assert "gate of Weather: pass rate 0.000, 0.5 demanded: missed" in lines
+    assert "gate of Weather: mean score 0.250, 0.85 required: missed" in lines
+    assert "gate of Weather: pass rate 0.000, 0.5 required: missed" in lines
 
 
 def test_several_models_have_totals_of_their_own() -> None:
@@ -240,13 +240,13 @@ def test_retries_executions_and_special_tokens_are_in_the_totals_and_each_notice
     lines = lines_of([result("error", error="401", trajectory=run), result("error", case="b", trajectory=run)])
     assert "⚠ seed is not sent (2 runs)" in lines
     assert "  tokens: 2,400 in (2,000 cached), 80 out (60 reasoning)" in lines
-    assert "  requests made again: 2 · calls really executed: 2" in lines
+    assert "  requests retried: 2 · calls executed: 2" in lines
 
 
 def test_a_gate_shows_as_many_digits_as_tell_what_was_reached_from_what_was_demanded() -> None:
     runs = [result("passed", 1.0, case="a"), result("passed", 1.0, case="b"), result("failed", 1.0, case="c")]
     lines = lines_of(runs, gate=Gate(min_pass_rate=0.667))
-    assert "gate of Weather: pass rate 0.6667, 0.667 demanded: missed" in lines
+    assert "gate of Weather: pass rate 0.6667, 0.667 required: missed" in lines
 
 
 def test_a_rate_that_counts_warned_runs_says_so() -> None:

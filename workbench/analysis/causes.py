@@ -48,7 +48,7 @@ class Advice:
 
 ADVICE: Mapping[Cause, Advice] = {
     "sent too much": Advice(
-        "An answer held more than any suite can mean, and was not read to its end.",
+        "An answer was longer than any suite needs, so the rest of it was not read.",
         "limit the model's output tokens in its parameters",
         (
             "Read the beginning of the answer: a model that repeats itself may need another temperature, or a"
@@ -56,7 +56,7 @@ ADVICE: Mapping[Cause, Advice] = {
         ),
     ),
     "broken JSON": Advice(
-        "The arguments of a call were no JSON object, so the tool got none.",
+        "The arguments of a call were not a JSON object, so the tool received none.",
         "make the schema of {where} flatter, with fewer and shorter free texts",
         (
             "Look at what the model wrote: cut off in the middle means that its answer was too short for the call;"
@@ -69,7 +69,7 @@ ADVICE: Mapping[Cause, Advice] = {
     "gave up": Advice(
         "The run ended before everything was there: it answered in words without calling anything, refused, was cut"
         " off, said nothing, or went on calling until the rounds were used up.",
-        "say in the system prompt that requests like these are to be done with tools such as {where}",
+        "say in the system prompt that requests like these should be handled with tools such as {where}",
         (
             "An answer that asks back lacks something: put it into the request, or name a tool that finds it out.",
             "A refusal: say in the system prompt why the request is legitimate, and describe the tool by what it does"
@@ -81,9 +81,9 @@ ADVICE: Mapping[Cause, Advice] = {
     ),
     "forbidden call": Advice(
         "A call was made that the case disallows.",
-        "say in the description of {where} when it must not be called, and what to do in its stead",
+        "say in the description of {where} when it must not be called, and what to do instead",
         (
-            "A rule of behaviour (ask before deleting, read before writing) belongs into the system prompt, in one"
+            "A rule of behaviour (ask before deleting, read before writing) belongs in the system prompt, in one"
             " sentence with the tool's name.",
             "If a tool should never be within reach of such requests, do not offer it: offer in the case, or another"
             " set of tools.",
@@ -94,7 +94,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "tell {where} apart: say in both descriptions when to use which",
         (
             "Begin each description with what only this tool does, and add when to use the other one.",
-            "Names that differ in their middle are mixed up most easily; let the difference stand first.",
+            "Names that differ in their middle are mixed up most easily; put the difference first.",
             "Two tools that cannot be told apart in a sentence may be one tool with a parameter.",
             "If the call that was made would do as well, the expectation is too narrow.",
         ),

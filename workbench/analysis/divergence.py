@@ -54,7 +54,7 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
             changed = changed or _call_by_hand(old, new)
     if _end(origin) != _end(fork):
         number = max(len(fork.rounds), 1)
-        ends = f"round {number}: {_end(fork)}, where the other run {_end(origin)}"
+        ends = f"round {number}: {_end(fork)}, while the other run {_end(origin)}"
         return _after(changed, Difference(number, "end", ends))
     if changed is None:
         return None
@@ -120,12 +120,12 @@ def _in_round(
     """The first difference that no person made; where a run has no such round, that is one."""
     at = f"round {number}"
     if new is None or old is None:
-        ends = f"{_end(fork)}, where the other run goes on"
-        goes_on = f"goes on, where the other run {_end(origin)}"
+        ends = f"{_end(fork)}, while the other run continues"
+        goes_on = f"continues, while the other run {_end(origin)}"
         return Difference(number, "end", f"{at}: {ends if new is None else goes_on}")
     told, is_told = _asked(old), _asked(new)
     if told != is_told:
-        said = _instead(f"is told {_quoted(is_told, told)}", is_told, told, "is told nothing")
+        said = _instead(f"receives {_quoted(is_told, told)}", is_told, told, "receives nothing")
         return Difference(number, "message", f"{at}: {said}")
     several = max(len(old.calls), len(new.calls)) > 1
     for place, (before, now) in enumerate(zip_longest(old.calls, new.calls)):
@@ -154,7 +154,7 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
     if old.added == new.added:
         return None
     said = "\n".join(new.added or old.added)
-    return _by_hand(new.number, "message", f"{_quoted(said, '')} was said by hand", here=bool(new.added))
+    return _by_hand(new.number, "message", f"{_quoted(said, '')} was added by hand", here=bool(new.added))
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
@@ -259,7 +259,7 @@ def _value(value: JsonValue) -> str:
 def _instead(said: str, new: str, old: str, nothing: str) -> str:
     if not new:
         return f"{nothing} instead of {_quoted(old, new)}"
-    return f"{said} instead of {_quoted(old, new)}" if old else f"{said}, where nothing was said"
+    return f"{said} instead of {_quoted(old, new)}" if old else f"{said} instead of nothing"
 
 
 def _quoted(text: str, other: str) -> str:

@@ -132,26 +132,26 @@ class Paired:
         """What the test on pass and fail says, in one plain sentence, and how many cases it says nothing of."""
         if self.p_status is None or self.holm_status is None:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
-        left_out = f" ({_cases(self.left_out)} without a verdict with both left out)" if self.left_out else ""
+        left_out = f" ({_cases(self.left_out)} without a verdict from both left out)" if self.left_out else ""
         if not self.better + self.worse:
             alike = _cases(len(self.pairs))
-            return f"{name_a} and {name_b} pass and fail alike on {alike}: nothing to tell them apart by{left_out}"
+            return f"{name_a} and {name_b} agree on {alike}: nothing tells them apart{left_out}"
         told = _told(self.p_status, self.holm_status, len(self._all_status))
         if self.holm_status > LEVEL and self.better != self.worse:
             more = self.more_cases
             if more is None:
-                told += f"; nor would {MOST_MORE_CASES:,} more cases like these be"
+                told += f"; {MOST_MORE_CASES:,} more cases like these would not be enough either"
             else:
-                told += f"; about {'one more case' if more == 1 else f'{more:,} more cases'} like these would be"
+                told += f"; needs about {'one more case' if more == 1 else f'{more:,} more cases'} like these"
         return f"{name_b} better on {self.better}, worse on {self.worse}, {told}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
         """What the test on scores says, in one plain sentence."""
         if self.mean_difference is None or self.p_score is None or self.holm_score is None:
-            return f"no case has a score with both {name_a} and {name_b}"
+            return f"no case has a score from both {name_a} and {name_b}"
         over = _cases(len(self.differences))
         if not any(self.differences):
-            return f"{name_a} and {name_b} score alike on {over}"
+            return f"{name_a} and {name_b} score the same on {over}"
         told = _told(self.p_score, self.holm_score, len(self._all_score))
         apart = decimals(self.mean_difference, 3)
         if not float(apart):
@@ -191,7 +191,7 @@ def _told(p: float, adjusted: float, comparisons: int) -> str:
         shown += f" ({p_text(adjusted)} for {comparisons} comparisons)"
     if adjusted <= LEVEL:
         return f"{shown}: a real difference at the 5 % level"
-    return f"{shown}: not enough to tell" + (" among so many" if p <= LEVEL else "")
+    return f"{shown}: not enough to tell" + (" among this many comparisons" if p <= LEVEL else "")
 
 
 def _cases(count: int) -> str:

@@ -201,7 +201,7 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     for group in by_parameters.values():
         for one, other in combinations(group, 2):
             if one.name != other.name and _say_the_same(one, other):
-                message = f"{one.name} and {other.name} take the same arguments and say nearly the same"
+                message = f"{one.name} and {other.name} take the same arguments and have nearly the same description"
                 hint = "leave one out, or say when to use which"
                 yield LintFinding("near-identical", "warning", message, hint, (_name(one), _name(other)))
 
@@ -296,7 +296,7 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
             message = "Anthropic accepts only A-Z, a-z, 0-9, _, . and - in a parameter's name, 64 of them at most"
             yield "refused parameter name", "error", where, message, "rename it"
         if not parameter.description:
-            yield "parameter without description", "warning", where, "it has no description", "say what is meant by it"
+            yield "parameter without description", "warning", where, "it has no description", "describe it"
     if not parameter.has_type:
         yield "parameter without type", "warning", where, "it has no type", "say which values it takes"
     kinds = schema.get("type")
@@ -306,7 +306,13 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
     if "object" in kinds and not any(
         key in schema for key in ("properties", "additionalProperties", "patternProperties", *ALTERNATIVES)
     ):
-        yield "object without properties", "warning", where, "what its object holds is not said", "name its properties"
+        yield (
+            "object without properties",
+            "warning",
+            where,
+            "the properties of its object are not described",
+            "name its properties",
+        )
     yield from _unknown_required(resolved(schema, root), where)
 
 

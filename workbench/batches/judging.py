@@ -27,7 +27,7 @@ from workbench.trajectory.trajectory import Trajectory
 _Key = tuple[str | None, str, str]
 _Graded = TypeVar("_Graded")
 
-NOT_ASKED = "no judge was asked about this value, and none is asked here: give --judge MODEL to have it judged"
+NOT_ASKED = "this value has not been judged, and no judge is asked here: give --judge MODEL to judge it"
 
 
 @dataclass

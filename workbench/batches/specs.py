@@ -32,7 +32,7 @@ class _Found(Generic[_Key, _Value]):
         """The answer, found out where it is not known yet; raises ConfigError, also where `find` is `None`."""
         if key not in self.answers:
             if find is None:
-                raise ConfigError("this was not among what was approved: start again")
+                raise ConfigError("this was not approved: start again")
             try:
                 self.answers[key] = find()
             except ConfigError as error:

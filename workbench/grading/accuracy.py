@@ -213,7 +213,7 @@ def _score(counts: dict[str, float], expected: int, options: AccuracyOptions) ->
     else:
         lost = options.extra_penalty * counts["extra"] / expected
     if not math.isfinite(earned - lost):
-        raise GradingError("grading.accuracy: the weights are too large to be added up; write smaller ones")
+        raise GradingError("grading.accuracy: the weights are too large to add up; write smaller ones")
     return min(max(earned - lost, 0.0), 1.0)
 
 

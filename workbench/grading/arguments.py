@@ -44,9 +44,9 @@ def judge_arguments(
         value, given = arguments.get(name), name in arguments
         holds: bool | None
         if name in judged and not same_tool:
-            holds, why = False, "no judge is asked about a call of another tool"
+            holds, why = False, "not judged, because another tool was called"
         elif name in judged and given and all_or_nothing and wrong and not check.required:
-            holds, why = None, "not asked, as the call is wrong without it"
+            holds, why = None, "not judged, because the call is already wrong"
         else:
             try:
                 verdict = evaluate(check, value, given, equal=equal, context=context)

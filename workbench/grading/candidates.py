@@ -24,7 +24,7 @@ MOST_COMPARED_SLOWLY = 20_000
 MOST_COMPARED_IN_BUCKETS = 1_000_000
 """The same where calls have all the plain values, which few should that do not fit."""
 
-NOT_ALL_COMPARED = "too many calls to compare each with each, so a better pairing may exist"
+NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
 """What the reason of a grade adds where that was so."""
 
 Wanted = tuple[str, Checks | None]

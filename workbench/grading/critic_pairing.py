@@ -55,7 +55,7 @@ def judge(
 
 _PEER_CRITICS = (Equals, Similar, Near, DateTime)
 
-_OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "no judge is asked about a call of another tool")
+_OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
 
 
 class CriticPairing:
@@ -87,7 +87,7 @@ class CriticPairing:
         """Whether no other pairing of the calls can gain more."""
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
-            raise GradingError("weight: the weights of the case are too large to be added up")
+            raise GradingError("weight: the weights of the case are too large to add up")
 
     def lines(self) -> tuple[CallPairing, ...]:
         """The best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
@@ -304,7 +304,7 @@ def _why(verdict: CheckVerdict | None, given: bool, filled: bool) -> str:
     if verdict is None:
         return "recorded, not judged"
     if not given and filled:
-        return f"not given, so its default counts{'; ' if verdict.note else ''}{verdict.note}"
+        return f"not given, so its default is used{'; ' if verdict.note else ''}{verdict.note}"
     return verdict.note if given or verdict.holds else "not given"
 
 

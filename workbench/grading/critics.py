@@ -144,7 +144,7 @@ def _summary(pairings: Sequence[CallPairing]) -> str:
         parts = [f"{right} of {len(judged)} argument{'' if len(judged) == 1 else 's'} right"]
     wrong_tools = sum([not pairing.same_tool for pairing in paired])
     if wrong_tools:
-        parts.append(f"{_calls(wrong_tools)} of a wrong tool")
+        parts.append(f"{_calls(wrong_tools)} to a wrong tool")
     missing = sum([pairing.call is None for pairing in pairings])
     if missing:
         parts.append(f"{_calls(missing)} missing")

@@ -55,7 +55,7 @@ def grade_dimensions(
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
     if calls and case.forbids_all_calls:
         lines = tuple(_alone(call=index, outcome="must not be called") for index in range(len(calls)))
-        reason = "tools were called where none may be"
+        reason = "tools were called, but none are allowed"
         return Grade("dimensions", 0.0, "failed", reason, lines, (), dict.fromkeys(SHARES, 0.0) | latency)
     if not expected:
         lines = tuple(_alone(call=index, outcome="not looked at") for index in range(len(calls)))
@@ -211,7 +211,7 @@ def _perfect(
 
 
 def _of_left(tool: str, expected: Mapping[str, object]) -> str:
-    return "a further call, not looked at" if tool in expected or ANY_TOOL in expected else "unexpected"
+    return "an extra call, not graded" if tool in expected or ANY_TOOL in expected else "unexpected"
 
 
 def _alone(*, expected_call: int | None = None, call: int | None = None, outcome: str) -> CallPairing:

@@ -27,7 +27,7 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()
-    content = Facet("content", Amount(numbers["content"]), "no keywords asked for")
+    content = Facet("content", Amount(numbers["content"]), "no keywords expected")
     if keywords:
         found = Amount(round(numbers["content"] * keywords))
         content = Facet("content", Quotient(found, Amount(keywords)), "keywords found")

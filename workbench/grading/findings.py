@@ -40,7 +40,7 @@ def _findings(
     for pairing in pairings:
         if pairing.expected_call is None:
             if pairing.call is not None and extras:
-                yield extra_call(calls, pairing.call, "no expected call accounts for it")
+                yield extra_call(calls, pairing.call, "it matches no expected call")
         elif pairing.call is None:
             yield missing_call(expected[pairing.expected_call], pairing.expected_call)
         elif not pairing.same_tool:
@@ -129,7 +129,7 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
     """An expected call, by its index, for which none was made."""
     return Issue(
         "missing call",
-        "no call was made for it",
+        "no call matches it",
         tool=expected.tool_text,
         expected_call=index,
         expected=describe_expected(expected),

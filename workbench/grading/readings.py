@@ -76,27 +76,27 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
     quotient = Quotient(_number(grade, "earned"), _number(grade, "possible"))
     shortcut = _critics_shortcut(grade, grading)
     more = [
-        "Expected calls and calls are paired so that what the pairs earn is as much as possible; order plays no part.",
+        "Expected calls are paired with actual calls so that they earn as much as possible; order does not matter.",
         f"The right tool earns {figure(options.tool_selection_weight)}, an argument its weight times how well its "
         "check holds. Arguments without a weight share 1 equally.",
-        "An expected call without a partner counts for nothing."
+        "An expected call without a matching call is not counted."
         if options.arcade_compatible
-        else "An expected call without a partner earns nothing of its full weight.",
-        "fail_on_tool_call_quantity: more or fewer calls than expected score 0 at once."
+        else "An expected call without a matching call earns 0 of its full weight.",
+        "fail_on_tool_call_quantity: with more or fewer calls than expected, the score is 0."
         if options.fail_on_tool_call_quantity
         else "An extra call earns nothing and costs nothing.",
     ]
     if not options.arcade_compatible:
         more.append(
-            "An argument without a written weight must hold, or the run fails whatever its score; one with a weight "
-            "counts by it. `required` says otherwise for an argument."
+            "An argument without a weight must pass its check, or the run fails whatever its score; one with a weight "
+            "only counts toward the score. `required` overrides this for an argument."
         )
     if options.fail_on_tool_selection:
-        more.append("fail_on_tool_selection: other tools than the expected ones score 0 at once.")
+        more.append("fail_on_tool_selection: if other tools were called than expected, the score is 0.")
     return Reading(
         quotient if options.arcade_compatible else Clamped(quotient),
         shortcut,
-        _thresholds(grade, grading) if grade.numbers else "The thresholds play no part",
+        _thresholds(grade, grading) if grade.numbers else "The thresholds are not used",
         tuple(more),
         tuple(_critics_account(line, grade, grading) for line in grade.pairings),
     )
@@ -140,9 +140,9 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
     what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
     more = [
-        "Each step is held against the first call of its round."
+        "Each step is compared with the first call of its round."
         if chain
-        else "The first expected call is held against the first call, the second against the second, and so on.",
+        else "The first expected call is compared with the first call, the second with the second, and so on.",
         "Tool name: 1 if it is the same to the letter. Arguments: the share of the expected ones that are right, less "
         "half the share of those that nobody expects, and never below 0.",
     ]
@@ -194,18 +194,18 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
     expected, made = numbers.get("expected", 0.0), numbers.get("made", 0.0)
     shortcut = ""
     if not expected:
-        what = "calls were made where none is expected" if made else "no call is expected and none was made"
+        what = "calls were made, but none are expected" if made else "no call is expected and none was made"
         shortcut = f"{what}, so the score is {figure(grade.score or 0.0)}"
     elif not made:
         shortcut = "no call was made, so the score is 0"
     exactly = (
-        "Every call is held against the expected call at its place.",
+        "Each call is compared with the expected call in its place.",
         f"The right tool with equal arguments earns 1, the right tool alone {figure(options.name_only)}.",
         f"Another tool counts as wrong and takes {figure(fault)}; a call beyond the last expected one counts as wrong "
         "twice. A missing call takes nothing, it earns nothing.",
     )
     flexibly = (
-        "A call counts as exact when an expected call has its tool and equal arguments, wherever that stands.",
+        "A call counts as exact when an expected call has its tool and equal arguments, in any position.",
         f"A call that is left earns {figure(options.name_only)} when an expected call of its tool is open, and takes "
         f"{figure(fault)} as an extra one otherwise. A missing call takes nothing, it earns nothing.",
         "An expected call without args is exact only for a call without arguments.",
@@ -274,23 +274,23 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
     shortcut = ""
     if not expected and numbers:
         found_all = "every keyword is in the answer" if numbers["content"] == 1 else "a keyword is missing"
-        shortcut = "calls were made where none may be: 0"
+        shortcut = "calls were made, but none are allowed: 0"
         if not none_allowed:
             shortcut = f"no call is expected, and {found_all}: {figure(grade.score or 0.0)}"
     return Reading(
         Rounded(Sum(shares)),
         shortcut,
-        "The pass mark plays no part" if shortcut else _pass_mark(grade),
+        "The pass mark is not used" if shortcut else _pass_mark(grade),
         (
             "Precision: the share of the calls whose tool is expected. Recall: the share of the expected calls that "
             "were made." + (" Every call of an expected tool counts, so that it may be above 1." if published else ""),
             "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
             "and one that is not given 0; forbidden and invalid ones count as further zeros.",
-            "All expected calls of a tool are held against its first call."
+            "All expected calls of a tool are compared with its first call."
             if published
-            else "A tool that is expected several times is held against as many of its first calls.",
+            else "A tool that is expected N times is compared with its first N calls.",
             "Content: the share of the keywords (response_contains) in the final answer.",
-            "Latency is told beside the score, and adds nothing to it.",
+            "Latency is shown next to the score and does not change it.",
         ),
         tuple(_dimensions_account(line) for line in grade.pairings),
     )

@@ -235,7 +235,7 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
     answer, finish = trajectory.final_answer, trajectory.finish
     got = describe_value(answer) if answer else "no final answer"
     if not answer and finish is not None and finish.reason == "step failed":
-        why = "none was asked for: the chain stopped at a step that failed"
+        why = "none was requested: the chain stopped at a failed step"
     return Issue("response", why, expected=expected, got=got, decides=decides)
 
 

@@ -83,7 +83,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
             raise ValueError(f"a grade is by {grade.grader!r}, which is none of {', '.join(_GRADERS)}")
         for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
             if not all(type(value) in (int, float) for value in quantities.values()):
-                raise ValueError(f"a quantity of the grade by {grade.grader} is no number")
+                raise ValueError(f"a quantity of the grade by {grade.grader} is not a number")
     scores = [grade.score for grade in outcome.grades] + [step.score for step in outcome.steps]
     if any(map(_is_infinite, (outcome.score, *scores))):
         return replace(

@@ -46,7 +46,7 @@ def grade_trajectory(
     if not (case.expects_calls_or_none or case.disallowed or case.extra_calls is not None):
         return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
     if not trajectory.rounds:
-        raise GradingError("trajectory: the model has answered nothing, so there are no calls to grade, nor none")
+        raise GradingError("trajectory: the model gave no answer, so there is nothing to grade")
     return _Reading(case, trajectory, context).grade()
 
 
@@ -281,7 +281,7 @@ class _Reading:
             elif line.outcome == _WRONG_ORDER and line.expected_call is not None:
                 yield Issue(
                     "wrong order",
-                    "called before what must come first",
+                    "called before an expected call that must come first",
                     tool=record.tool,
                     call=line.call,
                     expected_call=line.expected_call,
@@ -302,7 +302,7 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
     if not total:
-        return "nothing is asked of the calls"
+        return "the case expects nothing of the calls"
     if matched == total:
         return f"{matched} of {total} met"
     counts = Counter(line.outcome for line in lines)
@@ -389,5 +389,5 @@ def _verdict(asked: _Asked, arguments: _Arguments, context: CheckContext) -> Che
 def _shown(name: str, verdict: CheckVerdict | None, said: str, arguments: _Arguments) -> ArgumentVerdict:
     got, given = arguments.get(name), name in arguments
     if verdict is None:
-        return ArgumentVerdict(name, None, 0.0, 1.0, said, got, given, "not asked, as the call does not count")
+        return ArgumentVerdict(name, None, 0.0, 1.0, said, got, given, "not judged, because the call does not count")
     return ArgumentVerdict(name, verdict.holds, float(verdict.holds), 1.0, said, got, given, verdict.note)

@@ -67,7 +67,7 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
     if only := [f"only {side} has {one_line(', '.join(models))}" for side, models in sides if models]:
         yield f"{'; '.join(only)}: {_models_left(diff)}"
     if diff.left_out:
-        yield f"{counted(diff.left_out, 'case')} not compared: not graded in both, and no new error"
+        yield f"{counted(diff.left_out, 'case')} not compared, because not graded in both"
     yield from _graded_otherwise(diff, suites)
 
 
@@ -89,8 +89,8 @@ def _part(cases: int, of: int, path: str) -> str:
 
 def _models_left(diff: BatchDiff) -> str:
     if not diff.models:
-        return "no model is in both"
-    return f"compared is {one_line(min(diff.models))} alone" if len(diff.models) == 1 else "not compared"
+        return "the batches have no model in common"
+    return f"only {one_line(min(diff.models))} is compared" if len(diff.models) == 1 else "not compared"
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
@@ -132,12 +132,12 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
     hashes = {same.get(suite.key, suite.key): suite.hash for suite in before.suites}
     changed = [suite.path for suite in after.suites if hashes.get(suite.key, suite.hash) != suite.hash]
     if changed:
-        yield f"changed between the two: {one_line(', '.join(changed))}"
+        yield f"changed between the batches: {one_line(', '.join(changed))}"
     then, now = (batch.settings.get("models") for batch in (before, after))
     if isinstance(then, Mapping) and isinstance(now, Mapping):
         others = [name for name in now if name in then and then[name] != now[name]]
         if others:
-            yield f"reached otherwise, or with other settings: {one_line(', '.join(others))}"
+            yield f"at a different address or with different settings: {one_line(', '.join(others))}"
     if before.program != after.program:
         yield f"made by Workbench {one_line(before.program)}, then {one_line(after.program)}"
 

@@ -22,7 +22,7 @@ def unread_text(trajectory: Trajectory) -> str:
     """That what was said to the model last was never read; empty where all of it was, or the run is not over."""
     if trajectory.finish is None or not trajectory.added:
         return ""
-    return "what a person said to the model last was never read: no request came after it"
+    return "the last message of a person was never read: no request followed it"
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
@@ -41,4 +41,4 @@ def fork_text(fork: Forked, origin: str = "") -> str:
         where = f"after result {fork.answered} of round {fork.round}"
     else:
         where = f"after the answer of round {fork.round}"
-    return f"forked from {origin or f'the run on {fork.model}'} {where}; from here on live"
+    return f"forked from {origin or f'the run on {fork.model}'} {where}; live from here on"

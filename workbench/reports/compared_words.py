@@ -104,9 +104,7 @@ def interrupted_line(comparison: Comparison) -> str:
 
 def left_out_line(left_out: int) -> str:
     """What is said of the cases that are left out where only those that differ are shown."""
-    return (
-        f"left out: {counted(left_out, 'case')} on which the models do not differ" if left_out else "every case differs"
-    )
+    return f"left out: {counted(left_out, 'case')} on which the models agree" if left_out else "every case differs"
 
 
 def percent(share: float, digits: int = 1) -> str:

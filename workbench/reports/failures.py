@@ -45,7 +45,7 @@ def often(group: CauseGroup) -> str:
     runs = counted(len(group.runs), "run")
     if group.main == len(group.runs):
         return runs
-    return f"{runs}, the main cause of {group.main}" if group.main else f"{runs}, beside another cause"
+    return f"{runs}, the main cause of {group.main}" if group.main else f"{runs}, never the main cause"
 
 
 def concerned_text(group: CauseGroup, most: int) -> str:

@@ -73,11 +73,11 @@ def gate_lines(
         demanded = "--min-score" if gate.suite is None else f"gate of {suite_names.get(gate.suite, gate.suite)}"
         subject = one_line(demanded + (_whose(gate.model) if with_model else ""))
         reached = (
-            "unknown, for nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
+            "unknown, because nothing was graded" if gate.reached is None else reached_text(gate.reached, gate.minimum)
         )
         zeros = f" ({_zeros_text(gate.counted_zero)})" if gate.counted_zero else ""
         verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-        yield f"{subject}: {gate.measure} {reached}{zeros}, {gate.minimum:.12g} demanded: {verdict}"
+        yield f"{subject}: {gate.measure} {reached}{zeros}, {gate.minimum:.12g} required: {verdict}"
 
 
 def aggregate_lines(
@@ -97,12 +97,12 @@ def aggregate_lines(
 
 def _gate_line(gate: AggregateGate, count: int, paint: Paint) -> str:
     if gate.reached is None:
-        reached = f"unknown, for there was {'but one value' if count == 1 else 'no value'}"
+        reached = f"unknown, because there was {'only one value' if count == 1 else 'no value'}"
     else:
         reached = reached_text(gate.reached, gate.threshold)
     demand = "above" if gate.strictly else "at least"
     verdict = paint("met", "good") if gate.met else paint("missed", "bad")
-    return f"  {gate.statistic} {reached}, {demand} {gate.threshold:.12g} demanded: {verdict}"
+    return f"  {gate.statistic} {reached}, {demand} {gate.threshold:.12g} required: {verdict}"
 
 
 def _whose(model: str | None) -> str:

@@ -47,10 +47,10 @@ def head_lines(
     took_text = f", took {seconds(took * 1000)}" if took is not None else ""
     yield f"{paint(called(batch), 'strong')}  {local_time(batch.started_at)}{took_text}"
     if missing := missing_text(batch, going=going):
-        resume = "" if going else f"; 'workbench {batch.resumed_by} --resume {batch.number}{history}' makes them"
+        resume = "" if going else f"; 'workbench {batch.resumed_by} --resume {batch.number}{history}' runs them"
         yield paint(f"  {missing}{one_line(resume)}", "warn")
     if batch.kind == "fork":
-        yield f"  {FORK}: an experiment, which speaks for no case"
+        yield f"  {FORK}: an experiment that counts for no case"
     for each in gradings:
         this = ", which this is" if each is shown else ""
         yield f"  graded again, grading {each.number}: {local_time(each.graded_at)}{this}"
@@ -73,8 +73,8 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
     ended = [run.figures.ended_ms for run in runs if run.figures is not None]
     if at_ms is not None and (later := sum(ms is not None and ms > at_ms for ms in ended)):
         yield (
-            f"{counted(later, 'run')} of batch {batch.number} ended after it was graded again, so without a new grade: "
-            f"'workbench history regrade {batch.number}{history}' grades all alike"
+            f"{counted(later, 'run')} of batch {batch.number} ended after it was graded again, and have no new grade: "
+            f"'workbench history regrade {batch.number}{history}' regrades all of them"
         )
 
 
@@ -127,7 +127,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
             if part.model in cells:
                 yield from _model_lines(model_totals(part.model, cells[part.model]), some, paint)
             else:
-                yield f"  {one_line(part.model)}: no run of a case is over{some}"
+                yield f"  {one_line(part.model)}: no run is finished{some}"
 
 
 def gates_reached(gates: Mapping[str, Gate], runs: Iterable[RunRow]) -> Iterator[GateResult]:

@@ -112,10 +112,10 @@ def missing_text(batch: BatchRow, *, going: bool) -> str:
     """What of a batch has not run: `3 of 20 runs missing: stopped`; empty when all have. `going` says that some program
     makes runs of it now."""
     if going:
-        return f"going on: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} over"
+        return f"running: {batch.planned - batch.missing:,} of {counted(batch.planned, 'run')} finished"
     if not batch.missing:
         return ""
-    why = "cut off" if batch.ended_at is None else "stopped"
+    why = "interrupted" if batch.ended_at is None else "stopped"
     return f"{batch.missing:,} of {counted(batch.planned, 'run')} missing: {why}"
 
 

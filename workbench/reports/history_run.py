@@ -82,7 +82,7 @@ def case_lines(
         yield f"{lead}  {sign} {shortened(f'{came_to(cell)}{why}', room)}"
         older = rows[at + 1][0] if at + 1 < len(rows) else batch
         if hashes[older] != hashes[batch]:
-            yield paint(f"{'':>{number}}  - its suite was another one before -", "quiet")
+            yield paint(f"{'':>{number}}  - the suite changed here -", "quiet")
 
 
 def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:

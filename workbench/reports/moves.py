@@ -50,7 +50,7 @@ def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
         after = paint(graded_text(each.after), each.after.status)
         fork = f" ({FORK})" if each.after.trajectory.fork is not None else ""
         yield f"{one_line(each.recording)}{fork}: {graded_text(each.before)} → {after}"
-    yield moves_said(each.move for each in moved) or "nothing moved against the recorded grades"
+    yield moves_said(each.move for each in moved) or "no grade differs from the recorded one"
 
 
 class VerdictReport(ReportModel):

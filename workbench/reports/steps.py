@@ -119,7 +119,7 @@ class StepLines:
                 where = hold_text(paused, self._tools.get(call_id or ""))
                 return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]
             case Resumed(held_ms=held_ms):
-                return [f"‖ goes on after {seconds(held_ms)}"]
+                return [f"‖ continues after {seconds(held_ms)}"]
             case CallEdited(call_id=call_id, arguments=arguments):
                 return [f"✎ edited: {call_text(self._tools[call_id], arguments)}"]
             case ResultEdited(content=content, is_error=is_error):
@@ -127,7 +127,7 @@ class StepLines:
             case MessageAdded(text=text):
                 return [f"✎ added: {one_line(text)}"]
             case Regenerated(round=number):
-                return [f"↻ the answer of round {number} is set aside; asked again"]
+                return [f"↻ the answer of round {number} is superseded; the model is asked again"]
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished(latency_ms=latency_ms):

@@ -114,7 +114,7 @@ def totals_lines(totals: Totals, paint: Paint, title: str = "") -> Iterator[str]
         yield paint(f"  cost: {cost_text(totals.cost_usd)}{without}", "quiet")
     if totals.judging.asked:
         yield paint(f"  judging: {judging_text(totals.judging)}", "quiet")
-    effort = [(totals.retries, "requests made again"), (totals.executions, "calls really executed")]
+    effort = [(totals.retries, "requests retried"), (totals.executions, "calls executed")]
     if said := [f"{what}: {number:,}" for number, what in effort if number]:
         yield paint(f"  {' · '.join(said)}", "quiet")
 
@@ -191,7 +191,7 @@ def _details(result: RunResult, paint: Paint, in_full: bool) -> Iterator[str]:
     if result.error is not None:
         yield paint(f"    {result.status}: {one_line(result.error)}", result.status)
     if result.trajectory.touched:
-        yield paint("    not the model's alone: a person had a hand in this run", "quiet")
+        yield paint("    a person edited this run: the result is not the model's alone", "quiet")
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "quiet")
     told: set[tuple[object, ...]] = set()
@@ -239,8 +239,8 @@ def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
     """How many runs there are, and how many forks, which count by themselves only; nothing where there is no fork."""
     forks = sum(result.trajectory.fork is not None for result in results)
     if forks and forks == len(results):
-        yield paint(f"{counted(forks, 'fork')} and no other run: what follows is about forks", "warn")
+        yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warn")
     elif forks:
         they = "the fork is" if forks == 1 else "the forks are"
         runs = counted(len(results) - forks, "run")
-        yield f"{runs}, {counted(forks, 'fork')}: {they} in none of the numbers that follow, nor in the exit code"
+        yield f"{runs}, {counted(forks, 'fork')}: {they} not counted in the numbers below or in the exit code"

@@ -101,7 +101,7 @@ def hint(tool: ToolDefinition) -> str:
     if annotations.get("destructiveHint") is True:
         return "destructive"
     if annotations.get("destructiveHint") is False:
-        return "only adds"
+        return "non-destructive"
     return "not read-only" if "readOnlyHint" in annotations else ""
 
 

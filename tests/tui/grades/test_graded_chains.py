@@ -94,7 +94,7 @@ def test_the_call_too_many_is_marked_in_its_step_and_the_one_that_came_too_early
         '← step mock · 1 ms  {"ok": true}',
         "→ task",
         'title  "Pack"',
-        '! extra call: got task(title="Pack") (no expected call accounts for it)',
+        '! extra call: got task(title="Pack") (it matches no expected call)',
         '← step mock · 1 ms  {"ok": true}',
     ]
     assert below(shown, " step 2")[-1] == "○ task  expected, never called"

@@ -82,7 +82,7 @@ def test_every_grader_shows_its_formula_with_the_numbers_of_the_run() -> None:
 def test_a_rule_that_decided_at_once_is_named_instead() -> None:
     shown = said(state_of(MOVIE, DIMMED), "critics")
     assert "Decided before that: fail_on_tool_call_quantity: 2 expected, 1 made, so the score is 0." in shown
-    assert "The thresholds play no part." in shown
+    assert "The thresholds are not used." in shown
     assert "adds" not in shown
 
 

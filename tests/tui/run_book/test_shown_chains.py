@@ -108,7 +108,7 @@ def test_what_a_fork_replays_says_so_and_makes_up_no_times() -> None:
     said = screen_of(view, 80)
     assert " 2 model  replayed" in said
     assert "   ← replayed  ok" in said
-    assert "   ↳ forked from the run on m before round 2; from here on live" in said
+    assert "   ↳ forked from the run on m before round 2; live from here on" in said
     assert " 3 model  5 ms" in said
     assert not any("12 ms" in line for line in said)
 
@@ -120,7 +120,7 @@ def test_what_a_fork_does_not_call_is_missing_behind_where_it_begins() -> None:
     pairings = (CallPairing(0, 0, True, 1.0, 1.0), CallPairing(1, None, False, 0.0, 1.0))
     view.grade(result("failed", 0.5, grade=Grade("critics", 0.5, "failed", "", pairings)))
     said = screen_of(view, 80)
-    fork = said.index("   ↳ forked from the run on m before round 2; from here on live")
+    fork = said.index("   ↳ forked from the run on m before round 2; live from here on")
     assert any("expected, never called" in line for line in said[fork:])
 
 
@@ -139,5 +139,5 @@ def test_the_end_says_how_much_a_person_changed_and_how_long_it_was_held() -> No
     view.grade(graded)
     said = screen_of(view, 90)
     assert " ✎ graded by what the model wrote itself; a person changed 1 thing" in said
-    assert " ✎ what a person said to the model last was never read: no request came after it" in said
+    assert " ✎ the last message of a person was never read: no request followed it" in said
     assert said[-1] == "   1 round · 1 call · model 5 ms · held 12.0 s"

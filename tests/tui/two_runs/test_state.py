@@ -169,4 +169,4 @@ def test_lines_are_never_wider_than_the_screen(
 def test_a_run_that_goes_on_is_compared_as_far_as_it_is() -> None:
     *so_far, _ = flight(dear=False)
     state = PairState(record_with(flight(dear=False)), record_with(iter(so_far)))
-    assert state.sentence == "In 2, round 5: is not over, where the other run ends (answered)"
+    assert state.sentence == "In 2, round 5: is not over, while the other run ends (answered)"

@@ -65,7 +65,7 @@ def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
 def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     for name in table.unlisted:
         number = next(index for index, server in enumerate(suite.servers) if server.name == name)
-        message = f"the tools of the server {name!r} are not known: names and values of its tools were not looked at"
+        message = f"the tools of the server {name!r} are unknown, so names and values were not checked"
         yield AuditFinding("not looked at", "note", ("servers", number), message, "`workbench tools` asks the server")
     yield from audit_suite_mocks(suite, table.of_cases(suite.cases))
     for index in range(len(suite.cases)):
@@ -94,7 +94,7 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
     told = {
         (kind, problem.where)
         for problem in file.warnings
-        for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "does not look at the order of calls"))
+        for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls"))
         if words in problem.message
     }
     found = [each for each in dict.fromkeys(findings) if (each.kind, written(each.place)) not in told]
@@ -149,7 +149,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
     for mutant in mutants_of(agent, table):
         left -= sum(map(len, mutant.calls))
         if left < 0:
-            message = "it expects so many calls that only some of the wrong runs were tried"
+            message = "it expects too many calls to try every wrong run"
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             break
         grade = _graded(agent, settings, agent.run(mutant.calls))
@@ -171,7 +171,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
         except GradingError:
             return
         except CheckError as error:
-            message = f"what {agent.said} comes to is not known: {error}"
+            message = f"the result of {agent.said} is unknown: {error}"
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status in ("passed", "warned"):
@@ -188,13 +188,13 @@ def _what_to_check(case: Case) -> str:
     if case.expects_calls_or_none and not case.forbids_all_calls:
         return "check arguments more closely"
     if case.checks_answer:
-        return "ask of the answer what the request does not say"
+        return "check the answer for something that the request does not say"
     return "check the answer too"
 
 
 def _what_would_notice(changes: Collection[str]) -> str:
     if "swapped" in changes:
-        return "`trajectory` and `accuracy` look at the order of calls"
+        return "`trajectory` and `accuracy` check the order of calls"
     return "with `required = true` an argument decides"
 
 

@@ -107,7 +107,7 @@ def _argument(
                     "warning",
                     where,
                     message,
-                    "a model that keeps to the schema never sends it",
+                    "a model that follows the schema never sends it",
                     case.id,
                 )
 
@@ -151,9 +151,9 @@ def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None
     if isinstance(check, OfType) and check.type not in types and {check.type, *types} < {"integer", "number"}:
         return None
     if isinstance(check, OfType) and check.type not in types:
-        return f"the schema wants {type_text(schema)}"
+        return f"the schema requires {type_text(schema)}"
     if isinstance(check, _ONLY_TEXT) and "string" not in types:
-        return f"it needs a text, and the schema wants {type_text(schema)}"
+        return f"it needs a text, and the schema requires {type_text(schema)}"
     if isinstance(check, Range):
         return _range_against(check, schema, types)
     if isinstance(check, Near):
@@ -167,11 +167,11 @@ def _against_schema(check: Check, schema: Mapping[str, JsonValue]) -> str | None
 
 def _range_against(check: Range, schema: Mapping[str, JsonValue], types: set[str]) -> str | None:
     if not types & {"number", "integer"}:
-        return f"it needs a number, and the schema wants {type_text(schema)}"
+        return f"it needs a number, and the schema requires {type_text(schema)}"
     if (why := _bounds_against(*check.range, schema)) is not None:
         return why
     if "number" not in types and not any(isinstance(value, int) for value in samples_of(check)):
-        return "the schema wants a whole number, and none lies in it"
+        return "the schema requires a whole number, and it contains none"
     return None
 
 

@@ -48,8 +48,8 @@ def _audit(
                     message = f"{quoted(mock.tool)} has no parameter {quoted(name)}: this mock never answers"
                     yield AuditFinding("idle mock", "warning", (*place, "when", name), message, "", case_id)
             if mock.when and not _expected_somewhere(mock, mock.when, cases):
-                message = f"no call of {quoted(mock.tool)} that is expected meets its `when`"
-                hint = "it answers only what no case expects"
+                message = f"no call of {quoted(mock.tool)} that is expected matches its `when`"
+                hint = "it answers only calls that no case expects"
                 yield AuditFinding("idle mock", "note", (*place, "when"), message, hint, case_id)
         if not mock.when:
             first.setdefault(mock.tool, place)

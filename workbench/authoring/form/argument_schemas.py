@@ -130,7 +130,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
         case "type", str():
             allows = types_of(schema)
             fits = not allows.isdisjoint({expected, "integer"} if expected == "number" else {expected})
-            why = None if fits else f"the schema wants {_in_words(allows)}"
+            why = None if fits else f"the schema requires {_in_words(allows)}"
         case "all_of", list():
             why = next((said for part in expected if (said := mark(part, schema))), None)
         case "any_of", list():
@@ -138,7 +138,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
             why = marks_of_parts[0] if marks_of_parts and None not in marks_of_parts else None
         case "equals_null", _:
             allows = types_of(schema)
-            why = None if "null" in allows else f"null is refused here: the schema wants {_in_words(allows)}"
+            why = None if "null" in allows else f"null is refused here: the schema requires {_in_words(allows)}"
         case "contains" | "prefix" | "suffix" | "pattern" | "datetime", str():
             why = _not_of(kind, {"string"}, schema) or _holds_for_none(kind, expected, schema)
         case _:
@@ -291,7 +291,7 @@ def _not_of(check: str, wanted: set[str], schema: Schema) -> str | None:
     if allowed & wanted:
         return None
     what = "text" if "string" in wanted else "numbers"
-    return f"{check} holds for {what} only, and the schema wants {_in_words(allowed)}"
+    return f"{check} holds for {what} only, and the schema requires {_in_words(allowed)}"
 
 
 def _beyond(number: float, schema: Schema) -> str | None:

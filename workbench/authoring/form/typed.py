@@ -42,7 +42,7 @@ def shown_text(text: str) -> str:
 
 def read_value(text: str, schema: Schema | None = None) -> object:
     """A value of an argument with that schema: the text as it is where the schema says so; else a TOML (or JSON) value
-    where it reads as one; else the text. For a list, `red, blue` is enough where the schema wants lists only.
+    where it reads as one; else the text. For a list, `red, blue` is enough where the schema requires lists only.
 
     Raises CellError for what no argument can be: null, dates and infinities inside lists and tables, open brackets.
     """
