@@ -151,7 +151,7 @@ def test_errors_are_told_apart_and_answered_with_3(program: Program) -> None:
         done = program.run("compare", "weather.toml", "--trust", "--model", "right", "--model", "broken")
     assert done.returncode == 3
     assert "graded cases     2 of 2          0 of 2" in done.stdout
-    assert "⚠ broken, 2 runs: " in done.stdout
+    assert "▲ broken, 2 runs: " in done.stdout
     assert "nothing to compare: no case was graded with both right and broken" in done.stdout
 
 

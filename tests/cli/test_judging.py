@@ -113,7 +113,7 @@ def test_it_is_shown_that_a_judge_is_asked_and_that_it_is_asked_again(program: P
         shown = program.run("run", "weather.toml", "--judge", judge).stdout
         quiet = program.run("run", "weather.toml", "--judge", judge, "--quiet", "--no-judge-cache").stdout
     assert f"asking the judge {judge} about 1 value\n" in shown
-    assert f"⚠ the judge {judge}: " in shown
+    assert f"▲ the judge {judge}: " in shown
     assert "↻ retry 2 in " in shown
     assert "asking the judge" not in quiet
 

@@ -192,7 +192,7 @@ def test_a_dotenv_that_cannot_be_read_is_an_error_of_the_runs_that_need_it(progr
     assert ".env: is no text of lines NAME=value" in done.stdout
     offline = program.run("run", "suite.toml", "--model", "offline")
     assert offline.returncode == 0, offline.stdout + offline.stderr
-    assert "⚠" in offline.stdout
+    assert "▲" in offline.stdout
     assert ".env: is no text of lines NAME=value" in offline.stdout
 
 

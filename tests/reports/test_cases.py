@@ -57,7 +57,7 @@ def test_where_the_graders_disagree_there_is_a_mark_and_much_says_who_says_what(
     )
     assert "  0.50≠ " in lines_of([run])[1]
     assert "  graded by critics; ≠ the graders disagree on 1 run" in lines_of([run])
-    said = "    critics ✗ 0.50 · decision ✓ 0.90 · accuracy n/a · trajectory ⚠  ≠"
+    said = "    critics ✗ 0.50 · decision ✓ 0.90 · accuracy n/a · trajectory ▲  ≠"
     assert said in lines_of([run], "much")
     assert said not in lines_of([run])
 
@@ -85,7 +85,7 @@ def test_the_name_of_a_grader_is_shown_and_not_acted_on() -> None:
         Grade(foreign, 0.0, "not applicable", ""),
     ]
     shown = "mine␛]0;taken over␇⏎"
-    assert grades_line(grades).strip() == f"{shown} ✓ 1.00 · {shown} ⚠ · {shown} n/a"
+    assert grades_line(grades).strip() == f"{shown} ✓ 1.00 · {shown} ▲ · {shown} n/a"
 
 
 def test_the_json_report_has_each_case_with_its_rule() -> None:

@@ -113,7 +113,7 @@ def test_tries_of_fewer_cases_than_were_graded_say_of_how_many() -> None:
 
 @pytest.mark.parametrize(
     ("others", "sign"),
-    [(("error", "stopped"), "⚠"), (("stopped", "skipped"), "■"), (("skipped",), "–"), ((), "")],
+    [(("error", "stopped"), "▲"), (("stopped", "skipped"), "■"), (("skipped",), "-"), ((), "")],
 )
 def test_a_sign_behind_the_share_of_good_runs_says_what_broke_off_others(others: tuple[Status, ...], sign: str) -> None:
     statuses: tuple[Status, ...] = ("passed", "passed", *others)
@@ -146,12 +146,12 @@ def test_a_case_that_did_not_run_with_a_model_leaves_a_gap() -> None:
 def test_what_was_not_graded_says_so_and_its_error_is_told_once_for_all_alike() -> None:
     broken = [replace(ran("error", case=case, model="b"), reason="no\nroute", asked=False) for case in ("oslo", "rome")]
     lines = text(OSLO[0], ROME[0], *broken)
-    assert row(lines, "oslo")[-2:] == ["⚠", "error"]
+    assert row(lines, "oslo")[-2:] == ["▲", "error"]
     assert row(lines, "case") == ["a", "b"]
-    assert len(lines[0]) == lines[1].index("⚠") + 1, "errors take no room for what they have not"
+    assert len(lines[0]) == lines[1].index("▲") + 1, "errors take no room for what they have not"
     assert row(lines, "in error") == ["0", "2"]
     assert row(lines, "pass rate") == ["100.0%", "–"]
-    assert "⚠ b, 2 runs: no⏎route" in lines
+    assert "▲ b, 2 runs: no⏎route" in lines
 
 
 def test_a_cost_that_is_unknown_is_not_0() -> None:

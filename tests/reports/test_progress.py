@@ -30,7 +30,7 @@ def progress_of(model: str, planned: int, ended: Sequence[Status], running: int 
 def test_the_line_says_what_is_over_how_what_is_under_way_and_what_is_left() -> None:
     progress = progress_of("m", 12, ["passed", "passed", "failed", "error"], running=2, cost=0.25)
     line = progress_line(progress, 8.0, width=200, paint=PLAIN)
-    assert line == "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running · 8 left · about 16 s · $1.00"
+    assert line == "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s · $1.00"
 
 
 def test_it_says_how_many_of_those_that_run_wait() -> None:
@@ -56,11 +56,11 @@ def test_where_room_is_short_what_matters_less_goes_first() -> None:
     progress = progress_of("m", 12, ["passed", "passed", "failed", "error"], running=2, cost=0.25)
     lines = [progress_line(progress, 8.0, width=width, paint=PLAIN) for width in (68, 62, 60, 45, 30, 12, 3)]
     assert lines == [
-        "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running · 8 left · about 16 s",
-        "██░░░░ · 4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running · 8 left · about 16 s",
-        "4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running · 8 left · about 16 s",
-        "4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running · about 16 s",
-        "4/12 · ✓ 2 ✗ 1 ⚠ 1 · 2 running",
+        "████░░░░░░░░ · 4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s",
+        "██░░░░ · 4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s",
+        "4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · 8 left · about 16 s",
+        "4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running · about 16 s",
+        "4/12 · ✓ 2 ✗ 1 ▲ 1 · 2 running",
         "4/12",
         "4/…",
     ]

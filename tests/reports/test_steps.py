@@ -101,7 +101,7 @@ def test_a_retry_says_why_once_and_forgets_what_the_failed_attempt_said() -> Non
             ResponseFinished(1, "answered", None, 1.0, 2.0),
         ]
     )
-    assert said == ["⚠ seed is not⏎sent", "⚠ 429: too many requests", "↻ retry 2 in 1.5 s", "« Rain."]
+    assert said == ["▲ seed is not⏎sent", "▲ 429: too many requests", "↻ retry 2 in 1.5 s", "« Rain."]
 
 
 def test_where_a_run_is_held_and_how_long_is_said_and_progress_only_if_verbose() -> None:

@@ -238,7 +238,7 @@ def test_retries_executions_and_special_tokens_are_in_the_totals_and_each_notice
         )
     )
     lines = lines_of([result("error", error="401", trajectory=run), result("error", case="b", trajectory=run)])
-    assert "⚠ seed is not sent (2 runs)" in lines
+    assert "▲ seed is not sent (2 runs)" in lines
     assert "  tokens: 2,400 in (2,000 cached), 80 out (60 reasoning)" in lines
     assert "  requests retried: 2 · calls executed: 2" in lines
 

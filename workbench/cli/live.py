@@ -224,7 +224,7 @@ class _Printer:
         judge = f"the judge {one_line(asked.judge)}"
         if asked.again is not None:
             failed = f"{judge}: {one_line(asked.again.reason)}"
-            lines = [f"⚠ {failed}", f"↻ retry {asked.again.attempt} in {seconds(asked.again.wait_ms)}"]
+            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {seconds(asked.again.wait_ms)}"]
         else:
             lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "quiet")]
         for line in lines:

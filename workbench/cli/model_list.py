@@ -200,7 +200,7 @@ def _lines(models: Sequence[_Listed], notes: Sequence[str], paint: Paint) -> Ite
     if notes:
         yield ""
     for note in notes:
-        yield paint(f"⚠ {note}", "warn")
+        yield paint(f"▲ {note}", "warn")
 
 
 def _facts(listed: _Listed) -> Iterator[str]:

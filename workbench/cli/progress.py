@@ -58,7 +58,7 @@ class ProgressBar:
         self._stream = stream
         self.enabled = stream.isatty() and environment.get("TERM") != "dumb"
         self._paint = paint_for(stream, environment)
-        self._only_ascii = bool(environment.get("WORKBENCH_ASCII")) or not _can_say(stream, "█░·✓✗⚠■–")
+        self._only_ascii = bool(environment.get("WORKBENCH_ASCII")) or not _can_say(stream, "█░·✓✗▲■–")
         self._rewraps = any(environment.get(name) for name in _REWRAPS)
         self._clock = clock
         self._lock = threading.RLock()

@@ -139,6 +139,9 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
 BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
 """What ends a run without a verdict, the worst first."""
 
+WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
+"""All statuses, the one that most asks for attention first."""
+
 
 def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
     return runs[-1].status

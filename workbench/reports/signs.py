@@ -1,4 +1,4 @@
-"""Signs for reports: one for each status, and bars for shares."""
+"""Signs of the app and the reports: one for each status, each one cell wide, and bars for shares."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ STATUS_SIGNS: dict[Status, str] = {
     "passed": "✓",
     "warned": "!",
     "failed": "✗",
-    "error": "⚠",
-    "skipped": "–",
+    "error": "▲",
+    "skipped": "-",
     "stopped": "■",
 }
 

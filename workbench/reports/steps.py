@@ -72,7 +72,7 @@ class StepLines:
         match event.payload:
             case RunStarted(notices=notices, system=system):
                 self._suites = system or None
-                return [f"⚠ {one_line(notice)}" for notice in notices]
+                return [f"▲ {one_line(notice)}" for notice in notices]
             case RequestStarted(round=number):
                 # What a failed attempt said is void.
                 self._text.clear()
@@ -112,9 +112,9 @@ class StepLines:
                 self._failure = error  # said with the retry; one that ends the run is said with the run's end
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 why = "" if reason == self._failure else f": {one_line(reason)}"
-                return [f"⚠ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
+                return [f"▲ {one_line(self._failure)}", f"↻ retry {attempt} in {seconds(wait_ms)}{why}"]
             case RunFinished(reason="sent too much", error=error):
-                return [f"⚠ {one_line(error or '')}"]
+                return [f"▲ {one_line(error or '')}"]
             case Paused(why=why, call_id=call_id) as paused:
                 where = hold_text(paused, self._tools.get(call_id or ""))
                 return [one_line(f"‖ held{' ' * bool(where)}{where}: {why}")]

@@ -232,7 +232,7 @@ def _notice_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
     """What was not as the suites would have it, each thing once."""
     notices = Counter(notice for result in results for notice in result.trajectory.notices)
     for notice, runs in notices.items():
-        yield paint(f"⚠ {one_line(notice)} ({counted(runs, 'run')})", "warn")
+        yield paint(f"▲ {one_line(notice)} ({counted(runs, 'run')})", "warn")
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:

@@ -87,5 +87,5 @@ def progress_text(progress: ExecutionProgress) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`no runs`, `1 run`, `2,000 runs`."""
-    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"
+    """Returns a number with its noun: `0 runs`, `1 run`, `2,000 runs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from workbench.batches.events import BatchStarted, StartUp
+from workbench.reports.values import counted
 from workbench.tui.lines.spans import cells, plain
-from workbench.tui.lines.words import clock, duration, many, score
+from workbench.tui.lines.words import clock, duration, score
 from workbench.tui.run_book.book import Progress, RunBook
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts
@@ -31,7 +32,7 @@ def test_a_score_below_one_never_reads_as_one() -> None:
 
 
 def test_one_is_not_many() -> None:
-    assert [many(1, "case"), many(2_000, "case")] == ["1 case", "2,000 cases"]
+    assert [counted(1, "case"), counted(2_000, "case")] == ["1 case", "2,000 cases"]
 
 
 def test_the_offline_model_is_always_called_a_baseline() -> None:

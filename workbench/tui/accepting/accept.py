@@ -18,13 +18,14 @@ from workbench.checks.describe import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import CallPairing, RunResult
+from workbench.grading.repeats import BROKEN_OFF
+from workbench.reports.values import counted
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
-from workbench.tui.run_book.record import BROKEN_OFF, RunRecord
+from workbench.tui.run_book.record import RunRecord
 from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRe
     if screen.open_suites.change(suite, document, proposal.said, case=outline.key):
         dropped = 0 if proposal.only_drops else proposal.drops
         them = "it" if dropped == 1 else "them"
-        and_lost = f", {many(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
+        and_lost = f", {counted(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
         said = f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{screen.and_moved}"
         screen.announce(said, "passed", GLYPHS.passed)
     else:

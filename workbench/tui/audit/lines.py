@@ -8,12 +8,12 @@ from pathlib import Path
 
 from workbench.analysis.audit.audit import Audit
 from workbench.analysis.audit.finding import AuditFinding
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.problems import written
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
-from workbench.tui.lines.words import many
 
 Target = tuple[Path, str | None]
 """Where a row leads: a suite, and the id of a case of it or `None` for its settings."""
@@ -59,7 +59,7 @@ def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
     path, suite = each.file.path, each.file.suite
     name = suite.name if suite is not None else path.stem
     home: Target = (path, None)
-    found = many(len(each.audit.findings), "finding") if each.audit.findings else "nothing found"
+    found = counted(len(each.audit.findings), "finding") if each.audit.findings else "nothing found"
     yield AuditRow(cut_line((Span(f" {one_line(name)} ", "strong"), Span(f" {found}", "muted")), width), home)
     names = {case.id: case.name for case in suite.cases} if suite is not None else {}
     for finding in each.audit.findings:

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.analysis.audit.audit import audit_suite, unsaid
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings
@@ -26,7 +27,6 @@ from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span
-from workbench.tui.lines.words import many
 
 
 class AuditList(LineView):
@@ -119,7 +119,7 @@ class AuditScreen(SideScreen[Target | None]):
         left: Line = (Span(" Audit ", "badge"), Span(f" {one_line(self._place)}"))
         said = "" if self.is_done else f"{len(audited)} of {len(self._files)} suites … "
         found = finding_count(audited)
-        right: Line = (Span(said, "muted"), Span(f"{many(found, 'finding')} ", "warned" if found else "passed"))
+        right: Line = (Span(said, "muted"), Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"))
         self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 

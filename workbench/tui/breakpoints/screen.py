@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
+from workbench.reports.values import counted
 from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow
 from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
 from workbench.tui.breakpoints.state import Breakpoints
@@ -29,7 +30,6 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message as Text
 from workbench.tui.lines.prose import message_lines, title_line
 from workbench.tui.lines.spans import Line, Span
-from workbench.tui.lines.words import many
 
 if TYPE_CHECKING:
     from workbench.tui.breakpoints.project import Breaking
@@ -177,7 +177,7 @@ class BreakpointsScreen(SideScreen[None]):
         points = self.breakpoints.points
         off = sum(not point.enabled for point in points)
         left: Line = (Span(" Breakpoints ", "badge"), Span(" where runs are held"))
-        right: Line = (Span(f"{many(len(points), 'breakpoint')}{f', {off} off' if off else ''} ", "muted"),)
+        right: Line = (Span(f"{counted(len(points), 'breakpoint')}{f', {off} off' if off else ''} ", "muted"),)
         self.query_one("#breakpoints-title", Bar).say(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
@@ -17,7 +18,6 @@ from workbench.tui.lines.highlight import toml_lines
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN, Found, Message, paragraph
 from workbench.tui.lines.spans import ELLIPSIS, Line, Role, Span, wrap_line
 from workbench.tui.lines.typed_line import recoloured, shown
-from workbench.tui.lines.words import many
 from workbench.tui.tree.state import TreeState
 
 
@@ -143,6 +143,6 @@ def case_picture(tree: TreeState) -> CasePicture:
 
 
 def _folder_message(below: Sequence[tuple[OpenSuite, tuple[str, ...]]]) -> Message:
-    lines: list[tuple[str, Role]] = [(f"{many(len(below), 'suite')} to run", "strong"), ("", "text")]
-    lines += [(f"{one_line(suite.path.name)}  {many(len(keys), 'case')}", "text") for suite, keys in below]
+    lines: list[tuple[str, Role]] = [(f"{counted(len(below), 'suite')} to run", "strong"), ("", "text")]
+    lines += [(f"{one_line(suite.path.name)}  {counted(len(keys), 'case')}", "text") for suite, keys in below]
     return tuple(lines)

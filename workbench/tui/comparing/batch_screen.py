@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.history.records import HistoryError
+from workbench.reports.values import counted
 from workbench.tui.comparing.cells_screen import CompareWays
 from workbench.tui.comparing.screen import CompareScreen
 from workbench.tui.comparing.sources import KeptRuns, others_in
@@ -17,7 +18,6 @@ from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import Runner
 
@@ -159,7 +159,7 @@ class ComparedBatchScreen(CompareScreen):
                 await asyncio.sleep(0)
         self._show_news(state.rows is not rows)
         if asked:
-            said = f"{many(-over, 'run')} more came to an end" if over < 0 else "nothing more came to an end"
+            said = f"{counted(-over, 'run')} more came to an end" if over < 0 else "nothing more came to an end"
             self.announce(f"Read again: {said}")
 
     @staticmethod

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.reports.values import counted
 from workbench.tui.comparing.repeat_dialog import RepeatChoiceScreen
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
 from workbench.tui.runs.repeats_dialog import RepeatsScreen
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class CellsScreen(FilterScreen[None]):
         for repeats, keys in by_repeats.items():
             self._ways.run(keys, repeats, self.announce)
         if missing and len(missing) < len(planned):
-            self.announce(f"Running the {many(len(missing), 'cell')} without a finished run")
+            self.announce(f"Running the {counted(len(missing), 'cell')} without a finished run")
 
     def do_repeats(self) -> None:
         """Run all that is shown several times."""
@@ -143,7 +143,7 @@ class CellsScreen(FilterScreen[None]):
             if times is not None:
                 self._ways.run(cells, times, self.announce)
 
-        self.stage.show(RepeatsScreen(many(len(self.state.cases_shown), "case")), run)
+        self.stage.show(RepeatsScreen(counted(len(self.state.cases_shown), "case")), run)
 
     def do_models(self) -> None:
         """Choose models."""

@@ -9,16 +9,16 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.analysis.comparison import Cell, CellKey
-from workbench.grading.repeats import BROKEN_OFF
+from workbench.grading.repeats import BROKEN_OFF, WORST_FIRST
 from workbench.providers.built_in import MODEL_SIGN, REPLAY
-from workbench.reports.values import milliseconds
+from workbench.reports.values import counted, milliseconds
 from workbench.reports.visible import one_line
 from workbench.tui.comparing.sources import GOING, ComparedCase, Standing
-from workbench.tui.comparing.state import WORST_FIRST, CompareState, Row
+from workbench.tui.comparing.state import CompareState, Row
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, padded, plain
-from workbench.tui.lines.words import many, model_label, score
+from workbench.tui.lines.words import model_label, score
 
 GAP = 2
 """Cells before each column, the second of which can say something of the cell that follows."""
@@ -269,7 +269,7 @@ def _broken_off(cell: Cell) -> Line:
             in_words = "in error" if status == "error" else status
             reasons = {run.reason for run in runs}
             why = f": {one_line(reason)}" if len(reasons) == 1 and (reason := reasons.pop()) else ""
-            of = f"{len(runs)} of {many(len(cell.runs), 'run')} {in_words}{why}"
+            of = f"{len(runs)} of {counted(len(cell.runs), 'run')} {in_words}{why}"
             line.append(Span(f"; {of}", STATUS_SIGNS[status][1]))
     return tuple(line)
 

@@ -14,6 +14,7 @@ from workbench.analysis.comparison import repeat_rules_of
 from workbench.analysis.paired import Pair, Paired
 from workbench.analysis.significance import p_text
 from workbench.reports.compared_words import rules_text
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.kit.actions import ListNow, bindings_for
@@ -25,7 +26,7 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span, cut_line, plain, wrap
-from workbench.tui.lines.words import many, score
+from workbench.tui.lines.words import score
 
 _SCORE_CELLS = 4
 
@@ -74,7 +75,7 @@ class PairedState:
         found = self.found
         alike = len(found.pairs) - len(found.discordant)
         others = f" ({found.other_scores:,} of these with different scores)" if found.other_scores else ""
-        parts = [f"The models disagree on {many(len(found.discordant), 'case')} and agree on {alike:,}{others}"]
+        parts = [f"The models disagree on {counted(len(found.discordant), 'case')} and agree on {alike:,}{others}"]
         parts += [f"by the {self._rules} of the repeats"] if self._rules else []
         parts += [f"McNemar {p_text(found.p_status)}"] if found.p_status is not None else []
         parts += [f"permutation test on scores {p_text(found.p_score)}"] if found.p_score is not None else []

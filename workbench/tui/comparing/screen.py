@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.comparing.cells_screen import CellsScreen, CompareWays
@@ -28,7 +29,6 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import progress_ends
 
@@ -150,9 +150,9 @@ class CompareScreen(CellsScreen):
             Span(f"{self._filter_said}{only}", "accent"),
         )
         shown, cases = len(state.cases_shown), len(state.cases)
-        said = many(cases, "case") if shown == cases else f"{shown:,} of {many(cases, 'case')}"
+        said = counted(cases, "case") if shown == cases else f"{shown:,} of {counted(cases, 'case')}"
         short = said if shown == cases else f"{shown:,} of {cases:,}"
-        about = (f"{said} {GLYPHS.dot} {many(len(state.models), 'model')}", said, short)
+        about = (f"{said} {GLYPHS.dot} {counted(len(state.models), 'model')}", said, short)
         ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
         self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
         self._show_cell()

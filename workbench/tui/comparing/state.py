@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from workbench.analysis.comparison import Cell, CellKey, scores_differ
 from workbench.analysis.side_by_side import differ
 from workbench.authoring.case_now import CaseKey
-from workbench.grading.grade import Status
+from workbench.grading.repeats import WORST_FIRST
 from workbench.tui.comparing.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
-
-WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from pathlib import Path
 from workbench.analysis.causes import ADVICE, Cause, first_advice
 from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
 from workbench.reports.failures import often
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.failures.confusion import ConfusionTable
 from workbench.tui.failures.state import FailureList, FailureRow
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import ELLIPSIS, EMPTY, Line, Role, Span, cells, cut, cut_line, spread, wrap, wrap_line
-from workbench.tui.lines.words import many, score
+from workbench.tui.lines.words import score
 
 EXAMPLES_MAX = 5
 """So many different ones are shown beside a cause's advice; the list has all runs."""
@@ -61,14 +62,14 @@ def list_message(state: FailureList) -> Message:
 
 def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
     """Everything about the cause or run of a row, and the confusion table from its column `first` on."""
-    over = f"  over all {many(state.failures.graded, 'graded run')}"
+    over = f"  over all {counted(state.failures.graded, 'graded run')}"
     if row.run is not None:
         lines = list(_run_lines(state, row.run, width))
     elif row.group is not None:
         lines = list(_cause_lines(state, row.group, width))
     else:
         over = ""
-        graded = f"Over {many(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
+        graded = f"Over {counted(state.failures.graded, 'graded run')}, those that passed too. A tool called in another"
         lines = _paragraph(
             f"{graded} one's place stands in its column. Cases that say nothing about calls are left out.", width
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
 from workbench.tui.tree.selection import Selection, go_to_run
 
 if TYPE_CHECKING:
@@ -73,4 +73,4 @@ class FailuresCommands:
         rest = [suite for suite in self._selection.open_suites.suites if suite not in suites]
         others = [suite for suite in rest if any(run.status == "failed" for run in self._runs([suite]))]
         first = f"in {one_line(others[0].path.name)}" if others else "in runs that others have replaced"
-        return f"{first} and {many(len(others) - 1, 'other suite')}" if len(others) > 1 else first
+        return f"{first} and {counted(len(others) - 1, 'other suite')}" if len(others) > 1 else first

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.failures.actions import FEATURE
 from workbench.tui.failures.confusion import ConfusionTable
@@ -26,7 +27,6 @@ from workbench.tui.kit.side_screen import ListScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.terminal.theming import Ground
 
@@ -120,7 +120,7 @@ class FailuresScreen(ListScreen[RunRecord]):
 
     def _show_bars(self) -> None:
         state = self.state
-        failed = f"{len(state.failures.runs):,} of {many(state.failures.graded, 'graded run')} failed "
+        failed = f"{len(state.failures.runs):,} of {counted(state.failures.graded, 'graded run')} failed "
         going: Line = (Span(f"{state.under_way:,} not over yet  ", "running"),) if state.under_way else EMPTY
         right: Line = (*going, Span(failed, "failed"))
         left: Line = (Span(" Failures ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))

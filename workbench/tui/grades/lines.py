@@ -11,6 +11,7 @@ from workbench.grading.formulas import evaluate, in_numbers
 from workbench.grading.grade import Grade, Status, disagree
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.grade_text import issue_text
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
@@ -18,7 +19,7 @@ from workbench.tui.grades.step_lines import shown_steps, step_lines
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut, cut_line, plain, spread, wrap
-from workbench.tui.lines.words import duration, failed_steps, many, score
+from workbench.tui.lines.words import duration, failed_steps, score
 from workbench.tui.trajectory.item_lines import NARROWEST
 
 ROWS = 3
@@ -119,10 +120,10 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
     if not found:
         return []
     lines: list[Line] = [EMPTY]
-    for name, formula, counted in found:
+    for name, formula, words in found:
         right = evaluate(formula) >= 1 - ROUNDING_SLACK
         label: Line = (Span(f" {name:<12}", "key"),)
-        lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {counted}", width, "text" if right else "warned")
+        lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, "text" if right else "warned")
     numbers = grade.numbers
     within = "within" if numbers["latency_ok"] else "over"
     latency = f"{duration(numbers['latency_ms'])}, {within} its limit; adds 0"
@@ -161,7 +162,7 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
                 text = one_line(issue.why)
             lines += signed(sign, text, role, width, 1)  # type: ignore[arg-type]
         if len(issues) > MOST_ISSUES:
-            lines.append((Span(f"   {GLYPHS.running} {many(len(issues) - MOST_ISSUES, 'more issue')}", "comment"),))
+            lines.append((Span(f"   {GLYPHS.running} {counted(len(issues) - MOST_ISSUES, 'more issue')}", "comment"),))
     return lines
 
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from workbench.grading.formulas import figure
 from workbench.grading.grade import StepGrade
 from workbench.reports.grade_text import issue_text
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.grades.state import GradesState, SilentStep
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, wrap
-from workbench.tui.lines.words import many, score
+from workbench.tui.lines.words import score
 
 MOST_STEPS = 200
 """Steps of a chain that are shown."""
@@ -50,10 +51,10 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
         for issue in step.issues[:MOST_ISSUES]:
             lines += signed(GLYPHS.warned, issue_text(issue), "warned", width, _WHY_INDENT)
         if len(step.issues) > MOST_ISSUES:
-            more = f"{GLYPHS.running} {many(len(step.issues) - MOST_ISSUES, 'more issue')}"
+            more = f"{GLYPHS.running} {counted(len(step.issues) - MOST_ISSUES, 'more issue')}"
             lines.append((Span(" " * _WHY_INDENT), Span(more, "comment")))
     if len(steps) > MOST_STEPS:
-        lines.append((Span(f"   {GLYPHS.running} {many(len(steps) - MOST_STEPS, 'more step')}", "comment"),))
+        lines.append((Span(f"   {GLYPHS.running} {counted(len(steps) - MOST_STEPS, 'more step')}", "comment"),))
     return lines
 
 

@@ -10,6 +10,7 @@ from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.history_list import called, rate_text
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
 from workbench.trajectory.messages import JsonValue
@@ -29,7 +30,7 @@ from workbench.tui.lines.spans import (
     wrap,
     wrap_line,
 )
-from workbench.tui.lines.words import clock, many, model_label
+from workbench.tui.lines.words import clock, model_label
 
 NAME_CELLS = 22
 """Of a row, for the number and the name of a batch."""
@@ -152,7 +153,9 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         return [(Span(f" {called(batch)}", "strong"),), *paragraph(said, width, "error")]
     parts = state.parts(batch)
     good, graded = rate_of(parts)
-    passed = f"{rate_text(parts)} passed: {good:,} of {many(graded, 'graded run')}" if graded else "No run was graded"
+    passed = (
+        f"{rate_text(parts)} passed: {good:,} of {counted(graded, 'graded run')}" if graded else "No run was graded"
+    )
     by = [span for said, role in _grades_said(state, batch) for span in (Span(", "), Span(said, role))]
     lines: list[Line] = [
         spread((Span(f" {called(batch)}", "strong"),), (Span(_times(batch), "muted"),), width),
@@ -162,11 +165,11 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if said := ", ".join(f"{count:,} {words}" for count, words in apart if count):
         lines += paragraph(f"Apart from that {said}.", width, "muted")
     if state.is_going(batch):
-        lines += paragraph(f"{many(batch.missing, 'run')} to come.", width, "running")
+        lines += paragraph(f"{counted(batch.missing, 'run')} to come.", width, "running")
     elif batch.missing:
         cut_off = "It was cut off" if batch.ended_at is None else "It was stopped"
         way_on = "" if batch.kind == "fork" else "; c goes on with exactly them"
-        lines += paragraph(f"{cut_off}: {many(batch.missing, 'run')} missing{way_on}.", width, "warned")
+        lines += paragraph(f"{cut_off}: {counted(batch.missing, 'run')} missing{way_on}.", width, "warned")
     if batch.kind == "fork":
         lines += paragraph("A fork of one run: an experiment, which speaks for no case.", width, "muted")
     return lines
@@ -219,7 +222,7 @@ def _part_line(part: BatchPart, trend: Sequence[float], label_cells: int, width:
     for status, (sign, role) in STATUS_SIGNS.items():
         if part.counts[status]:
             signs.append(Span(f" {sign}{part.counts[status]:,}", role))
-    some = f"  {many(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
+    some = f"  {counted(part.cases, 'case')} of {part.suite.cases:,}" if not part.whole else ""
     left: Line = (
         Span(f"   {padded(model_label(part.model), label_cells)}"),
         Span(f"  {rate_text((part,)):>6}", "strong"),
@@ -237,7 +240,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     shown = state.grading(batch)
     known = state.gradings(batch)
     if not known:
-        return [*lines, (Span(f"   {many(state.regraded[batch.number], 'time')}, being read {ELLIPSIS}", "muted"),)]
+        return [*lines, (Span(f"   {counted(state.regraded[batch.number], 'time')}, being read {ELLIPSIS}", "muted"),)]
     rows = [("when it ran", local_time(batch.started_at), batch.parts, shown is None)]
     rows += [
         (f"grading {grading.number}", local_time(grading.graded_at), parts, grading is shown)
@@ -255,7 +258,7 @@ def _made_with(batch: BatchRow, width: int) -> list[Line]:
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}"]
     if isinstance(at_a_time := settings.get("concurrency"), int):
-        how.append(f"{many(at_a_time, 'run')} at a time on each endpoint")
+        how.append(f"{counted(at_a_time, 'run')} at a time on each endpoint")
     how.append(_tools(settings))
     lines: list[Line] = [EMPTY, (Span(" Made with", "heading"),), *paragraph("; ".join(how), width, "text", 3)]
     models = settings.get("models")

@@ -14,10 +14,10 @@ from workbench.config.models import ConfigError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_said
+from workbench.reports.values import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.kept import opened
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class HistoryDeeds:
             except (HistoryError, RecordingError) as error:
                 self._fail(screen, f"Not all was saved: {error}")
                 return
-        said = f"Saved {many(count, 'recording')} in {folder.absolute()}"
+        said = f"Saved {counted(count, 'recording')} in {folder.absolute()}"
         if damaged:
             self._say(screen, f"{said}; left out: {_first_of(damaged)}", "warned", GLYPHS.warned)
         else:
@@ -205,7 +205,7 @@ class HistoryDeeds:
                 if not under_way:
                     resumption.handle.release()
         if why_not is None:
-            self._say(screen, f"Going on with {called(batch)}: {many(len(resumption.runs), 'run')}", "running")
+            self._say(screen, f"Going on with {called(batch)}: {counted(len(resumption.runs), 'run')}", "running")
             self.read_again()
         else:
             self._say(screen, f"Nothing was run: {why_not}", "warned", GLYPHS.warned)
@@ -250,7 +250,7 @@ class HistoryDeeds:
                 if isinstance(approval, str):
                     self._say(screen, f"Nothing was graded: {approval}", "warned", GLYPHS.warned)
                     return
-                self._say(screen, f"Grading {many(len(plan.runs), 'run')} of {called(batch)} again …")
+                self._say(screen, f"Grading {counted(len(plan.runs), 'run')} of {called(batch)} again …")
                 graded = await self._on_thread(lambda: self._graded(plan, approval, damaged))
             except (HistoryError, RecordingError) as error:
                 self._fail(screen, f"Nothing was graded: {error}")
@@ -293,7 +293,7 @@ class HistoryDeeds:
 
 def _first_of(damaged: Sequence[str]) -> str:
     others = len(damaged) - 1
-    return damaged[0] + (f", and {many(others, 'other run')}" if others else "")
+    return damaged[0] + (f", and {counted(others, 'other run')}" if others else "")
 
 
 def _regraded_said(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
@@ -301,10 +301,10 @@ def _regraded_said(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
     said = [f"Graded again: {moved}" if moved else "Graded again: nothing moved"]
     kept = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
     if kept:
-        said.append(f"{many(len(kept), 'run')} not, the first: {kept[0]}")
+        said.append(f"{counted(len(kept), 'run')} not, the first: {kept[0]}")
     otherwise = sum(each.run.asked_otherwise for each in graded)
     if otherwise:
-        said.append(f"{many(otherwise, 'run')} of cases that ask something else today")
+        said.append(f"{counted(otherwise, 'run')} of cases that ask something else today")
     if plan.gone:
-        said.append(f"{many(len(plan.gone), 'run')} left out, whose cases are gone")
+        said.append(f"{counted(len(plan.gone), 'run')} left out, whose cases are gone")
     return "; ".join([*said, *plan.problems])

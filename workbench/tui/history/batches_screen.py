@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from textual.binding import BindingType
 
 from workbench.history.records import BatchRow, DamagedError, HistoryError
+from workbench.reports.values import counted
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.batch_lines import detail_lines, history_text, list_message, row_line
 from workbench.tui.history.batches import HistoryList
@@ -19,7 +20,6 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import Line, Span
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.kept import read_batches, read_going, read_gradings
 from workbench.tui.runs.runner import Runner
@@ -191,7 +191,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         state = self.state
         hidden = state.forks if not state.shows_forks else 0
         said = [f"{len(state.batches):,} batch{'' if len(state.batches) == 1 else 'es'}"] if state.is_read else []
-        said += [f"{many(hidden, 'fork')} hidden"] if hidden else []
+        said += [f"{counted(hidden, 'fork')} hidden"] if hidden else []
         said += [f"{len(state.marked)} marked"] if state.marked else []
         left: Line = (Span(" History ", "badge"), Span(self._filter_said))
         progress = self._book.progress()

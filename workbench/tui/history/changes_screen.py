@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 from textual.binding import BindingType
 
 from workbench.analysis.batch_diff import CaseChange
+from workbench.reports.values import counted
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.change_lines import detail_lines, head_lines, list_message, row_line
 from workbench.tui.history.changes import DiffList
@@ -18,7 +19,6 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.lines.words import many
 
 
 class ChangesWays(Protocol):
@@ -68,7 +68,7 @@ class BatchDiffScreen(KeptScreen[DiffList]):
             Span(f"{after}{self._filter_said}"),
         )
         on_models = f" on {len(state.diff.models):,} models" if state.several_models else ""
-        compared = f"{many(state.diff.cases, 'case')}{on_models} compared "
+        compared = f"{counted(state.diff.cases, 'case')}{on_models} compared "
         return left, [(Span(compared, "muted"),), EMPTY]
 
     @property

@@ -11,12 +11,12 @@ from textual.widgets import Input
 
 from workbench.history.records import BatchRow
 from workbench.reports.history_list import called
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import BuildLines, Option
 from workbench.tui.kit.naming import NameScreen
 from workbench.tui.lines.spans import EMPTY, Line, Span, wrap
-from workbench.tui.lines.words import many
 
 
 class BatchNameScreen(NameScreen):
@@ -49,7 +49,7 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
 
     def __init__(self, batch: BatchRow, said: Sequence[str], *, today: bool) -> None:
         models = ", with models and judges of today" if today else ""
-        asked = f"{many(batch.missing, 'run')} of {called(batch)} would be made now:"
+        asked = f"{counted(batch.missing, 'run')} of {called(batch)} would be made now:"
         super().__init__(
             _listed(asked, said),
             [
@@ -74,7 +74,7 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
         said = [f"nothing brings it back{first}"]
         if batch.name:
             said.insert(0, f"it is named {batch.name!r}: what is compared with that name would find nothing")
-        runs = many(batch.planned, "run") if batch.damage is None else "runs"
+        runs = counted(batch.planned, "run") if batch.damage is None else "runs"
         asked = f"{called(batch)} and its {runs} would be removed from the history:"
         super().__init__(
             _listed(asked, said),

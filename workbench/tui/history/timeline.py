@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from workbench.history.records import RunRow
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
-from workbench.reports.values import cost_text
+from workbench.reports.values import cost_text, counted
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time_of_ms
 from workbench.tui.history.batch_lines import paragraph
@@ -19,7 +19,7 @@ from workbench.tui.kit.rows import pair_of, turned
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread
-from workbench.tui.lines.words import duration, many, model_label, score
+from workbench.tui.lines.words import duration, model_label, score
 from workbench.tui.trajectory.headline import model_time
 
 TREND_MAX = 32
@@ -187,11 +187,11 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         line: Line = (
             Span(f" {padded(model_label(model), label_cells)}  "),
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
-            Span(f"  mean {score(sum(scores) / len(scores))} of {many(len(scores), 'run')}", "muted"),
+            Span(f"  mean {score(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )
         lines.append(cut_line(line, width))
     if len(trends) > len(shown):
-        lines.append((Span(f" and {many(len(trends) - len(shown), 'other model')}", "muted"),))
+        lines.append((Span(f" and {counted(len(trends) - len(shown), 'other model')}", "muted"),))
     if state.regraded:
         batches = "1 batch was" if state.regraded == 1 else f"{state.regraded:,} batches were"
         lines += paragraph(f"Graded as when they ran; {batches} graded again since.", width, "muted")

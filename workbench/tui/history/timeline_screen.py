@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from workbench.history.records import RunRow
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.history.actions import FEATURE
 from workbench.tui.history.timeline import Timeline, detail_lines, head_lines, list_message, row_line, timeline_text
@@ -16,7 +17,6 @@ from workbench.tui.kit.list_screen import MarkingScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.lines.words import many
 
 ShowRuns = Callable[["TimelineScreen", Sequence[RunRow]], None]
 """Shows one run of the history, or two side by side."""
@@ -53,8 +53,8 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         state = self.state
         left: Line = (Span(" Over time ", "badge"), Span(f" {one_line(state.case_name)}{self._filter_said}"))
         batches = len({run.batch for run in state.runs})
-        said = f"{many(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
-        damaged = f" {many(state.damaged, 'damaged run')} left out · " if state.damaged else ""
+        said = f"{counted(len(state.runs), 'run')} in {batches:,} batch{'' if batches == 1 else 'es'} "
+        damaged = f" {counted(state.damaged, 'damaged run')} left out · " if state.damaged else ""
         return left, [(Span(damaged, "warned"), Span(said, "muted")), EMPTY]
 
     def do_open(self) -> None:

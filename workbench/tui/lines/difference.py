@@ -8,9 +8,9 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Literal
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.lines.spans import Line, Role, Span, cut_line
-from workbench.tui.lines.words import many
 
 Sign = Literal["-", "+", " ", "@"]
 
@@ -45,7 +45,9 @@ class Difference:
         changed = sum(min(gone, came) for gone, came in self._groups())
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
         parts = [(count, what) for count, what in counts if count]
-        said = [f"{many(count, 'line') if at == 0 else f'{count:,}'} {what}" for at, (count, what) in enumerate(parts)]
+        said = [
+            f"{counted(count, 'line') if at == 0 else f'{count:,}'} {what}" for at, (count, what) in enumerate(parts)
+        ]
         return ", ".join(said) or "no difference"
 
     def _groups(self) -> Iterator[tuple[int, int]]:
@@ -62,7 +64,7 @@ class Difference:
             for sign, text in self.lines[:MOST_SHOWN]
         ]
         if (more := len(self.lines) - MOST_SHOWN) > 0:
-            rows.append((Span(f"   and {many(more, 'line')} more", "comment"),))
+            rows.append((Span(f"   and {counted(more, 'line')} more", "comment"),))
         return rows
 
 

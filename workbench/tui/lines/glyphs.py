@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.grading.grade import Status
+from workbench.reports import signs
 from workbench.tui.lines.spans import Role
 
 
@@ -12,12 +13,12 @@ from workbench.tui.lines.spans import Role
 class Glyphs:
     """Signs by meaning. None of them is told apart by colour alone."""
 
-    passed: str = "✓"
-    warned: str = "!"
-    failed: str = "✗"
-    error: str = "▲"
-    skipped: str = "-"
-    stopped: str = "■"
+    passed: str = signs.STATUS_SIGNS["passed"]
+    warned: str = signs.STATUS_SIGNS["warned"]
+    failed: str = signs.STATUS_SIGNS["failed"]
+    error: str = signs.STATUS_SIGNS["error"]
+    skipped: str = signs.STATUS_SIGNS["skipped"]
+    stopped: str = signs.STATUS_SIGNS["stopped"]
     running: str = "…"
     never: str = "·"
     missing: str = "○"

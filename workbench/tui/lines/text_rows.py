@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.reports.values import counted
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.growing_text import DISPLAY_LIMIT, GrowingText
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines
 from workbench.tui.lines.spans import Line, Role, Span, cut
-from workbench.tui.lines.words import many
 
 
 class TextLines(LazyLines):
@@ -36,7 +36,7 @@ def text_rows(text: GrowingText, width: int, limit: int | None, role: Role, inde
     lines = TextLines(rows, indent, role)
     # A note instead of a single line would hide that for nothing.
     if limit is not None and len(lines) > limit + (0 if text.hidden else 1):
-        note = f"{GLYPHS.running} {many(len(lines) - limit, 'more line')}, Enter shows them"
+        note = f"{GLYPHS.running} {counted(len(lines) - limit, 'more line')}, Enter shows them"
         if text.hidden:
             note = f"{GLYPHS.running} {text.hidden + DISPLAY_LIMIT:,} characters in all, Enter shows more"
         return [*lines[:limit], (lead, Span(cut(note, width - indent), "comment"))]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from workbench.grading.grade import RunResult, StepGrade
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.decimals import decimals
 from workbench.suite.problems import Problem
@@ -40,11 +41,6 @@ def clock(seconds: float) -> str:
 def score(value: float | None) -> str:
     """A score with two digits that never rounds up to 1."""
     return "" if value is None else decimals(value)
-
-
-def many(count: int, noun: str) -> str:
-    """`1 case`, `3 cases`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def short_count(count: int) -> str:
@@ -94,7 +90,7 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
-    return f"{which if len(failed) <= MOST_NAMED else many(len(failed), 'step')} failed, and with them the chain"
+    return f"{which if len(failed) <= MOST_NAMED else counted(len(failed), 'step')} failed, and with them the chain"
 
 
 def why_not_graded(result: RunResult) -> str:

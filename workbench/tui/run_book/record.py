@@ -48,9 +48,6 @@ Stage = Literal["waiting", "running", "done"]
 RUN_AGAIN: frozenset[Status] = frozenset({"failed", "error", "stopped"})
 """How a run ended that somebody may want to see again."""
 
-BROKEN_OFF: frozenset[Status] = frozenset({"error", "stopped", "skipped"})
-"""How a run ended that did not come to its end."""
-
 
 @dataclass
 class RunRecord:

@@ -10,12 +10,10 @@ from typing import Literal
 
 from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status, StepGrade
-from workbench.grading.repeats import joined
+from workbench.grading.repeats import WORST_FIRST, joined
 from workbench.tui.run_book.record import RunKind, RunRecord, Stage
 
-_WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
-
-_WORST_STEP_FIRST: tuple[Status | None, ...] = ("error", "failed", None, *_WORST_FIRST[2:])
+_WORST_STEP_FIRST: tuple[Status | None, ...] = ("error", "failed", None, *WORST_FIRST[2:])
 """`None`: never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
@@ -107,7 +105,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
             of_models.setdefault(run.model, []).append(run.figures)
     models = [joined(figures) for figures in of_models.values()]
     statuses = {model.status for model in models}
-    worst = next((status for status in _WORST_FIRST if status in statuses), None)
+    worst = next((status for status in WORST_FIRST if status in statuses), None)
     scores = [model.score for model in models if model.score is not None]
     at_odds = any(run.at_odds for run in runs)
     asks, held = any(run.asks for run in going), any(run.held for run in going)

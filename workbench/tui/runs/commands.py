@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.reports.values import counted
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
 from workbench.tui.runs.model_choices import model_choices
 from workbench.tui.runs.models_dialog import ModelsScreen
 from workbench.tui.runs.repeats_dialog import RepeatsScreen
@@ -83,7 +83,7 @@ class RunningCommands:
             if times is not None:
                 self._app.run_cases(cases, times)
 
-        self._app.push_screen(RepeatsScreen(row.case.name if row.case is not None else many(count, "case")), run)
+        self._app.push_screen(RepeatsScreen(row.case.name if row.case is not None else counted(count, "case")), run)
 
     def _stop(self, screen: MainScreen) -> None:
         self._app.runner.stop([run.run_id for run in screen.book.under_way(screen.selected_case)])

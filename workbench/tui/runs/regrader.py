@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.open_suites import SuitesChanged
 from workbench.config.program import Program
+from workbench.reports.values import counted
 from workbench.suite.loading import SuiteFile
 from workbench.tui.kit.stage import Stage
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.regrading import AT_ONCE_RUNS, Due, Rescoring
 from workbench.tui.tree.selection import Selection
 
@@ -133,7 +133,7 @@ class Rescorer:
                 self._stage.announce(f"Grading anew: {max(total - state.waiting, 0):,} of {total:,} cases", gently=True)
         said = [
             state.told(),
-            *(f"{many(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
+            *(f"{counted(runs, 'run')} not graded anew ({why}): r runs again" for why, runs in kept.items()),
         ]
         self._show.all_graded()
         if any(said) or shown_s:

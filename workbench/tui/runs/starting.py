@@ -17,11 +17,12 @@ from workbench.config.resources import bundled
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
+from workbench.reports.values import counted
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.suite.trust import TrustStore, needs_trust
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many, model_label
+from workbench.tui.lines.words import model_label
 
 if TYPE_CHECKING:
     from workbench.batches.resuming import Resumption
@@ -120,7 +121,7 @@ class Starter:
                 main.announce(notice, "warned", GLYPHS.warned)
             elif len(plan.runs) < models:
                 model = model_label(plan.runs[0].model)
-                main.announce(f"Step by step on {model}, the first of {many(models, 'model')}; m chooses another")
+                main.announce(f"Step by step on {model}, the first of {counted(models, 'model')}; m chooses another")
             return
         why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:

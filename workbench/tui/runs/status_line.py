@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from workbench.reports.progress import duration_text, starting_text
-from workbench.reports.values import cost_text
+from workbench.reports.values import cost_text, counted
 from workbench.reports.visible import one_line
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread
-from workbench.tui.lines.words import clock, duration, many, model_label, short_count
+from workbench.tui.lines.words import clock, duration, model_label, short_count
 from workbench.tui.run_book.book import Progress
 from workbench.tui.run_book.counting import Spend
 from workbench.tui.run_book.summaries import Counts
@@ -75,7 +75,7 @@ def _parts(
         Span(f"{count} {sign}{word if words or not sign else ''}  ", role) for count, sign, word, role in shown if count
     )
     if not spans and not progress.under_way:
-        return [(_COUNTS, (Span(f"{many(cases, 'case')} ", "muted"),))] if cases else []
+        return [(_COUNTS, (Span(f"{counted(cases, 'case')} ", "muted"),))] if cases else []
     parts.append((_COUNTS, spans))
     if progress.under_way:
         left, time_left = _left(progress)

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.authoring.case_list import named_path
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.kit.asking import AskScreen
 from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
@@ -19,7 +20,6 @@ from workbench.tui.kit.fields import SafeInput
 from workbench.tui.lines.difference import Difference
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
-from workbench.tui.lines.words import many
 
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]
@@ -154,7 +154,7 @@ class UnsavedScreen(AskScreen[UnsavedAnswer]):
 def _unsaved_lines(paths: Sequence[Path], trouble: str | None, width: int) -> list[Line]:
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
-    lines += [(Span("  "), Span(row)) for row in wrap(f"{many(len(paths), 'suite')} with unsaved changes:", room)]
+    lines += [(Span("  "), Span(row)) for row in wrap(f"{counted(len(paths), 'suite')} with unsaved changes:", room)]
     for path in paths:
         lines += [(Span("    "), Span(row, "strong")) for row in wrap(one_line(str(path)), room - 2)]
     if trouble is not None:

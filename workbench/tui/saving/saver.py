@@ -11,13 +11,13 @@ from workbench.authoring.case_list import free_path
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.open_suites import OpenSuites
+from workbench.reports.values import counted
 from workbench.suite.disk import absolute, why_not_written
 from workbench.suite.loading import SuiteFile, load_suite, parse_suite
 from workbench.suite.saving import ChangedOnDiskError, FileState, SavingError, save
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
 from workbench.tui.saving.drafting import Drafting
 from workbench.tui.tree.selection import Selection
 
@@ -61,7 +61,7 @@ class Saver:
             saved = [suite for suite in suites if await self._save(suite)]
             self._wanted = frozenset()
         if len(saved) == len(suites) > 1:
-            self._stage.announce(f"Saved {many(len(saved), 'suite')}", "passed", GLYPHS.passed)
+            self._stage.announce(f"Saved {counted(len(saved), 'suite')}", "passed", GLYPHS.passed)
         for suite in saved:
             if suite.untaken_said is not None:
                 self._stage.announce(f"Saved without {suite.untaken_said}", "warned", GLYPHS.warned)
@@ -141,7 +141,7 @@ class Saver:
             suite.reloaded(await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path))), state)
         self._follow(suite)
         if errors := len(suite.file.errors):
-            said = f"Saved in {suite.path}; {many(errors, 'error')} to correct before all of it can run"
+            said = f"Saved in {suite.path}; {counted(errors, 'error')} to correct before all of it can run"
             self._stage.announce(said, "warned", GLYPHS.warned)
         else:
             self._stage.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)

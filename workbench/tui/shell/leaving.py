@@ -14,10 +14,10 @@ from rich.text import Text
 
 from workbench.authoring.open_suite import Untaken
 from workbench.config.logs import LOG_NAME
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Span
-from workbench.tui.lines.words import many
 from workbench.tui.shell.bars import NOTICE_S
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.signals import SignalWatch
@@ -80,7 +80,7 @@ class Leaving:
         app = self._app
         running = len(app.main.book.under_way())
         stoppable = app.begun_deeds.stoppable if app.begun_deeds is not None else None
-        under_way = " and ".join(filter(None, (many(running, "run") if running else "", stoppable)))
+        under_way = " and ".join(filter(None, (counted(running, "run") if running else "", stoppable)))
         without = [suite for suite in app.main.desk.suites if suite.untaken]
         untaken = tuple(one for suite in without for one in suite.untaken.values())
         said = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import Pane
 from workbench.tui.lines.prose import Message
-from workbench.tui.lines.words import many
 from workbench.tui.runs.status_line import models_label
 from workbench.tui.tree.runnable import can_run
 from workbench.tui.tree.state import TreeState
@@ -46,7 +46,7 @@ def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
             ("m  chooses models", "text"),
         )
     if row.open is not None and row.open.file.suite is None:
-        cannot = f"{one_line(row.open.path.name)} cannot run: {many(len(row.open.file.errors), 'error')}."
+        cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
         way_out: Message = (("", "text"), (_EDIT, "text")) if row.open.why_not_editable is None else ()
         return ((cannot, "error"), *way_out)
     below = tree.cases_below(row)
@@ -54,7 +54,7 @@ def run_message(tree: TreeState, models: tuple[str, ...]) -> Message:
     if not cases:
         return (("There is no case here yet. n makes one.", "muted"),)
     return (
-        (f"{many(cases, 'case')} here.", "strong"),
+        (f"{counted(cases, 'case')} here.", "strong"),
         ("", "text"),
         ("R  runs all of them", "text"),
         ("Put the cursor on a case to see its run.", "muted"),

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.logs import LOG_NAME
+from workbench.reports.values import counted
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.lines.words import many
 from workbench.tui.shell.registry import help_sections
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.terminal.screenshot import save_picture, svg_of, text_of
@@ -69,7 +69,7 @@ class ProgramCommands:
         running = len(self._app.main.book.under_way())
         if running and not self._warned_of_clocks:
             self._warned_of_clocks = True
-            said = f"{many(running, 'run')} under way, whose time limits go on meanwhile: choose Suspend again"
+            said = f"{counted(running, 'run')} under way, whose time limits go on meanwhile: choose Suspend again"
             self._say(said, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.grading.repeats import BROKEN_OFF
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import MainSituation, Shown, Typing
 from workbench.tui.lines.words import why_not_graded
-from workbench.tui.run_book.record import BROKEN_OFF, RunRecord
+from workbench.tui.run_book.record import RunRecord
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.runnable import any_runnable_below, can_run
 

@@ -27,6 +27,7 @@ from workbench.authoring.workspace import Workspace, open_workspace
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breaking
@@ -39,7 +40,6 @@ from workbench.tui.kit.painting import PaintedApp
 from workbench.tui.kit.stage import Announce, Take, Work
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.execution_questions import Questions
 from workbench.tui.runs.recording import RunSaver
@@ -414,13 +414,13 @@ class Workbench(PaintedApp):
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
         way = "; F4, your editor, takes them in" if self.main.run_pane.typing is not None else ""
-        lost = many(event.left_out, "control character") if event.left_out else ""
+        lost = counted(event.left_out, "control character") if event.left_out else ""
         end = "its end, since it is too long" if event.was_cut else ""
         said = f"Left out of what was pasted: {' and '.join(filter(None, (lost, end)))}{way}"
         self.announce(said, "warned", GLYPHS.warned)
 
     def on_paste_refused(self, event: PasteRefused) -> None:
-        self.announce(f"{many(event.length, 'character')} are too many to paste in here", "warned", GLYPHS.warned)
+        self.announce(f"{counted(event.length, 'character')} are too many to paste in here", "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
         """The terminal has the focus again."""

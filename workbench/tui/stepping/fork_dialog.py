@@ -8,6 +8,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
@@ -16,7 +17,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import PlainColours
 from workbench.tui.lines.prose import LONGEST_LINE, LONGEST_SHOWN
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
-from workbench.tui.lines.words import many, model_label
+from workbench.tui.lines.words import model_label
 from workbench.tui.run_book.forks import place_said
 from workbench.tui.runs.fork_draft import ForkDraft, TextName
 
@@ -151,7 +152,7 @@ class ForkScreen(Dialog[bool]):
         text = self._draft.text(name)
         lines = text.split("\n")
         if len(lines) > LONGEST_SHOWN or max(map(len, lines)) > LONGEST_LINE:
-            self._announce(f"{many(len(text), 'character')} are too many to type in here", "warned", GLYPHS.warned)
+            self._announce(f"{counted(len(text), 'character')} are too many to type in here", "warned", GLYPHS.warned)
             return
         self._typing = name
         editor = self._editor

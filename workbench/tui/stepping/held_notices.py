@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import Paused
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.registry import BY_ID
 
@@ -41,7 +41,7 @@ class HeldRuns:
         unseen = [run for run in fresh if run is not shown]
         if unseen:
             keys = self._app.keymap.names(BY_ID["step.held"])
-            who = _where(unseen[0]) if len(unseen) == 1 else f"{many(len(held), 'run')} are held"
+            who = _where(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
             way = f"{keys} goes there" if keys else "'Go to the run that is held' is among all commands"
             main.announce(f"{who}; {way}", "warned", GLYPHS.held)
 

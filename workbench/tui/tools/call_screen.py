@@ -16,6 +16,7 @@ from workbench.authoring.accepting.redaction import table_without_secrets
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.batches.serving import ServerOf
 from workbench.config.secrets import Secrets
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
@@ -30,7 +31,6 @@ from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Role, Span
-from workbench.tui.lines.words import many
 from workbench.tui.runs.execution_dialog import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.actions import FEATURE, TYPING, CallNow
@@ -145,7 +145,7 @@ class CallScreen(SideScreen[None]):
         problems = self._form.problems
         if problems:
             first = next(iter(problems))
-            more = f" (and {many(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
+            more = f" (and {counted(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
             place = f"{first}: " if first else ""
             self.announce(f"Not called: {place}{problems[first]}{more}", "warned", GLYPHS.warned)
             return

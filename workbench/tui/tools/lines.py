@@ -9,6 +9,7 @@ from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, Schema, parameters_of, type_text
 from workbench.analysis.tool_lint import LintFinding, tokens_of
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
 from workbench.trajectory.messages import JsonValue, ToolDefinition
@@ -16,7 +17,7 @@ from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines
 from workbench.tui.lines.prose import Message, indented, signed
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cut_line, spread, wrap
-from workbench.tui.lines.words import hints_in_words, many
+from workbench.tui.lines.words import hints_in_words
 from workbench.tui.tools.shelves import Shelf, ToolRow, ToolShelves, expecting
 
 INDENT = 2
@@ -83,7 +84,7 @@ def _shelf_line(shelf: Shelf, width: int) -> Line:
 def _size(shelf: Shelf) -> Line:
     if not shelf.tools:
         return EMPTY
-    return (Span(f"{many(len(shelf.tools), 'tool')} {GLYPHS.dot} {shelf.tokens:,} tok", "muted"),)
+    return (Span(f"{counted(len(shelf.tools), 'tool')} {GLYPHS.dot} {shelf.tokens:,} tok", "muted"),)
 
 
 def list_message(state: ToolShelves) -> Message:
@@ -152,7 +153,7 @@ def age(moment: datetime, now: datetime) -> str:
     minutes = max(int((now - moment).total_seconds()) // 60, 0)
     for size, noun in ((60 * 24, "day"), (60, "hour"), (1, "minute")):
         if minutes >= size:
-            return f"{many(minutes // size, noun)} ago"
+            return f"{counted(minutes // size, noun)} ago"
     return "just now"
 
 

@@ -18,6 +18,7 @@ from textual.message import Message
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile
 from workbench.suite.render import Table
@@ -33,7 +34,6 @@ from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import message_lines, title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.lines.words import many
 from workbench.tui.terminal.theming import Ground
 from workbench.tui.tools.actions import FEATURE, ToolsNow
 from workbench.tui.tools.call_form import CallForm
@@ -221,9 +221,9 @@ class ToolsScreen(ListScreen[None]):
     def _show_bars(self) -> None:
         state = self.state
         tokens = sum(shelf.tokens for shelf in state.shelves)
-        known = f"{many(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
+        known = f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
         sign, role = finding_sign(state.findings)
-        findings: Line = (Span(f"{sign} {many(state.finding_count, 'finding')} ", role),)
+        findings: Line = (Span(f"{sign} {counted(state.finding_count, 'finding')} ", role),)
         found: Line = findings if state.finding_count else EMPTY
         right: Line = (Span(known, "muted"), *found)
         left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
@@ -313,7 +313,7 @@ class ToolsScreen(ListScreen[None]):
         if grant is not None:
             status = await self._servers.start(shelf.key, server, grant)
             if status.state == "running":
-                listed = f"{server.server.name} runs: {many(len(status.tools), 'tool')}"
+                listed = f"{server.server.name} runs: {counted(len(status.tools), 'tool')}"
                 self.announce(listed, "passed", GLYPHS.passed)
             else:
                 self.announce(status.reason, "error", GLYPHS.error)

@@ -6,12 +6,12 @@ from workbench.grading.grade import RunResult, disagree
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text
 from workbench.reports.move_kinds import Move, graded_text
-from workbench.reports.values import tokens_text
+from workbench.reports.values import counted, tokens_text
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import Line, Role, Span, cut_line, wrap
-from workbench.tui.lines.words import duration, failed_steps, many, score
+from workbench.tui.lines.words import duration, failed_steps, score
 from workbench.tui.run_book.shown.items import OutcomeItem
 
 ENDINGS: dict[FinishReason, str] = {
@@ -51,7 +51,7 @@ def outcome_lines(item: OutcomeItem, width: int, expanded: bool) -> list[Line]:
         steps = f"step {never[0]} was" if len(never) == 1 else f"steps {never[0]} to {never[-1]} were"
         lines += _paragraph(f"{steps} never reached", "muted", width, GLYPHS.skipped)
     if changes := changes_by_hand(result.trajectory):
-        said = f"a person changed {many(changes, 'thing')}"
+        said = f"a person changed {counted(changes, 'thing')}"
         said = f"graded by what the model wrote itself; {said}" if grade is not None else said
         lines += _paragraph(said, "accent", width, GLYPHS.by_hand)
     if unread := unread_text(result.trajectory):
@@ -88,7 +88,7 @@ def _facts(result: RunResult) -> str:
     trajectory = result.trajectory
     if not trajectory.rounds:
         return ""
-    parts = [many(len(trajectory.rounds), "round"), many(len(trajectory.calls), "call")]
+    parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
     parts.append(f"model {duration(trajectory.model_latency_ms)}")
     if trajectory.held_ms:
         parts.append(f"held {duration(trajectory.held_ms)}")

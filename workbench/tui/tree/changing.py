@@ -28,13 +28,13 @@ from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.form.templates import new_case, new_suite
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.undo import tie
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.disk import resolved
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.naming import NameScreen
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.words import many
 from workbench.tui.tree.dialogs import DeleteSuiteScreen, NewCase, NewCaseScreen, WhichSuiteScreen
 
 if TYPE_CHECKING:
@@ -127,7 +127,9 @@ class StructureCommands:
             return
         targets = [suite for suite in screen.desk.suites if suite is not source and suite.why_not_editable is None]
         options = [
-            Option(one_line(suite.path.name), f"{many(len(suite.cases), 'case')}  {one_line(str(suite.path.parent))}")
+            Option(
+                one_line(suite.path.name), f"{counted(len(suite.cases), 'case')}  {one_line(str(suite.path.parent))}"
+            )
             for suite in targets
         ]
 
@@ -229,7 +231,7 @@ class StructureCommands:
         if any(run.path == path for run in screen.book.under_way()):
             self._say_no(screen, f"Cases of {path.name} are running: X stops them")
             return
-        said = [str(path), many(len(suite.cases), "case")]
+        said = [str(path), counted(len(suite.cases), "case")]
         if suite.dirty:
             said.append("What was changed here and is not saved is kept with it.")
         if await self._app.push_screen_wait(DeleteSuiteScreen(said)) != "delete":

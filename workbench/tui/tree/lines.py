@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from workbench.grading.grade import Status
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, spread
-from workbench.tui.lines.words import many, score
+from workbench.tui.lines.words import score
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import CaseSummary, StepSummary
 from workbench.tui.tree.state import Row, TreeState
@@ -44,7 +45,7 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
             head: Line = (indent, Span(f"{_fold(tree, row)} ", "muted"), Span(name, "error" if broken else "strong"))
             marks = _UNSAVED if row.open is not None and row.open.dirty else EMPTY
             if broken and row.file is not None:
-                result = (Span(many(len(row.file.problems), "problem"), "error"),)
+                result = (Span(counted(len(row.file.problems), "problem"), "error"),)
                 return _marked(head, marks, result, width)
             if row.file is not None and row.file.warnings:
                 marks = (*marks, Span(f" {GLYPHS.warned}", "warned"))

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from workbench.authoring.case_now import CaseKey
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.background import worked_out
@@ -19,7 +20,6 @@ from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Role, Span, wrap_line
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.trajectory.headline import began
 from workbench.tui.two_runs.actions import FEATURE, PairNow
@@ -99,7 +99,7 @@ class PairScreen(SideScreen[None]):
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))
         count = len(state.differences)
         role: Role = "warned" if count else "passed"
-        said = many(count, "difference") if count else "no difference"
+        said = counted(count, "difference") if count else "no difference"
         right: Line = (Span(f"{said} ", role),)
         self.query_one("#pair-title", Bar).say(lambda width: title_line(left, (right,), width))
         sentence = wrap_line((Span(f" {one_line(state.sentence)}", role if count else "muted"),), width, 1)
@@ -123,7 +123,7 @@ class PairScreen(SideScreen[None]):
     def _to_difference(self, step: int) -> None:
         number = self._list.to_difference(step)
         if number is not None:
-            self.announce(f"{number + 1} of {many(len(self.state.differences), 'difference')}")
+            self.announce(f"{number + 1} of {counted(len(self.state.differences), 'difference')}")
 
     def do_expand(self) -> None:
         """Fold what the cursor is on, or unfold it."""

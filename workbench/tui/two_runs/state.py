@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from workbench.analysis.alignment import Kind, aligned
 from workbench.analysis.divergence import Difference, What, first_difference
+from workbench.reports.values import counted
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.lines.words import many
 from workbench.tui.run_book.record import RunRecord
 
 
@@ -28,7 +28,7 @@ class Fold:
         if self.rounds is None:
             return "the same beginning"
         first, last = self.rounds
-        return f"{many(last - first + 1, 'round')} alike" if last > first else f"round {first} alike"
+        return f"{counted(last - first + 1, 'round')} alike" if last > first else f"round {first} alike"
 
 
 _KINDS: dict[What, Kind] = {

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from workbench.authoring.form.row import Cell, CellKind, FormRow
+from workbench.reports.values import counted
 from workbench.reports.visible import one_line, visible
 from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.growing_text import TAB
 from workbench.tui.lines.spans import Line, Role, Span, cut, padded, wrap
-from workbench.tui.lines.words import many
 
 MOST_LINES = 8
 """Lines of one value; a field over it shows all."""
@@ -213,7 +213,7 @@ def _rows(cell: Cell, text: str, room: int) -> list[str]:
         rows += wrap(visible(paragraph[: room * (MOST_LINES + 1)].replace("\t", TAB)), room)
         if len(rows) > MOST_LINES:
             left = len(paragraphs) - at - 1
-            more = f"{many(left, 'more line')}, " if left else ""
+            more = f"{counted(left, 'more line')}, " if left else ""
             return [*rows[: MOST_LINES - 1], cut(f"{GLYPHS.running} {more}Enter shows all", room)]
     return rows
 
