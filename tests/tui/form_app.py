@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -24,11 +24,9 @@ from workbench.tui.case.commands import FormCommands
 from workbench.tui.case.form.source import form_source, with_table
 from workbench.tui.case.form.view import FormView
 from workbench.tui.kit.painting import PaintedApp
+from workbench.tui.lines.spans import Role
 from workbench.tui.terminal.theme_files import load_themes
 from workbench.tui.terminal.theming import Palette, textual_theme
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
 
 KEYS = {" ": "space", ".": "full_stop", "\n": "enter", "_": "underscore", "?": "question_mark", "-": "minus"}
 
@@ -42,9 +40,9 @@ class FormScreen(Screen[None]):
         yield FormView("form")
 
     def action_do(self, action_id: str) -> None:
-        FormCommands().methods[action_id](cast("MainScreen", self))
+        FormCommands(lambda: self.query_one(FormView), self.announce).methods[action_id]()
 
-    def announce(self, text: str, role: str, sign: str) -> None:
+    def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
         cast(FormApp, self.app).refused.append(text)
 
 

@@ -128,7 +128,7 @@ async def test_undo_and_redo_close_a_field_that_refuses_and_change_nothing_behin
         await app.press("enter", "x")
         assert app.app.main.case_pane.refused
         await app.press(key)
-        assert "The field is closed, nothing else is" in app.screen
+        assert "The field was closed, and nothing else was" in app.screen
         await app.press("X")
         assert app.app.main.case_pane.typing is None
         assert app.app.main.open_suites.suites[0].document.text == text

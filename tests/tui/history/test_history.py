@@ -15,7 +15,6 @@ from workbench.authoring.document import Document
 from workbench.config.resources import bundled
 from workbench.history.claims import claim, claimed
 from workbench.tui.comparing.screen import CompareScreen
-from workbench.tui.history.batch_work import HistoryDeeds
 from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.dialogs import GoOnScreen
@@ -313,7 +312,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_is_told_on_the_main_screen
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app)
         await app.press("escape")
-        app.app.run_worker(HistoryDeeds(app.app).regrade(screen, screen.state.batches[0]), group="ask")
+        app.app.run_worker(app.app.deeds.regrade(screen, screen.state.batches[0]), group="ask")
         await app.until(lambda: "Graded again: nothing moved" in app.screen)
         assert app.app.screen is app.app.main
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from workbench.authoring.accepting.calls import AcceptError
 from workbench.authoring.accepting.proposal import Proposal
@@ -15,6 +14,7 @@ from workbench.authoring.case_now import graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.checks.describe import CheckError
+from workbench.config.secrets import Secrets
 from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import CallPairing, RunResult
@@ -24,76 +24,97 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen
+from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.shown.items import CallItem, MissingItem, ResultItem, StepItem
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.run_book.shown.items import CallItem, Item, MissingItem, ResultItem, StepItem
+from workbench.tui.tree.selection import Selection
 
 
-def accept(app: Workbench, screen: MainScreen, *, whole: bool) -> None:
-    """Show what accepting the run shown would change, and change it when that is agreed to: the call under the cursor;
-    with `whole`, or where there is none, all calls."""
-    suite, run, row = screen.selected_suite, screen.run_shown, screen.suites.selected
-    if suite is None or run is None or row is None or row.case is None:
-        return
-    outline = row.case
-    try:
-        proposal = proposal_without_secrets(_proposal(screen, suite, outline, run, whole), app.program.secrets)
-    except AcceptError as error:
-        screen.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
-        return
+class AcceptingCommands:
+    """Accepts the run that is shown, or one of its calls, into its case."""
 
-    def take(chosen: Proposal | None) -> None:
-        if chosen is not None:
-            _take(screen, suite, outline, run, chosen)
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        panes: Panes,
+        item_and_before: Callable[[], tuple[Item | None, Item | None]],
+        secrets: Secrets,
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._panes = panes
+        self._item_and_before = item_and_before
+        """Returns the item of the run under the cursor, and the one before it."""
+        self._secrets = secrets
+        self.methods: dict[str, Callable[[], object]] = {
+            "accept": lambda: self._accept(whole=panes.pane != "run"),
+            "accept.run": lambda: self._accept(whole=True),
+        }
 
-    app.push_screen(AcceptScreen(proposal), take)
+    def _accept(self, *, whole: bool) -> None:
+        """Show what accepting the run shown would change, and change it when that is agreed to.
 
+        It is about the call under the cursor; with `whole`, or where there is none, about all calls.
+        """
+        suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
+        if suite is None or run is None or outline is None:
+            return
+        try:
+            proposal = proposal_without_secrets(self._proposal(suite, outline, run, whole), self._secrets)
+        except AcceptError as error:
+            self._stage.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
+            return
 
-def _proposal(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
-    result = run.result
-    if result is None or result.status in BROKEN_OFF:
-        raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
-    if any(place.call is not None for place in result.redacted):
-        raise AcceptError("what was secret in its calls is not stored with this run; r runs the case again")
-    read = read_now(suite, outline)
-    if read is None:
-        raise AcceptError("this case has errors: correct them first")
-    _, now, case = read
-    unchanged = graded_alike(run.planned, now, case)
-    pairings = result.grade.pairings if unchanged and result.grade is not None else _pairings(now, case, result)
-    table = suite.document.table(outline.index)
-    item, before = screen.run_pane.run_list.item_and_before
-    call = before if isinstance(item, ResultItem) else item
-    if not whole and isinstance(call, CallItem):
-        return accept_call(case, table, result.trajectory, pairings, call.index)
-    if not whole and isinstance(item, MissingItem):
-        if not unchanged:
-            raise AcceptError("the case has changed since this run; r runs it again")
-        return accept_missing(case, item.expected)
-    if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
-        return accept_steps(case, table, result.trajectory, pairings, item.step)
-    return accept_run(case, table, result.trajectory, pairings)
+        def take(chosen: Proposal | None) -> None:
+            if chosen is not None:
+                self._take(suite, outline, run, chosen)
 
+        self._stage.show(AcceptScreen(proposal), take)
 
-def _take(screen: MainScreen, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
-    try:
-        index = index_of(suite, outline.key)
-        document = suite.document.with_case(index, proposal.applied(suite.document.table(index)))
-    except SpliceError as error:
-        screen.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
-        return
-    if screen.open_suites.change(suite, document, proposal.said, case=outline.key):
-        dropped = 0 if proposal.only_drops else proposal.drops
-        them = "it" if dropped == 1 else "them"
-        and_lost = f", {counted(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
-        said = f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{screen.and_moved}"
-        screen.announce(said, "passed", GLYPHS.passed)
-    else:
-        screen.announce("The case says all of that already")
+    def _proposal(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
+        result = run.result
+        if result is None or result.status in BROKEN_OFF:
+            raise AcceptError("only a run that came to its end can be accepted; r runs the case again")
+        if any(place.call is not None for place in result.redacted):
+            raise AcceptError("what was secret in its calls is not stored with this run; r runs the case again")
+        read = read_now(suite, outline)
+        if read is None:
+            raise AcceptError("this case has errors: correct them first")
+        _, now, case = read
+        unchanged = graded_alike(run.planned, now, case)
+        pairings = result.grade.pairings if unchanged and result.grade is not None else _pairings(now, case, result)
+        table = suite.document.table(outline.index)
+        item, before = self._item_and_before()
+        call = before if isinstance(item, ResultItem) else item
+        if not whole and isinstance(call, CallItem):
+            return accept_call(case, table, result.trajectory, pairings, call.index)
+        if not whole and isinstance(item, MissingItem):
+            if not unchanged:
+                raise AcceptError("the case has changed since this run; r runs it again")
+            return accept_missing(case, item.expected)
+        if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
+            return accept_steps(case, table, result.trajectory, pairings, item.step)
+        return accept_run(case, table, result.trajectory, pairings)
+
+    def _take(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
+        try:
+            index = index_of(suite, outline.key)
+            document = suite.document.with_case(index, proposal.applied(suite.document.table(index)))
+        except SpliceError as error:
+            self._stage.announce(f"Nothing was accepted: {error}", "error", GLYPHS.error)
+            return
+        if self._selection.open_suites.change(suite, document, proposal.said, case=outline.key):
+            dropped = 0 if proposal.only_drops else proposal.drops
+            them = "it" if dropped == 1 else "them"
+            and_lost = f", {counted(dropped, 'expectation')} dropped: Ctrl+Z brings {them} back" if dropped else ""
+            said = (
+                f"{proposal.said}{and_lost}; {_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
+            )
+            self._stage.announce(said, "passed", GLYPHS.passed)
+        else:
+            self._stage.announce("The case says all of that already")
 
 
 def _pairings(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
@@ -118,18 +139,3 @@ def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
     reason = grade.reason if grade is not None else result.error or ""
     why = next((issue.why for issue in (grade.issues if grade is not None else ()) if issue.decides), reason)
     return f"the run still comes out {result.status}: {why}"
-
-
-class AcceptingCommands:
-    """The methods of the actions that accept."""
-
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
-            "accept": lambda screen: self._accept(screen, whole=screen.pane != "run"),
-            "accept.run": lambda screen: self._accept(screen, whole=True),
-        }
-
-    def _accept(self, screen: MainScreen, *, whole: bool) -> None:
-
-        accept(self._app, screen, whole=whole)

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.document import HEAD
+from workbench.authoring.known_tools import KnownTools
+from workbench.authoring.open_suites import OpenSuites
+from workbench.config.program import Program
 from workbench.config.project import project_folder
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.tui.breakpoints.state import BreakpointFile, Breakpoints
-from workbench.tui.case.form.view import FormView
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from workbench.engine.breakpoints import Breakpoint
     from workbench.trajectory.messages import ToolDefinition
-    from workbench.tui.shell.workbench import Workbench
 
 
 class Breaking:
     """The breakpoints of the project that is opened, or those that are given for this time and kept nowhere."""
 
-    def __init__(self, app: Workbench, for_this_time: Sequence[Breakpoint] | None = None) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        open_suites: OpenSuites,
+        known_tools: KnownTools,
+        program: Program,
+        for_this_time: Sequence[Breakpoint] | None = None,
+    ) -> None:
+        self._stage = stage
+        self._open_suites = open_suites
+        self._known_tools = known_tools
+        self._program = program
+        self._followers: list[Callable[[Breakpoints], object]] = []
         self.given = for_this_time is not None
         """Whether they were given on the command line."""
-        self.all = Breakpoints(for_this_time or (), secrets=app.program.secrets)
+        self.all = Breakpoints(for_this_time or (), secrets=program.secrets)
         self.all.changed = self.tell
+
+    def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
+        """Tell these what the breakpoints are whenever they change: what runs, and what shows them."""
+        self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
         """The breakpoints kept for the project of a file or folder, and what is wrong with their file. Reads files."""
         if self.given:
             return self.all, None
-        program, folder = self._app.program, opened if opened.is_dir() else opened.parent
+        program, folder = self._program, opened if opened.is_dir() else opened.parent
         file = BreakpointFile(program.folders.breakpoints, project_folder(folder, program.environment.home))
         points, problem = file.read()
         return Breakpoints(points, file, program.secrets), problem
@@ -47,22 +63,16 @@ class Breaking:
 
     def tools(self) -> list[ToolDefinition]:
         """All tools that the open suites are known to have."""
-        main = self._app.main
-        return [
-            tool for suite in main.desk.suites for tool in main.known_tools.of(suite.document.table(HEAD), suite.path)
-        ]
+        suites, known = self._open_suites.suites, self._known_tools
+        return [tool for suite in suites for tool in known.of(suite.document.table(HEAD), suite.path)]
 
     def doubt(self, point: Breakpoint) -> str | None:
         """Why one may never hold, if anything speaks against it."""
         return doubt_about(point, self.tools())
 
     def tell(self) -> None:
-        """Tell runs and panes what the breakpoints are now."""
-        main, tools = self._app.main, self.all.tools
-        self._app.runner.hold_at(self.all.points)
-        run_list, form = main.run_pane.run_list, main.query_one("#form", FormView)
-        run_list.breakpoints = form.breakpoints = tools
-        run_list.repaint()
-        form.repaint()
+        """Tell all followers what the breakpoints are now, and announce why they are not kept, if they are not."""
+        for follower in self._followers:
+            follower(self.all)
         if self.all.problem is not None:
-            main.announce(self.all.problem, "warned", GLYPHS.warned)
+            self._stage.announce(self.all.problem, "warned", GLYPHS.warned)

@@ -67,6 +67,11 @@ class CasePane(Vertical):
         yield TomlPane(self._change_text, "toml")
 
     @property
+    def form(self) -> FormView:
+        """The form of what is selected."""
+        return self.query_one(FormView)
+
+    @property
     def target(self) -> Widget:
         """What has the keyboard when the pane has it."""
         if self.view == "form":

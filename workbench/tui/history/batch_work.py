@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from textual.screen import Screen
 
 from workbench.authoring.workspace import RECORDINGS_FOLDER
 from workbench.config.models import ConfigError
@@ -16,33 +18,65 @@ from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.reports.values import counted
 from workbench.trajectory.recording import RecordingError
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Role
 from workbench.tui.run_book.kept import opened
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.batches.resuming import Resumption
+    from workbench.config.program import Program
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.regrade import GradedAgain, RegradingPlan
     from workbench.suite.loading import SuiteFile
+    from workbench.suite.model import Case
     from workbench.tui.history.batches_screen import HistoryScreen
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.runs.runner import Runner
 
 
 Result = TypeVar("Result")
+
+MayGrade: TypeAlias = "Callable[[Sequence[tuple[SuiteFile, Case]]], Awaitable[Approval | str]]"
 
 
 class HistoryDeeds:
     """Does one thing at a time."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        file: Path | None,
+        program: Program,
+        selection: Selection,
+        runner: Runner,
+        *,
+        may_grade: MayGrade,
+        resume: Callable[[Resumption], Awaitable[str | None]],
+        screens: Callable[[], Iterable[Screen[Any]]],
+    ) -> None:
+        self._stage = stage
+        self._kept_in = file
+        self._program = program
+        self._selection = selection
+        self._runner = runner
+        self._may_grade = may_grade
+        """Returns what grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
+        self._resume = resume
+        """Makes missing runs, after asking for trust. Returns why not, if they are not made."""
+        self._screens = screens
+        """Returns the screens over the main one."""
         self._alone = asyncio.Lock()
         self._begun, self._is_stoppable = "", False
         """What is being done, in words, and whether it may end anywhere."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopped = False
+
+    @property
+    def _file(self) -> Path:
+        assert self._kept_in is not None, "nothing can be done to a history that is not kept"
+        return self._kept_in
 
     # Leaving
 
@@ -88,14 +122,9 @@ class HistoryDeeds:
         finally:
             self._idle.set()
 
-    @property
-    def _file(self) -> Path:
-        assert self._app.history is not None
-        return self._app.history
-
     def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
         """Say something where it was begun, or on the main screen when that was left meanwhile."""
-        (screen if screen.is_attached else self._app.main).announce(text, role, sign)
+        (screen if screen.is_attached else self._stage).announce(text, role, sign)
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
         self._say(screen, text, "error", GLYPHS.error)
@@ -103,9 +132,11 @@ class HistoryDeeds:
 
     def read_again(self) -> None:
         """Read the list again where it is shown."""
-        for screen in self._app.screen_stack:
-            if getattr(screen, "NAME", None) == "history":
-                cast("HistoryScreen", screen).read_soon()
+        from workbench.tui.history.batches_screen import HistoryScreen
+
+        for screen in self._screens():
+            if isinstance(screen, HistoryScreen):
+                screen.read_soon()
 
     async def name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
         """Call a batch by a name; by none, if that is empty."""
@@ -158,7 +189,7 @@ class HistoryDeeds:
             from workbench.batches.known_secrets import learn_secrets
             from workbench.batches.recordings import export_recording
 
-            program = self._app.program
+            program = self._program
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):  # what was kept holds no secret that was known then
                     learn_secrets(program, place)
@@ -187,7 +218,7 @@ class HistoryDeeds:
     async def go_on(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Make the runs that are missing in a batch, after asking about what is different today."""
         async with self._one_at_a_time(screen, f"going on with {called(batch)}"):
-            await self._on_thread(self._app.runner.settle_history)
+            await self._on_thread(self._runner.settle_history)
             try:
                 resumption = await self._on_thread(lambda: self._resumption(batch.number))
             except HistoryError as error:
@@ -199,7 +230,7 @@ class HistoryDeeds:
                 if why_not is not None:
                     self._say(screen, f"Nothing was run: {why_not}")
                     return
-                why_not = await self._app.resume(resumption)
+                why_not = await self._resume(resumption)
                 under_way = why_not is None
             finally:
                 if not under_way:
@@ -214,7 +245,7 @@ class HistoryDeeds:
         from workbench.batches.resuming import claim_and_read
 
         with opened(self._file) as history:
-            return claim_and_read(history, number, self._app.program, self._app.main.models)
+            return claim_and_read(history, number, self._program, self._selection.models)
 
     async def _why_not_go_on(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
         """What keeps a batch from going on, after asking about what is different today; `None`, if nothing does."""
@@ -225,10 +256,10 @@ class HistoryDeeds:
             said.append("every tool is really executed, as it was in this batch")
         if not said:
             return None
-        if self._app.screen is not screen:  # keys are meant for something else by now, and must not answer
+        if not self._stage.shows(screen):  # keys are meant for something else by now, and must not answer
             return f"something is to be asked about {called(resumption.batch)}, and the history was left"
         question = GoOnScreen(resumption.batch, said, today=bool(resumption.differences))
-        answer = await self._app.push_screen_wait(question)
+        answer = await self._stage.ask(question)
         return None if answer == "go on" else "the batch stays as it is"
 
     # Grading again
@@ -239,14 +270,14 @@ class HistoryDeeds:
         async with self._one_at_a_time(screen, f"grading {called(batch)} again", is_stoppable=True):
             try:
                 # What is edited here counts as it is, saved or not, as it does when it is run.
-                edited = {suite.path.resolve(): suite.file for suite in self._app.main.desk.dirty}
+                edited = {suite.path.resolve(): suite.file for suite in self._selection.open_suites.dirty}
                 plan = await self._on_thread(lambda: self._plan(batch.number, edited))
                 if not plan.runs:
                     why = "; ".join(plan.problems) or "no case of it is in its suites any more"
                     self._say(screen, f"Nothing was graded: {why}", "warned", GLYPHS.warned)
                     return
                 wanted = [(run.file, run.case) for run in plan.runs]
-                approval = await self._app.starter.approval_to_grade(wanted)
+                approval = await self._may_grade(wanted)
                 if isinstance(approval, str):
                     self._say(screen, f"Nothing was graded: {approval}", "warned", GLYPHS.warned)
                     return
@@ -276,12 +307,12 @@ class HistoryDeeds:
             return edited[path] if path in edited else load_suite(path)
 
         with opened(self._file) as history:
-            return plan_regrading(history, history.batch(f"#{number}"), self._app.program, load=load)
+            return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)
 
     def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
         from workbench.evaluation.regrade import RegradingJudges, grade_again, keep_grades
 
-        program = self._app.program
+        program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
             again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)

@@ -1,115 +1,123 @@
-"""Running and stopping, choosing models, and the run that is shown."""
+"""Running and stopping cases, and choosing models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
+from workbench.config.program import Program
 from workbench.reports.values import counted
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.model_choices import model_choices
 from workbench.tui.runs.models_dialog import ModelsScreen
 from workbench.tui.runs.repeats_dialog import RepeatsScreen
+from workbench.tui.tree.selection import Selection
 from workbench.tui.tree.state import Row
 
 if TYPE_CHECKING:
+    from workbench.engine.stepping import Until
     from workbench.tui.runs.starting import Cases
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+
+
+class RunCases(Protocol):
+    """Starts cases, `repeats` times if that is given, after asking for trust where that is needed; or with `until` one
+    case step by step."""
+
+    def __call__(self, cases: Cases, repeats: int | None = None, until: Until = "end") -> None: ...
 
 
 class RunningCommands:
-    """The methods of `actions.running` and `actions.run_pane`."""
+    """Runs and stops cases, and chooses the models."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        program: Program,
+        run_cases: RunCases,
+        stop: Callable[[Sequence[str]], object],
+        stop_all: Callable[[], object],
+        remember: Callable[[], object],
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._program = program
+        self._run_cases = run_cases
+        self._stop_runs = stop
+        self._remember = remember
+        self.methods: dict[str, Callable[[], object]] = {
             "run.case": self._run_case,
             "run.suite": self._run_below,
             "run.shown": self._run_shown,
             "run.failed": self._run_failed,
             "run.repeats": self._run_repeats,
             "run.stop": self._stop,
-            "run.stop_all": lambda screen: self._app.action_stop_all(),
-            "run.expand": lambda screen: screen.run_pane.run_list.toggle(),
-            "run.find": self._find,
-            "run.find_next": lambda screen: screen.run_pane.find(1),
-            "run.previous": lambda screen: self._choose_run(screen, -1),
-            "run.next": lambda screen: self._choose_run(screen, 1),
-            "run.save": self._save,
-            "models": lambda screen: choose_models(self._app, screen.show_selected),
+            "run.stop_all": stop_all,
+            "models": partial(self.choose_models, selection.show_again),
         }
 
-    def _run_case(self, screen: MainScreen) -> None:
-        row = screen.suites.selected
+    def _run_case(self) -> None:
+        row = self._selection.row
         if row is not None:
-            self._run(screen, row)
+            self._run(row)
 
-    def _run_below(self, screen: MainScreen) -> None:
-        if screen.suites.whole is not None:
-            self._run(screen, screen.suites.whole)
+    def _run_below(self) -> None:
+        if self._selection.tree.whole is not None:
+            self._run(self._selection.tree.whole)
 
-    def _run(self, screen: MainScreen, row: Row) -> None:
-        self._app.run_cases(screen.selection.runnable_below(row))
+    def _run(self, row: Row) -> None:
+        self._run_cases(self._selection.runnable_below(row))
 
-    def _run_shown(self, screen: MainScreen) -> None:
-        tops = [row for row in screen.suites.rows if row.depth == 0]
-        self._run_all(
-            screen, [below for row in tops for below in screen.selection.runnable_below(row)], "no case can run now"
+    def _run_shown(self) -> None:
+        tops = [row for row in self._selection.tree.rows if row.depth == 0]
+        below = [below for row in tops for below in self._selection.runnable_below(row)]
+        self._run_all(below, "no case can run now")
+
+    def _run_failed(self) -> None:
+        below = (
+            self._selection.runnable_below(self._selection.tree.whole) if self._selection.tree.whole is not None else []
         )
-
-    def _run_failed(self, screen: MainScreen) -> None:
-        below = screen.selection.runnable_below(screen.suites.whole) if screen.suites.whole is not None else []
         failed = [
-            (suite, tuple(key for key in keys if screen.book.is_to_run_again((suite.path, key))))
+            (suite, tuple(key for key in keys if self._selection.book.is_to_run_again((suite.path, key))))
             for suite, keys in below
         ]
-        self._run_all(screen, [each for each in failed if each[1]], "no case here failed, broke off or was stopped")
+        self._run_all([each for each in failed if each[1]], "no case here failed, broke off or was stopped")
 
-    def _run_all(self, screen: MainScreen, cases: Cases, otherwise: str) -> None:
+    def _run_all(self, cases: Cases, otherwise: str) -> None:
         if cases:
-            self._app.run_cases(cases)
+            self._run_cases(cases)
         else:
-            screen.announce(f"Nothing was run: {otherwise}", "warned", GLYPHS.warned)
+            self._stage.announce(f"Nothing was run: {otherwise}", "warned", GLYPHS.warned)
 
-    def _run_repeats(self, screen: MainScreen) -> None:
-        row = screen.suites.selected
+    def _run_repeats(self) -> None:
+        row = self._selection.row
         if row is None:
             return
-        cases = screen.selection.runnable_below(row)
+        cases = self._selection.runnable_below(row)
         count = sum(len(keys) for _, keys in cases)
 
         def run(times: int | None) -> None:
             if times is not None:
-                self._app.run_cases(cases, times)
+                self._run_cases(cases, times)
 
-        self._app.push_screen(RepeatsScreen(row.case.name if row.case is not None else counted(count, "case")), run)
+        self._stage.show(RepeatsScreen(row.case.name if row.case is not None else counted(count, "case")), run)
 
-    def _stop(self, screen: MainScreen) -> None:
-        self._app.runner.stop([run.run_id for run in screen.book.under_way(screen.selected_case)])
+    def _stop(self) -> None:
+        self._stop_runs([run.run_id for run in self._selection.book.under_way(self._selection.case)])
 
-    def _save(self, screen: MainScreen) -> None:
-        if (run := screen.run_shown) is not None:
-            self._app.run_saver.save_soon(run, screen.announce)
+    def choose_models(self, taken: Callable[[], object]) -> None:
+        """Ask on which models to run; `taken` is called when others were chosen."""
+        selection, open_suites = self._selection, self._selection.open_suites
+        recorded = [run.planned.model for run in open_suites.workspace.recorded]
+        files = [suite.file for suite in open_suites.suites]
+        choices = model_choices(self._program, files, selection.models, recorded)
 
-    def _find(self, screen: MainScreen) -> None:
-        screen.go_to("run")
-        screen.run_pane.search()
+        def take(models: tuple[str, ...] | None) -> None:
+            if models is not None:
+                selection.models, selection.models_for_now = models, False
+                taken()
+                self._remember()
 
-    def _choose_run(self, screen: MainScreen, step: int) -> None:
-        screen.selection.choose_run((screen.selection.chosen_run + step) % len(screen.runs_shown))
-
-
-def choose_models(app: Workbench, taken: Callable[[], object]) -> None:
-    """Ask on which models to run; `taken` is called when others were chosen."""
-    main = app.main
-    recorded = [run.planned.model for run in main.workspace.recorded]
-    choices = model_choices(app.program, [suite.file for suite in main.desk.suites], main.models, recorded)
-
-    def take(models: tuple[str, ...] | None) -> None:
-        if models is not None:
-            main.selection.models, main.selection.models_for_now = models, False
-            taken()
-            app.remember()
-
-    app.push_screen(ModelsScreen(choices, main.models), take)
+        self._stage.show(ModelsScreen(choices, selection.models), take)

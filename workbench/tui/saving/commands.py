@@ -1,38 +1,44 @@
-"""Saving suites."""
+"""Saving suites, and reading them again from the disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.stepping.commands import keep_typed
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.saving.reading import Reader
+from workbench.tui.saving.saver import Saver
+from workbench.tui.tree.selection import Selection
 
 
 class SavingCommands:
-    """The methods of `actions.saving`."""
+    """Saves what is selected, or everything."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
+    def __init__(self, stage: Stage, selection: Selection, saver: Saver, reader: Reader) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._saver = saver
+        self._reader = reader
+        self.methods: dict[str, Callable[[], object]] = {
             "save": self._save,
-            "save.all": lambda screen: self._app.saver.save_soon(screen.desk.dirty),
+            "save.all": lambda: saver.save_soon(selection.open_suites.dirty),
             "save.as": self._save_as,
+            "reload": self._read_again,
         }
 
-    def _save(self, screen: MainScreen) -> None:
-        suite = screen.selected_suite
-        if screen.run_pane.typing is not None:
-            self._app.run_worker(keep_typed(self._app, screen), group="step")
-        elif suite is not None and suite.untaken_said is not None and not suite.dirty:
-            screen.announce(f"Nothing to save but {suite.untaken_said}", "warned", GLYPHS.warned)
-        elif suite is not None:
-            self._app.saver.save_soon((suite,))
+    def _save(self) -> None:
+        suite = self._selection.suite
+        if suite is None:
+            return
+        if suite.untaken_said is not None and not suite.dirty:
+            self._stage.announce(f"Nothing to save but {suite.untaken_said}", "warned", GLYPHS.warned)
+        else:
+            self._saver.save_soon((suite,))
 
-    def _save_as(self, screen: MainScreen) -> None:
-        if (suite := screen.selected_suite) is not None:
-            self._app.saver.save_as_soon(suite)
+    def _save_as(self) -> None:
+        if (suite := self._selection.suite) is not None:
+            self._saver.save_as_soon(suite)
+
+    def _read_again(self) -> None:
+        self._saver.put_off.clear()
+        self._reader.read_soon()

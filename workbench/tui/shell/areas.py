@@ -4,48 +4,59 @@ action is taken."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.tui.accepting.accept import AcceptingCommands
 from workbench.tui.audit.opening import AuditCommands
 from workbench.tui.breakpoints.commands import BreakingCommands
+from workbench.tui.breakpoints.here import breakpoint_in_run
 from workbench.tui.case.commands import EditingCommands, FormCommands, TomlCommands
 from workbench.tui.comparing.opening import CompareCommands
 from workbench.tui.failures.opening import FailuresCommands
 from workbench.tui.grades.opening import GradesCommands
 from workbench.tui.history.opening import HistoryCommands
-from workbench.tui.runs.commands import RunningCommands, choose_models
+from workbench.tui.kit.outside_editing import OutsideEditing
+from workbench.tui.runs.commands import RunningCommands
 from workbench.tui.saving.commands import SavingCommands
 from workbench.tui.shell.program import ProgramCommands, ViewingCommands
 from workbench.tui.stepping.commands import SteppingCommands
 from workbench.tui.stepping.forking import ForkingCommands
 from workbench.tui.tools.opening import ToolsCommands
 from workbench.tui.tools.servers import Known
+from workbench.tui.trajectory.commands import RunPaneCommands
 from workbench.tui.trajectory.opening import RunScreens
 from workbench.tui.tree.changing import StructureCommands
 from workbench.tui.tree.commands import TreeCommands
 from workbench.tui.two_runs.opening import PairScreens
 
 if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
 
-Method = Callable[["MainScreen"], object]
-
-
 class Areas:
-    """The areas of an app."""
+    """The areas of an app: each is given what it needs of the services, and no more."""
 
     def __init__(self, app: Workbench) -> None:
-        selection, book, listings = app.selection, app.selection.book, app.main.known_tools.listings
+        main, selection, program = app.main, app.selection, app.program
+        book, listings = selection.book, main.known_tools.listings
+        case_pane, run_pane = main.case_pane, main.run_pane
+        editor = OutsideEditing(app, app.surroundings.editor)
 
         def tools_changed() -> None:
-            app.main.known_tools.forget()
-            app.main.auditor.forget()
+            main.known_tools.forget()
+            main.auditor.forget()
 
-        breaking = BreakingCommands(app)
+        running = RunningCommands(
+            app, selection, program, app.run_cases, app.runner.stop, app.action_stop_all, app.remember
+        )
+        breaking = BreakingCommands(
+            app,
+            main,
+            app.breaking,
+            case_pane,
+            in_run=lambda: breakpoint_in_run(*run_pane.run_list.at_cursor),
+            key_name=app.key_name,
+        )
         runs = RunScreens(app, book, app.run_saver.save_soon)
         pairs = PairScreens(app, selection, runs)
         self.comparing = CompareCommands(
@@ -54,7 +65,7 @@ class Areas:
             app.runner,
             run_on=app.run_on,
             stop_all=app.action_stop_all,
-            choose_models=partial(choose_models, app),
+            choose_models=running.choose_models,
             runs=runs,
             pairs=pairs,
             over_time=lambda *about: history.show_case(*about),
@@ -72,41 +83,51 @@ class Areas:
         tools = ToolsCommands(
             app,
             selection,
-            Known(app.runner, listings, book, app.program.secrets),
+            Known(app.runner, listings, book, program.secrets),
             approve_servers=app.starter.approval_of_servers,
             tools_changed=tools_changed,
             turn_breakpoint=breaking.turn_at_tool,
         )
-        on_main = (
-            RunningCommands(app),
-            SteppingCommands(app),
-            breaking,
-            ForkingCommands(app),
-            AcceptingCommands(app),
-            TreeCommands(app),
-            StructureCommands(app),
-            EditingCommands(app),
-            FormCommands(),
-            SavingCommands(app),
-            TomlCommands(app),
-            ViewingCommands(app),
-            ProgramCommands(app),
+        self._stepping = SteppingCommands(
+            app, selection, main, run_pane, app.runner, app.run_cases, editor, program.secrets
         )
-        openers = (
+        areas = (
+            running,
+            self._stepping,
+            breaking,
+            RunPaneCommands(app, selection, main, run_pane, app.run_saver),
+            ForkingCommands(app, selection, main, program, place=lambda: run_pane.run_list.place, fork=app.fork),
+            AcceptingCommands(app, selection, main, lambda: run_pane.run_list.item_and_before, program.secrets),
+            TreeCommands(selection, main, main.suite_tree, main.filter_box, run_pane.search),
+            StructureCommands(
+                app,
+                selection,
+                main,
+                main.known_tools,
+                is_bundled=app.starter.is_bundled,
+                forget_draft=app.drafting.forget,
+                deleted=program.folders.deleted,
+            ),
+            EditingCommands(app, selection, main, case_pane, editor, app.reader.read_soon),
+            FormCommands(lambda: case_pane.form, app.announce),
+            TomlCommands(app, selection, main, case_pane, editor),
+            SavingCommands(app, selection, app.saver, app.reader),
+            ViewingCommands(app, main),
+            ProgramCommands(app),
             tools,
             GradesCommands(app, selection),
-            FailuresCommands(app, selection, app.main),
+            FailuresCommands(app, selection, main),
             AuditCommands(app, selection, listings),
             self.comparing,
             pairs,
             history,
         )
-        self.methods: Mapping[str, Method] = {
-            **{name: method for area in on_main for name, method in area.methods.items()},
-            **{name: _opening(method) for area in openers for name, method in area.methods.items()},
+        self.methods: Mapping[str, Callable[[], object]] = {
+            name: method for area in areas for name, method in area.methods.items()
         }
         """What performs each action of the main screen, by its id."""
 
-
-def _opening(open_screen: Callable[[], object]) -> Method:
-    return lambda screen: open_screen()
+    def perform(self, action_id: str) -> None:
+        """Perform an action. While something is typed for a held run, some keys are about that."""
+        if not self._stepping.take(action_id):
+            self.methods[action_id]()

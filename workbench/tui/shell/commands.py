@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workbench.tui.shell.areas import Areas
-    from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -22,11 +21,11 @@ class Commands:
         """The ids of all actions that can be performed."""
         return tuple(self.areas.methods)
 
-    def perform(self, action_id: str, screen: MainScreen) -> None:
+    def perform(self, action_id: str) -> None:
         """Do what an action says; whether it can be done was asked before."""
         if not action_id.endswith("quit"):
             self._app.leaving.something_else()
-        self.areas.methods[action_id](screen)
+        self.areas.perform(action_id)
 
     @cached_property
     def areas(self) -> Areas:

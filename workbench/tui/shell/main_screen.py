@@ -55,7 +55,11 @@ class MainScreen(PanesScreen):
     def __init__(
         self, stage: Stage, selection: Selection, commands: Commands, *, editor: str | None, known_tools: KnownTools
     ) -> None:
-        super().__init__()
+        super().__init__(
+            CasePane(stage, selection, known_tools, self, "case-pane", classes="beside"),
+            RunPane(stage, "run-pane", classes="beside"),
+            FilterBox(selection, self),
+        )
         self.stage = stage
         self.selection = selection
         self.open_suites = selection.open_suites
@@ -69,25 +73,20 @@ class MainScreen(PanesScreen):
         self._missed = False
         """Whether runs went on while this screen was covered."""
         self._bars = MainBars(self)
-        self.auditor = Auditor(lambda: self.suite_tree, known_tools.listings)
+        self.suite_tree = SuiteTree(selection.tree, self.book, "suites")
+        self.suite_tree.message = (("Looking for suites …", "muted"),)
+        self.auditor = Auditor(self.suite_tree, known_tools.listings)
         selection.follow(self._selection_changed)
-
-    @property
-    def suite_tree(self) -> SuiteTree:
-        """The suite tree."""
-        return self.query_one("#suites", SuiteTree)
 
     def compose(self) -> ComposeResult:
         yield Bar("status")
         with Horizontal(id="panes"):
             with Vertical(id="suites-pane"):
                 yield PaneTitle("suites-title")
-                tree = SuiteTree(self.selection.tree, self.book, "suites")
-                tree.message = (("Looking for suites …", "muted"),)
-                yield tree
-                yield FilterBox(self.selection, self)
-            yield CasePane(self.stage, self.selection, self.known_tools, self, "case-pane", classes="beside")
-            yield RunPane(self.stage, "run-pane", classes="beside")
+                yield self.suite_tree
+                yield self.filter_box
+            yield self.case_pane
+            yield self.run_pane
         yield KeyBar("keys")
 
     def on_screen_suspend(self) -> None:
@@ -212,7 +211,7 @@ class MainScreen(PanesScreen):
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
-            self.commands.perform(action_id, self)
+            self.commands.perform(action_id)
 
     @on(SuiteTree.Moved)
     def _tree_moved(self) -> None:

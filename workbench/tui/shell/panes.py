@@ -30,8 +30,12 @@ class PanesScreen(Screen[None]):
     # Textual would draw the whole screen again each time the keyboard goes elsewhere.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
 
-    def __init__(self) -> None:
+    def __init__(self, case_pane: CasePane, run_pane: RunPane, filter_box: FilterBox) -> None:
         super().__init__()
+        self.case_pane = case_pane
+        self.run_pane = run_pane
+        self.filter_box = filter_box
+        """Where the tree's filter is typed."""
         self.pane: Pane = "suites"
         self.right: Pane = "case"
         self.zoomed = False
@@ -47,21 +51,6 @@ class PanesScreen(Screen[None]):
     def show_titles(self) -> None:
         """Name the panes and what they show."""
         raise NotImplementedError
-
-    @property
-    def case_pane(self) -> CasePane:
-        """The pane of the case."""
-        return self.query_one("#case-pane", CasePane)
-
-    @property
-    def run_pane(self) -> RunPane:
-        """The pane of the run."""
-        return self.query_one("#run-pane", RunPane)
-
-    @property
-    def filter_box(self) -> FilterBox:
-        """Where the tree's filter is typed."""
-        return self.query_one(FilterBox)
 
     @property
     def panes_in_sight(self) -> tuple[Pane, ...]:

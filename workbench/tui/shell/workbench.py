@@ -151,8 +151,17 @@ class Workbench(PaintedApp):
         self._begin = begin
         self.compared: Compared | None = None
         """What was compared from the beginning, if that was asked for."""
-        self.breaking = Breaking(self, begin.breakpoints if begin is not None else None)
-        self._held_runs = HeldRuns(self, goes_to_first=begin is not None and begin.opens == "run")
+        self.breaking = Breaking(
+            self, self.open_suites, known_tools, program, begin.breakpoints if begin is not None else None
+        )
+        self.breaking.follow(self._breakpoints_changed)
+        self._held_runs = HeldRuns(
+            self,
+            self.selection,
+            self.main,
+            self.key_name,
+            goes_to_first=begin is not None and begin.opens == "run",
+        )
         self._questions = Questions(self, book, self.runner, program.secrets, self._may_ask)
         self._second_hand = SecondHand(book, self.main.set_interval, self._second_passed)
         self.starter = Starter(self, trust_all=trust, compares=begin is not None and begin.opens == "compare")
@@ -290,7 +299,16 @@ class Workbench(PaintedApp):
         from workbench.tui.history.batch_work import HistoryDeeds
 
         if self.begun_deeds is None:
-            self.begun_deeds = HistoryDeeds(self)
+            self.begun_deeds = HistoryDeeds(
+                self,
+                self.history,
+                self.program,
+                self.selection,
+                self.runner,
+                may_grade=self.starter.approval_to_grade,
+                resume=self.resume,
+                screens=self._beside,
+            )
         return self.begun_deeds
 
     def tell_beside(self, cases: set[CaseKey], batches: bool = False) -> None:
@@ -304,6 +322,21 @@ class Workbench(PaintedApp):
         self.main.follow_grades()
         for screen in self._beside():
             screen.follow_grades()
+
+    def _breakpoints_changed(self, points: Breakpoints) -> None:
+        self.runner.hold_at(points.points)
+        views = (self.main.run_pane.run_list, self.main.case_pane.form)
+        for view in views:
+            view.breakpoints = points.tools
+            view.repaint()
+
+    def key_name(self, action_id: str) -> str:
+        """Returns what the keys of an action are called, empty where it has none."""
+        return self.keymap.names(BY_ID[action_id])
+
+    def theme_changed(self) -> None:
+        """Draw everything anew: the theme in force says something else."""
+        self.mutate_reactive(type(self).theme)
 
     def _may_ask(self) -> bool:
         """Returns whether a question of a run may come up: no other dialog, field or filter has the keyboard."""
@@ -386,7 +419,7 @@ class Workbench(PaintedApp):
 
     def action_do(self, action_id: str) -> None:
         """Take an action of the program itself, whichever screen is shown."""
-        self.main.commands.perform(action_id, self.main)
+        self.main.commands.perform(action_id)
 
     def _beside(self) -> list[SideScreen[Any]]:
         """The screens over the main one, but for dialogs."""

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
+from workbench.config.secrets import Secrets
 from workbench.reports.visible import one_line
 from workbench.suite.splice import SpliceError
+from workbench.tui.kit.outside_editing import OutsideEditing
+from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.runs.commands import RunCases
+from workbench.tui.runs.runner import Runner
+from workbench.tui.tree.selection import Selection, go_to_run
 
 if TYPE_CHECKING:
     from workbench.authoring.from_calls import Taken
@@ -16,112 +23,186 @@ if TYPE_CHECKING:
     from workbench.engine.stepping import Until
     from workbench.tui.kit.actions import HeldKind
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.stepping.held_editor import HeldEditor
+    from workbench.tui.stepping.held_text import HeldText
+
+
+class HeldPane(Protocol):
+    """The run pane, as far as a run that is held is concerned."""
+
+    @property
+    def editor(self) -> HeldEditor | None:
+        """Where something is typed for a run that is held."""
+        ...
+
+    @property
+    def typing(self) -> HeldKind | None:
+        """What is typed, while the keyboard is there."""
+        ...
+
+    @property
+    def call_meant(self) -> str | None:
+        """The id of the call that the cursor is on, else of the one that the run is held at."""
+        ...
+
+    def type_in(self, held: HeldText) -> None:
+        """Let something be typed; what was typed before and not sent stands there."""
+        ...
+
+    def end_typing(self, *, dropped: bool = False) -> None:
+        """Take the editor away; what was typed is kept for the next time unless it is `dropped`."""
+        ...
+
+    def has_unsent(self, run: RunRecord) -> bool:
+        """Returns whether something was typed for where a run is held, and not sent."""
+        ...
+
+    def sent(self, editor: HeldEditor) -> None:
+        """What was typed in an editor has done what it was for."""
+        ...
+
+    def follow_run(self) -> None:
+        """Show the end of the run as it grows."""
+        ...
 
 
 class SteppingCommands:
-    """The methods of `actions.stepping`."""
+    """Steps through the run that is shown, and changes what it is held at."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        panes: Panes,
+        pane: HeldPane,
+        runner: Runner,
+        run_cases: RunCases,
+        editor: OutsideEditing,
+        secrets: Secrets,
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._panes = panes
+        self._pane = pane
+        self._runner = runner
+        self._run_cases = run_cases
+        self._editor = editor
+        self._secrets = secrets
         self._over: RunRecord | None = None
         """The run of which it was said that it is over."""
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
+        self.methods: dict[str, Callable[[], object]] = {
             "step": self._step,
-            "step.continue": lambda screen: self._go_on(screen, "end"),
-            "step.round": lambda screen: self._go_on(screen, "round"),
+            "step.continue": partial(self._go_on, "end"),
+            "step.round": partial(self._go_on, "round"),
             "step.held": self._go_to_held,
-            "step.answer": lambda screen: type_in(screen, "answer"),
-            "step.say": lambda screen: type_in(screen, "message"),
+            "step.answer": partial(self._type_in, "answer"),
+            "step.say": partial(self._type_in, "message"),
             "step.skip": self._skip,
             "step.again": self._ask_again,
             "step.error": self._switch_error,
-            "step.mock": lambda screen: self._take(screen, mock=True),
-            "step.expect": lambda screen: self._take(screen, mock=False),
+            "step.mock": partial(self._take, mock=True),
+            "step.expect": partial(self._take, mock=False),
         }
+
+    def take(self, action_id: str) -> bool:
+        """Do what a key means for the text that is typed for a held run, or for the run that is shown and held.
+
+        Returns whether it means that now, and not what it means everywhere else.
+        """
+        run, typed = self._selection.run, self._pane.editor if self._pane.typing is not None else None
+        if action_id == "edit" and self._panes.pane == "run" and run is not None and run.held:
+            self._edit_held(run)
+        elif typed is None:
+            return False
+        elif action_id == "save":
+            self._stage.work(self._keep_typed(typed), "step")
+        elif action_id in ("edit.undo", "edit.redo"):
+            typed.undo(again=action_id == "edit.redo")
+        elif action_id == "toml.outside":
+            self._edit_outside(typed)
+        else:
+            return False
+        return True
 
     # Going on
 
-    def _step(self, screen: MainScreen) -> None:
-        run, row = screen.run_shown, screen.suites.selected
+    def _step(self) -> None:
+        run, row = self._selection.run, self._selection.row
         if run is not None and run.result is None:
-            self._go_on(screen, "stop")
+            self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
             self._over = run  # with all that was done to it, and its forks
-            screen.announce("This run is over: s again steps the case anew", "warned", GLYPHS.warned)
+            self._stage.announce("This run is over: s again steps the case anew", "warned", GLYPHS.warned)
         elif row is not None:
-            self._app.run_cases(screen.selection.runnable_below(row), until="stop")
+            self._run_cases(self._selection.runnable_below(row), until="stop")
 
-    def _go_on(self, screen: MainScreen, until: Until) -> None:
-        if (run := screen.run_shown) is not None:
-            show_held(screen)
-            self._app.run_worker(self._let_go(screen, run, until, run.hold), group="step")
+    def _go_on(self, until: Until) -> None:
+        if (run := self._selection.run) is not None:
+            self._show_held()
+            self._stage.work(self._let_go(run, until, run.hold), group="step")
 
-    async def _let_go(self, screen: MainScreen, run: RunRecord, until: Until, hold: int | None) -> None:
-        unsent = screen.run_pane.has_unsent(run)
-        why_not = await self._app.runner.go_on(run.run_id, until, hold)
+    async def _let_go(self, run: RunRecord, until: Until, hold: int | None) -> None:
+        unsent = self._pane.has_unsent(run)
+        why_not = await self._runner.go_on(run.run_id, until, hold)
         if why_not is not None:
-            screen.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
+            self._stage.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
         elif hold is None and not run.held and run.result is None:
-            screen.announce(f"{run.case_name} is held at its next stop")
+            self._stage.announce(f"{run.case_name} is held at its next stop")
         elif unsent:
             said = "The run goes on without what was typed; the same key shows it later"
-            screen.announce(said, "warned", GLYPHS.warned)
+            self._stage.announce(said, "warned", GLYPHS.warned)
 
-    def _go_to_held(self, screen: MainScreen) -> None:
-        from workbench.tui.tree.selection import go_to_run
-
-        held, shown = screen.book.held_runs, screen.run_shown
+    def _go_to_held(self) -> None:
+        held, shown = self._selection.book.held_runs, self._selection.run
         at = next((at for at, run in enumerate(held) if run is shown), -1)
-        go_to_run(screen.selection, screen, self._app, held[(at + 1) % len(held)])
-        show_held(screen)
+        go_to_run(self._selection, self._panes, self._stage, held[(at + 1) % len(held)])
+        self._show_held()
 
     # Changing
 
-    def _skip(self, screen: MainScreen) -> None:
+    def _skip(self) -> None:
         from workbench.engine.checkpoint import SkipCall
 
-        run = screen.run_shown
+        run = self._selection.run
         tool = run.view.tool_of(run.paused.call_id) if run is not None and run.paused is not None else None
-        self._do(screen, SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is told so")
+        self._do(SkipCall(), f"{one_line(tool or 'The call')} is skipped, and the model is told so")
 
-    def _ask_again(self, screen: MainScreen) -> None:
+    def _ask_again(self) -> None:
         from workbench.engine.checkpoint import Regenerate
 
-        self._do(screen, Regenerate(), "The answer is set aside, and the same request made again")
+        self._do(Regenerate(), "The answer is set aside, and the same request made again")
 
-    def _do(self, screen: MainScreen, command: Command, said: str) -> None:
+    def _do(self, command: Command, said: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:
-            why_not = await self._app.runner.do(run.run_id, command, hold)
+            why_not = await self._runner.do(run.run_id, command, hold)
             if why_not is None:
-                screen.announce(said)
+                self._stage.announce(said)
             else:
-                screen.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
+                self._stage.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
 
-        if (run := screen.run_shown) is not None and (hold := run.hold) is not None:
-            show_held(screen)
-            self._app.run_worker(do(run, hold), group="step")
+        if (run := self._selection.run) is not None and (hold := run.hold) is not None:
+            self._show_held()
+            self._stage.work(do(run, hold), group="step")
 
-    def _switch_error(self, screen: MainScreen) -> None:
-        if screen.run_pane.editor is not None:
-            screen.run_pane.editor.switch_error()
+    def _switch_error(self) -> None:
+        if self._pane.editor is not None:
+            self._pane.editor.switch_error()
 
     # Mocks and expectations
 
-    def _take(self, screen: MainScreen, *, mock: bool) -> None:
+    def _take(self, *, mock: bool) -> None:
         try:
-            taken, name = self._taken(screen, mock=mock)
+            taken, name = self._taken(mock=mock)
         except (ValueError, SpliceError, IndexError) as error:
-            screen.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
+            self._stage.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
             return
         if taken is None:
-            screen.announce(f"{name} says all of that already")
+            self._stage.announce(f"{name} says all of that already")
         else:
-            said = f"{taken.said}, in {name}; Ctrl+Z takes it back, Ctrl+S saves{screen.and_moved}"
-            screen.announce(said, "passed", GLYPHS.passed)
+            said = f"{taken.said}, in {name}; Ctrl+Z takes it back, Ctrl+S saves{self._selection.open_suites.and_moved}"
+            self._stage.announce(said, "passed", GLYPHS.passed)
 
-    def _taken(self, screen: MainScreen, *, mock: bool) -> tuple[Taken | None, str]:
+    def _taken(self, *, mock: bool) -> tuple[Taken | None, str]:
         """Change the case; what was made of the call, and what the case is called. Raises ValueError and the like."""
         from workbench.authoring.accepting.redaction import table_without_secrets
         from workbench.authoring.case_now import read_now
@@ -129,8 +210,8 @@ class SteppingCommands:
         from workbench.suite.sameness import same
         from workbench.suite.settings import settings_of
 
-        suite, run, row = screen.selected_suite, screen.run_shown, screen.suites.selected
-        call_id = screen.run_pane.call_meant
+        suite, run, row = self._selection.suite, self._selection.run, self._selection.row
+        call_id = self._pane.call_meant
         if suite is None or run is None or row is None or row.case is None or call_id is None:
             raise ValueError("put the cursor on a call or its result")
         outline, trajectory = row.case, run.trajectory
@@ -145,70 +226,72 @@ class SteppingCommands:
                 raise ValueError("this case has errors: correct them first")
             taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
         if taken is not None:
-            taken = replace(taken, table=table_without_secrets(taken.table, table, self._app.program.secrets))
+            taken = replace(taken, table=table_without_secrets(taken.table, table, self._secrets))
             document = suite.document.with_case(outline.index, taken.table)
-            screen.open_suites.change(suite, document, taken.said, case=outline.key)
+            self._selection.open_suites.change(suite, document, taken.said, case=outline.key)
         return taken, one_line(outline.name)
 
+    # Typing for a run that is held
 
-def show_held(screen: MainScreen) -> None:
-    """Show where the run is held, and follow it from there: whoever steps wants to see where to."""
-    if "run" not in screen.panes_in_sight:
-        screen.bring("run")
-    screen.run_pane.run_list.follow()
+    def _show_held(self) -> None:
+        """Show where the run is held, and follow it from there: whoever steps wants to see where to."""
+        if "run" not in self._panes.panes_in_sight:
+            self._panes.bring("run")
+        self._pane.follow_run()
 
+    def _type_in(self, kind: HeldKind) -> None:
+        """Let something be typed for the run shown, where it is held."""
+        from workbench.tui.stepping.held_text import text_for
 
-def type_in(screen: MainScreen, kind: HeldKind) -> None:
-    """Let something be typed for the run shown, where it is held."""
-    from workbench.tui.stepping.held_text import text_for
+        run = self._selection.run
+        if run is None:
+            return
+        held = text_for(run, kind)
+        if (why := held.too_large) is not None:
+            self._stage.announce(f"{held.title}: {why}", "warned", GLYPHS.warned)
+            return
+        self._panes.go_to("run")
+        self._pane.type_in(held)
 
-    run = screen.run_shown
-    if run is None:
-        return
-    held = text_for(run, kind)
-    if (why := held.too_large) is not None:
-        screen.announce(f"{held.title}: {why}", "warned", GLYPHS.warned)
-        return
-    screen.go_to("run")
-    screen.run_pane.type_in(held)
+    def _edit_held(self, run: RunRecord) -> None:
+        """Let the arguments of the call be changed before which a run is held, or the result after which."""
+        if run.paused is not None:
+            self._type_in("arguments" if run.paused.at == "call" else "result")
 
+    def _edit_outside(self, typed: HeldEditor) -> None:
+        line = typed.editor.typed.cursor[0] + 1
+        if (text := self._editor.changed(typed.text, typed.held.file_name, line)) is not None:
+            # An editor ends what it writes with a line end, which nobody typed.
+            typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
-def edit_held(screen: MainScreen) -> None:
-    """Let the arguments of the call be changed before which the run shown is held, or the result after which."""
-    run = screen.run_shown
-    if run is not None and run.paused is not None:
-        type_in(screen, "arguments" if run.paused.at == "call" else "result")
+    async def _keep_typed(self, editor: HeldEditor) -> None:
+        """Do to the run what is typed. Where that is impossible it is said why, and what is typed stays."""
+        from workbench.tui.stepping.held_text import in_words
 
-
-async def keep_typed(app: Workbench, screen: MainScreen) -> None:
-    """Do to the run what is typed. Where that is impossible it is said why, and what is typed stays."""
-    from workbench.tui.stepping.held_text import in_words
-
-    editor = screen.run_pane.editor
-    if editor is None or editor.is_sending:
-        return
-    held, text, is_error = editor.held, editor.text, editor.is_error
-    wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
-    why_not = held.why_gone
-    if why_not is None and wrong:
-        why_not = in_words(wrong[0]).message
-        editor.go_to_problem()
-    elif why_not is None and held.says_the_same(text, is_error):
-        screen.run_pane.end_typing(dropped=True)
-        screen.announce("Nothing was changed")
-        return
-    elif why_not is None:
-        hold = held.meant_for
-        assert hold is not None, "it is gone otherwise"
-        editor.is_sending = True
-        try:
-            why_not = await app.runner.do(held.run.run_id, held.command(text, is_error), hold)
-        finally:
-            editor.is_sending = False
-    if why_not is not None:
-        editor.refused = f"Not sent, and kept as it is: {why_not}"
-        screen.announce(editor.refused, "warned", GLYPHS.warned)
-    else:
-        screen.run_pane.sent(editor)
-        show_held(screen)
-        screen.announce(held.said_once_sent, "passed", GLYPHS.passed)
+        if editor.is_sending:
+            return
+        held, text, is_error = editor.held, editor.text, editor.is_error
+        wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
+        why_not = held.why_gone
+        if why_not is None and wrong:
+            why_not = in_words(wrong[0]).message
+            editor.go_to_problem()
+        elif why_not is None and held.says_the_same(text, is_error):
+            self._pane.end_typing(dropped=True)
+            self._stage.announce("Nothing was changed")
+            return
+        elif why_not is None:
+            hold = held.meant_for
+            assert hold is not None, "it is gone otherwise"
+            editor.is_sending = True
+            try:
+                why_not = await self._runner.do(held.run.run_id, held.command(text, is_error), hold)
+            finally:
+                editor.is_sending = False
+        if why_not is not None:
+            editor.refused = f"Not sent, and kept as it is: {why_not}"
+            self._stage.announce(editor.refused, "warned", GLYPHS.warned)
+        else:
+            self._pane.sent(editor)
+            self._show_held()
+            self._stage.announce(held.said_once_sent, "passed", GLYPHS.passed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 
 from workbench.reports.values import counted
 from workbench.reports.visible import one_line
-from workbench.tui.kit.copying import copy_text
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.stage import Stage
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.highlight import PlainColours
@@ -20,10 +20,6 @@ from workbench.tui.lines.spans import EMPTY, Line, Role, Span, wrap
 from workbench.tui.lines.words import model_label
 from workbench.tui.run_book.forks import place_said
 from workbench.tui.runs.fork_draft import ForkDraft, TextName
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
-
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
 _LONGEST_SHOWN = 200
@@ -49,8 +45,8 @@ class ForkScreen(Dialog[bool]):
         Binding("f3", "switch_error", show=False),
     ]
 
-    def __init__(self, app: Workbench, draft: ForkDraft) -> None:
-        self._workbench = app
+    def __init__(self, stage: Stage, draft: ForkDraft) -> None:
+        self._stage = stage
         self._draft = draft
         self._texts: tuple[TextName, ...] = ("system", "result") if draft.result is not None else ("system",)
         self._typing: TextName | None = None
@@ -191,4 +187,4 @@ class ForkScreen(Dialog[bool]):
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
-        copy_text(self._workbench, event.text, event.what, self._announce)
+        self._stage.copy(event.text, event.what, self._announce)

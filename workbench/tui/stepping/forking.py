@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from workbench.config.program import Program
 from workbench.providers.built_in import OFFLINE
 from workbench.suite.settings import models_named_by
+from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.forks import place_said
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, fork_draft
 from workbench.tui.runs.model_choices import model_choices
 from workbench.tui.stepping.fork_dialog import ForkScreen
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.authoring.case_now import CaseNow
     from workbench.tui.run_book.record import RunRecord
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+    from workbench.tui.run_book.shown.places import RunPlace
 
 
 class ForkingCommands:
     """The method of `run.fork`. What was chosen and typed for a fork that was not started stands there the next
     time."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        panes: Panes,
+        program: Program,
+        *,
+        place: Callable[[], RunPlace | None],
+        fork: Callable[[ForkDraft], Awaitable[str | None]],
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._open_suites = selection.open_suites
+        self._panes = panes
+        self._program = program
+        self._place = place
+        """Returns where the cursor is in the run that is shown."""
+        self._start_fork = fork
+        """Starts a fork, after asking what there is to ask. Returns why not, if it is not started."""
         self._drafts: dict[ForkKey, ForkDraft] = {}
-        self.methods: dict[str, Callable[[MainScreen], object]] = {"run.fork": self._fork}
+        self.methods: dict[str, Callable[[], object]] = {"run.fork": self._fork}
 
-    def _fork(self, screen: MainScreen) -> None:
-        run = screen.run_shown
+    def _fork(self) -> None:
+        run = self._selection.run
         if run is None:
             return
-        now = screen.desk.case_now((run.path, run.case_id))
+        now = self._open_suites.case_now((run.path, run.case_id))
         if now is None:
             self._refused("its case is gone, or has errors")
             return
-        draft = self._draft(screen, run, now)
+        draft = self._draft(run, now)
         if (why := draft.why_not(now)) is not None:
             self._refused(why)
             return
@@ -45,34 +64,37 @@ class ForkingCommands:
 
         def start(wanted: bool | None) -> None:
             if wanted:
-                self._app.run_worker(self._start(draft), group="start")
+                self._stage.work(self._start(draft), group="start")
 
-        self._app.push_screen(ForkScreen(self._app, draft), start)
+        self._stage.show(ForkScreen(self._stage, draft), start)
 
-    def _draft(self, screen: MainScreen, run: RunRecord, now: CaseNow) -> ForkDraft:
-        files, workspace = [suite.file for suite in screen.desk.suites], screen.workspace
+    def _draft(self, run: RunRecord, now: CaseNow) -> ForkDraft:
+        files, workspace = [suite.file for suite in self._open_suites.suites], self._open_suites.workspace
         named = [each.planned.model for each in workspace.recorded]
-        models = model_choices(self._app.program, files, screen.models, named)
+        models = model_choices(self._program, files, self._selection.models, named)
         recorded = workspace.recording_at(run.path) if run.recorded else None
         # As when it is run: a text that describes a model is not known by being in a recording.
-        likely = () if recorded is None or recorded.known else (*screen.models, *models_named_by(now.suite), OFFLINE)
-        draft = fork_draft(run, screen.run_pane.run_list.place, now, models.choices, likely)
+        likely = (
+            ()
+            if recorded is None or recorded.known
+            else (*self._selection.models, *models_named_by(now.suite), OFFLINE)
+        )
+        draft = fork_draft(run, self._place(), now, models.choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)
         return draft
 
     async def _start(self, draft: ForkDraft) -> None:
-        why = await self._app.fork(draft)
+        why = await self._start_fork(draft)
         if why is not None:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
-        main = self._app.main
-        shown = [index for index, run in enumerate(main.runs_shown) if run.origin is draft.run]
+        shown = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         if shown:  # else somebody has gone elsewhere meanwhile
-            main.bring("run")
-            main.selection.choose_run(shown[-1])
-        main.announce(f"Forked from {place_said(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
+            self._panes.bring("run")
+            self._selection.choose_run(shown[-1])
+        self._stage.announce(f"Forked from {place_said(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 
     def _refused(self, why: str) -> None:
-        self._app.main.announce(f"Not forked: {why}", "warned", GLYPHS.warned)
+        self._stage.announce(f"Not forked: {why}", "warned", GLYPHS.warned)

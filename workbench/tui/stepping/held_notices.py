@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.trajectory.events import Paused
+from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.shell.registry import BY_ID
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.tree.selection import Selection, go_to_run
 
 
 class HeldRuns:
     """Looks for runs that are held and not shown, whenever there is news of runs or the main screen is shown again."""
 
-    def __init__(self, app: Workbench, *, goes_to_first: bool = False) -> None:
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        panes: Panes,
+        key_name: Callable[[str], str],
+        *,
+        goes_to_first: bool = False,
+    ) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._book = selection.book
+        self._panes = panes
+        self._key_name = key_name
+        """Returns what the keys of an action are called, empty where it has none."""
         self._goes_to_first = goes_to_first
         """Whether the first run that is held is gone to, and not only told."""
         self._told: dict[str, Paused] = {}
@@ -27,34 +38,32 @@ class HeldRuns:
 
     def look(self) -> None:
         """Say which runs have come to be held out of sight."""
-        main = self._app.main
-        held = main.book.held_runs
+        held = self._book.held_runs
         if not held and not self._told and not self._goes_to_first:
             return
-        if self._app.screen is not main:
+        if not self._stage.shows_main:
             return  # it would not be read; there is another look once nothing covers the screen
         if self._goes_to_first:
             self._go_to_first(held)
         fresh = [run for run in held if self._told.get(run.run_id) is not run.paused]
         self._told = {run.run_id: run.paused for run in held if run.paused is not None}
-        shown = main.run_shown if "run" in main.panes_in_sight else None
+        shown = self._selection.run if "run" in self._panes.panes_in_sight else None
         unseen = [run for run in fresh if run is not shown]
         if unseen:
-            keys = self._app.keymap.names(BY_ID["step.held"])
+            keys = self._key_name("step.held")
             who = _where(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
             way = f"{keys} goes there" if keys else "'Go to the run that is held' is among all commands"
-            main.announce(f"{who}; {way}", "warned", GLYPHS.held)
+            self._stage.announce(f"{who}; {way}", "warned", GLYPHS.held)
 
     def _go_to_first(self, held: list[RunRecord]) -> None:
-        main = self._app.main
         if held:
-            from workbench.tui.tree.selection import go_to_run
-
             self._goes_to_first = False
-            go_to_run(main.selection, main, self._app, held[0])
-        elif main.book.endings and not main.book.under_way():
+            go_to_run(self._selection, self._panes, self._stage, held[0])
+        elif self._book.endings and not self._book.under_way():
             self._goes_to_first = False
-            main.announce("No run was held: there was nothing at which a breakpoint holds", "warned", GLYPHS.warned)
+            self._stage.announce(
+                "No run was held: there was nothing at which a breakpoint holds", "warned", GLYPHS.warned
+            )
 
 
 def _where(run: RunRecord) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.screen import Screen
+from textual.theme import Theme
 
 from workbench.config.resources import bundled
 from workbench.tui.kit.line_view import LineView
@@ -14,13 +18,49 @@ from workbench.tui.terminal.theming import Palette, textual_theme
 
 if TYPE_CHECKING:
     from workbench.config.folders import Folders
-    from workbench.tui.shell.workbench import Workbench
     from workbench.tui.terminal.surroundings import Surroundings
 
 
 _log = logging.getLogger(__name__)
 
 DARK_THEME, PLAIN_THEME = "graphite", "sixteen"
+
+
+class Themed(Protocol):
+    """The app, as what its themes are put into."""
+
+    theme: str
+    palette: Palette
+
+    @property
+    def available_themes(self) -> Mapping[str, Theme]:
+        """The themes that the app knows, by name."""
+        ...
+
+    @property
+    def screen_stack(self) -> Sequence[Screen[Any]]:
+        """All screens, the one over all others last."""
+        ...
+
+    def register_theme(self, theme: Theme) -> None:
+        """Let the app know a theme."""
+        ...
+
+    def unregister_theme(self, theme_name: str) -> None:
+        """Let the app forget a theme."""
+        ...
+
+    def theme_changed(self) -> None:
+        """Draw everything anew: the theme in force says something else."""
+        ...
+
+    def show(self, screen: Screen[str], take: Callable[[str | None], None]) -> None:
+        """Show a screen over all others."""
+        ...
+
+    def say_problems(self, problems: Sequence[str]) -> None:
+        """Announce what is wrong with the user's own files."""
+        ...
 
 
 class Appearance:
@@ -60,14 +100,14 @@ class Appearance:
         """The styles under one theme."""
         return Palette(self._themes.by_name[name], no_colour=self._no_colour)
 
-    def dress(self, app: Workbench) -> None:
+    def dress(self, app: Themed) -> None:
         """Give the app its themes, and no others."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
         for theme in self.themes:
             app.register_theme(textual_theme(theme))
 
-    def recolour(self, app: Workbench) -> None:
+    def recolour(self, app: Themed) -> None:
         """Draw everything in the colours of the theme in force."""
         app.palette = self.palette(app.theme)
         for screen in app.screen_stack:
@@ -75,7 +115,7 @@ class Appearance:
                 view.redraw()
             screen.refresh()
 
-    def choose(self, app: Workbench) -> None:
+    def choose(self, app: Themed) -> None:
         """Offer the themes, each shown as the cursor stands on it."""
         from workbench.tui.themes.dialog import ThemesScreen
 
@@ -86,9 +126,9 @@ class Appearance:
                 app.theme = name
                 self._memory.change(lambda known: replace(known, theme=name))
 
-        app.push_screen(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
+        app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
-    def look_again(self, app: Workbench) -> bool:
+    def look_again(self, app: Themed) -> bool:
         """Read the user's themes again if one of their files changed, and show what that changes; whether it did. A
         theme in force that cannot be used any more stays as it was."""
         if stamp_of(self._own) == self._stamp:
@@ -101,7 +141,7 @@ class Appearance:
         if self._themes.by_name != before.by_name:
             self.dress(app)
             if self._themes.by_name[app.theme] != before.by_name[app.theme]:
-                app.mutate_reactive(type(app).theme)
+                app.theme_changed()
         return True
 
     def _read(self, keeping: str | None = None) -> None:
@@ -111,7 +151,7 @@ class Appearance:
             themes = replace(themes, by_name={**themes.by_name, keeping: self._themes.by_name[keeping]})
         self._themes = themes
 
-    def _preview(self, app: Workbench, name: str) -> None:
+    def _preview(self, app: Themed, name: str) -> None:
         """Show a theme, as its file is by now."""
         self.look_again(app)
         if name in self._themes.by_name:

@@ -124,6 +124,10 @@ class RunPane(SearchedRun):
         else:  # another run is shown by now
             self._drafts.pop(editor.held.key, None)
 
+    def follow_run(self) -> None:
+        """Show the end of the run as it grows."""
+        self.run_list.follow()
+
     def on_resize(self) -> None:
         if self.editor is not None and self.editor.is_mounted:
             self.editor.fit()

@@ -74,6 +74,11 @@ class RunList(LineView):
         return place.item if place is not None else None
 
     @property
+    def at_cursor(self) -> tuple[Item | None, RunPlace | None, Line]:
+        """The item under the cursor, what it stands for, and the line that the cursor is on."""
+        return self.item, self.place, self.line_at(self.cursor)
+
+    @property
     def item_and_before(self) -> tuple[Item | None, Item | None]:
         """The item under the cursor, and the one before it."""
         place = self.lines.place_of(self.cursor) if self.lines is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ AT_ONCE = 20
 class Auditor:
     """Looks at the cases whose rows are shown, each once; what was found stands in `TreeState.audits`."""
 
-    def __init__(self, tree: Callable[[], SuiteTree], listings: Listings) -> None:
+    def __init__(self, tree: SuiteTree, listings: Listings) -> None:
         self._tree = tree
         self._listings = listings
         self._resting: Timer | None = None
@@ -37,20 +37,20 @@ class Auditor:
         """The tree shows other rows, or other cases."""
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self._tree().set_timer(REST_S, self._look)
+        self._resting = self._tree.set_timer(REST_S, self._look)
 
     def forget(self) -> None:
         """The tools of servers are known otherwise than before."""
-        self._tree().state.audits.forget()
+        self._tree.state.audits.forget()
         self.look_soon()
 
     def _look(self) -> None:
         self._resting = None
         if not self._working and self._in_sight():
-            self._tree().run_worker(self._audit(), group="audit")
+            self._tree.run_worker(self._audit(), group="audit")
 
     def _in_sight(self) -> list[ToAudit]:
-        tree = self._tree()
+        tree = self._tree
         rows = tree.state.rows[tree.top : tree.top + max(tree.size.height, 1)]
         return tree.state.audits.wanting(rows)
 
@@ -61,8 +61,8 @@ class Auditor:
             while asked := self._in_sight()[:AT_ONCE]:
                 found = await asyncio.to_thread(audited, asked, self._listings)
                 for each, findings in zip(asked, found, strict=True):
-                    self._tree().state.audits.take(each, findings)
-                self._tree().repaint()
+                    self._tree.state.audits.take(each, findings)
+                self._tree.repaint()
         finally:
             self._working = False
 

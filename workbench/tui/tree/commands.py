@@ -3,49 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
 
-from workbench.tui.tree.view import SuiteTree
-
-if TYPE_CHECKING:
-    from workbench.tui.shell.main_screen import MainScreen
-    from workbench.tui.shell.workbench import Workbench
+from workbench.tui.kit.stage import Panes
+from workbench.tui.tree.selection import Selection
+from workbench.tui.tree.view import FilterBox, SuiteTree
 
 
 class TreeCommands:
     """The methods of `actions.tree`."""
 
-    def __init__(self, app: Workbench) -> None:
-        self._app = app
-        self.methods: dict[str, Callable[[MainScreen], object]] = {
+    def __init__(
+        self,
+        selection: Selection,
+        panes: Panes,
+        view: SuiteTree,
+        filter_box: FilterBox,
+        search_run: Callable[[], object],
+    ) -> None:
+        self._selection = selection
+        self._panes = panes
+        self._view = view
+        self._filter_box = filter_box
+        self._search_run = search_run
+        self.methods: dict[str, Callable[[], object]] = {
             "tree.filter": self._find,
             "tree.open": self._open,
-            "tree.fold": lambda screen: self._fold(screen, True),
-            "tree.unfold": lambda screen: self._fold(screen, False),
+            "tree.fold": partial(self._fold, True),
+            "tree.unfold": partial(self._fold, False),
         }
 
-    def _find(self, screen: MainScreen) -> None:
-        if screen.pane == "run" and screen.runs_shown:
-            screen.run_pane.search()
+    def _find(self) -> None:
+        if self._panes.pane == "run" and self._selection.runs:
+            self._search_run()
         else:
-            screen.filter_box.begin()
+            self._filter_box.begin()
 
-    def _open(self, screen: MainScreen) -> None:
-        row = screen.suites.selected
+    def _open(self) -> None:
+        row, tree = self._selection.row, self._selection.tree
         if row is None:
             return
-        if row.case is None and screen.suites.is_foldable(row) and (row.open is None or row.open.cases):
-            self._fold(screen, not screen.suites.is_folded(row))
+        if row.case is None and tree.is_foldable(row) and (row.open is None or row.open.cases):
+            self._fold(not tree.is_folded(row))
         else:
-            screen.go_to("run" if screen.runs_shown else "case")
+            self._panes.go_to("run" if self._selection.runs else "case")
 
-    def _fold(self, screen: MainScreen, folded: bool) -> None:
-        suites = screen.suites
-        row = suites.selected
+    def _fold(self, folded: bool) -> None:
+        row, tree = self._selection.row, self._selection.tree
         if row is None:
             return
-        if folded and (not suites.is_foldable(row) or suites.is_folded(row)):
-            suites.move_to(suites.parent(suites.cursor))
+        if folded and (not tree.is_foldable(row) or tree.is_folded(row)):
+            tree.move_to(tree.parent(tree.cursor))
         else:
-            suites.fold(row, folded)
-        screen.query_one("#suites", SuiteTree).follow_state()
+            tree.fold(row, folded)
+        self._view.follow_state()

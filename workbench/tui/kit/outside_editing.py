@@ -1,0 +1,45 @@
+"""Changing texts and files in the user's own editor, which has the terminal meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+
+from workbench.tui.kit.stage import Stage
+from workbench.tui.lines.glyphs import GLYPHS
+from workbench.tui.terminal.outside_editor import EditorError, edit_outside, run_editor
+
+_NO_TERMINAL = "This terminal cannot be handed over to an editor"
+
+
+class OutsideEditing:
+    """Hands the terminal to the editor whose `command` the environment names, if it names one."""
+
+    def __init__(self, stage: Stage, command: str | None) -> None:
+        self._stage = stage
+        self.command = command
+
+    def changed(self, text: str, name: str, line: int) -> str | None:
+        """Returns what the editor made of a text, as a file of this name; `None`, and announces why, where that went
+        wrong."""
+        after, failure = text, None
+        try:
+            with self._stage.suspend():
+                try:  # what is raised through `suspend` leaves the terminal handed over
+                    after = edit_outside(self.command or "", text, name, line)
+                except EditorError as error:
+                    failure = str(error)
+        except SuspendNotSupported:
+            failure = _NO_TERMINAL
+        if failure is not None:
+            self._stage.announce(failure, "error", GLYPHS.error)
+        return after if failure is None else None
+
+    def open_file(self, path: Path, line: int) -> str | None:
+        """Open a file at a line. Returns what went wrong, if anything did."""
+        try:
+            with self._stage.suspend():
+                return run_editor(self.command or "", path, line)
+        except SuspendNotSupported:
+            return _NO_TERMINAL

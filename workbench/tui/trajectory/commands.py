@@ -1,0 +1,41 @@
+"""What the keys of the run pane do: unfolding, searching, saving, and choosing another run of the case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from workbench.tui.kit.stage import Panes, Stage
+from workbench.tui.runs.recording import RunSaver
+from workbench.tui.trajectory.pane import RunPane
+from workbench.tui.tree.selection import Selection
+
+
+class RunPaneCommands:
+    """The keys of the run pane."""
+
+    def __init__(self, stage: Stage, selection: Selection, panes: Panes, pane: RunPane, saver: RunSaver) -> None:
+        self._stage = stage
+        self._selection = selection
+        self._panes = panes
+        self._pane = pane
+        self._saver = saver
+        self.methods: dict[str, Callable[[], object]] = {
+            "run.expand": lambda: pane.run_list.toggle(),
+            "run.find": self._find,
+            "run.find_next": partial(pane.find, 1),
+            "run.previous": partial(self._choose_run, -1),
+            "run.next": partial(self._choose_run, 1),
+            "run.save": self._save,
+        }
+
+    def _find(self) -> None:
+        self._panes.go_to("run")
+        self._pane.search()
+
+    def _choose_run(self, step: int) -> None:
+        self._selection.choose_run((self._selection.chosen_run + step) % len(self._selection.runs))
+
+    def _save(self) -> None:
+        if (run := self._selection.run) is not None:
+            self._saver.save_soon(run, self._stage.announce)
