@@ -17,36 +17,64 @@ from workbench.version import __version__
 
 __all__ = [
     "ALL",
+    "Agent",
     "AgentAnswer",
+    "AgentReply",
     "AgentRequest",
     "ApprovalError",
     "Graded",
     "LoadedSuite",
+    "Model",
+    "ModelError",
+    "Report",
+    "RunDone",
+    "RunEvent",
+    "RunResult",
     "SuiteCase",
     "SuiteError",
+    "SuiteNeeds",
     "ToolCall",
+    "Trajectory",
+    "Usage",
+    "UsageError",
     "WorkbenchError",
     "__version__",
     "call",
+    "evaluate",
+    "evaluate_async",
     "grade",
     "load",
 ]
 
 if TYPE_CHECKING:
     from workbench.api.approving import ALL
-    from workbench.api.errors import ApprovalError, WorkbenchError
+    from workbench.api.errors import ApprovalError, UsageError, WorkbenchError
+    from workbench.api.evaluating import Agent, evaluate, evaluate_async
     from workbench.api.grading import Graded, call, grade
     from workbench.api.suites import LoadedSuite, SuiteCase, SuiteError, load
-    from workbench.providers.function import AgentAnswer, AgentRequest
-    from workbench.trajectory.messages import ToolCall
+    from workbench.batches.events import RunDone, RunEvent
+    from workbench.evaluation.report import Report
+    from workbench.grading.grade import RunResult
+    from workbench.providers.function import AgentAnswer, AgentReply, AgentRequest
+    from workbench.providers.model import Model, ModelError
+    from workbench.suite.trust import SuiteNeeds
+    from workbench.trajectory.messages import ToolCall, Usage
+    from workbench.trajectory.trajectory import Trajectory
 
 _MODULES = {
     "workbench.api.approving": ("ALL",),
-    "workbench.api.errors": ("ApprovalError", "WorkbenchError"),
+    "workbench.api.errors": ("ApprovalError", "UsageError", "WorkbenchError"),
+    "workbench.api.evaluating": ("Agent", "evaluate", "evaluate_async"),
     "workbench.api.grading": ("Graded", "call", "grade"),
     "workbench.api.suites": ("LoadedSuite", "SuiteCase", "SuiteError", "load"),
-    "workbench.providers.function": ("AgentAnswer", "AgentRequest"),
-    "workbench.trajectory.messages": ("ToolCall",),
+    "workbench.batches.events": ("RunDone", "RunEvent"),
+    "workbench.evaluation.report": ("Report",),
+    "workbench.grading.grade": ("RunResult",),
+    "workbench.providers.function": ("AgentAnswer", "AgentReply", "AgentRequest"),
+    "workbench.providers.model": ("Model", "ModelError"),
+    "workbench.suite.trust": ("SuiteNeeds",),
+    "workbench.trajectory.messages": ("ToolCall", "Usage"),
+    "workbench.trajectory.trajectory": ("Trajectory",),
 }
 """Where each public name is defined."""
 

@@ -19,8 +19,8 @@ tool = "get_time"
 result = "It is 12:00 in {timezone}."
 
 [[cases]]
-name = "Time in Oslo"
-user = "What time is it in Oslo?"
+name = "Time in Bergen"
+user = "What time is it in Bergen?"
 tags = ["time"]
 [[cases.ordered]]
 tool = "get_time"

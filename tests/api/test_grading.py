@@ -59,7 +59,7 @@ def test_a_suite_knows_its_cases_and_says_which_there_are(suite: workbench.Loade
 
 
 def test_given_calls_are_graded_as_those_of_a_run(suite: workbench.LoadedSuite) -> None:
-    case = suite.case("time-in-oslo")
+    case = suite.case("time-in-bergen")
     right = workbench.call("get_time", timezone="Europe/Oslo")
     result = workbench.grade(case, [right], answer="It is noon.")
     result.assert_passed()
@@ -75,7 +75,7 @@ def test_given_calls_are_graded_as_those_of_a_run(suite: workbench.LoadedSuite) 
     with pytest.raises(AssertionError) as raised:
         wrong.assert_passed()
     assert str(raised.value) == wrong.details
-    assert "✗ Clock › Time in Oslo" in wrong.details
+    assert "✗ Clock › Time in Bergen" in wrong.details
     assert "Failures by cause" in wrong.details
 
     nothing = workbench.grade(suite.case("small-talk"), answer="I am fine.")
@@ -130,6 +130,6 @@ def test_calls_hold_what_json_holds(folder: Path) -> None:
 def test_details_hold_no_secret(suite: workbench.LoadedSuite, folder: Path) -> None:
     (folder / ".env").write_text("CLOCK_TOKEN=planted-horse-battery\n")
     leaking = workbench.call("get_time", timezone="planted-horse-battery", **{"planted-horse-battery": 1})
-    details = workbench.grade(suite.case("time-in-oslo"), [leaking], answer="planted-horse-battery").details
+    details = workbench.grade(suite.case("time-in-bergen"), [leaking], answer="planted-horse-battery").details
     assert "$CLOCK_TOKEN" in details
     assert "planted" not in details

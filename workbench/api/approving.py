@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.api.errors import ApprovalError
+from workbench.config.secrets import Secrets
 from workbench.evaluation.approval import Approval, Needs
 from workbench.suite.trust import SuiteNeeds
 
@@ -23,12 +24,13 @@ def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: a
     return True
 
 
-def approval_for(proposal: Needs, approve: Approve) -> Approval:
+def approval_for(needs: Needs, approve: Approve, secrets: Secrets) -> Approval:
     """Ask about each suite that needs something. Raises ApprovalError with all that is not approved."""
-    asked = [request for request in proposal.requests if request.must_ask]
+    asked = [request for request in needs.requests if request.must_ask]
     refused = [request for request in asked if not approve(request.needs)]
     if refused:
         raise ApprovalError(
-            (str(request.file.path), request.needs, request.needs.lines(request.asked)) for request in refused
+            (str(request.file.path), request.needs, [*map(secrets.redact, request.needs.lines(request.asked))])
+            for request in refused
         )
-    return proposal.approved({request.file.path for request in asked})
+    return needs.approved({request.file.path for request in asked})

@@ -11,6 +11,10 @@ class WorkbenchError(Exception):
     """Something is wrong that the caller can mend; the message says what to do."""
 
 
+class UsageError(WorkbenchError, ValueError):
+    """Arguments that cannot be meant, such as an unknown case or a model that cannot be reached."""
+
+
 class ApprovalError(WorkbenchError):
     """Suites need what was not approved, so nothing was started. `needs` holds it, one entry for each suite."""
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from workbench.api.approving import Approve, approval_for, approve_nothing
-from workbench.api.details import details_of
 from workbench.api.suites import SuiteCase
 from workbench.batches.known_secrets import learn_secrets
 from workbench.batches.plan import PlannedRun, decided_by, next_run_id
@@ -21,7 +20,9 @@ from workbench.config.secrets import Secrets
 from workbench.engine.arguments import usable
 from workbench.engine.conversation import opening_messages
 from workbench.evaluation.approval import Needs
+from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.regrade import graded_anew
+from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, Issue, RunResult, Status
 from workbench.providers.function import call_events, json_arguments, with_ids
 from workbench.providers.wire.assembly import read_arguments
@@ -85,7 +86,7 @@ class Graded:
     @property
     def passed(self) -> bool:
         """Whether the case passed, if with a warning."""
-        return self.result.status in ("passed", "warned")
+        return self.result.passed
 
     @property
     def status(self) -> Status:
@@ -114,8 +115,14 @@ class Graded:
 
     @property
     def details(self) -> str:
-        """The result as text: the score and each issue."""
-        return details_of([self.result], [self._case.definition], [self._case.suite], self._secrets)
+        """The result as text, without secrets: the score, each issue, and the causes."""
+        suite = self._case.suite
+        return Report(
+            runs=(FinishedRun(0, self._case.definition, self.result),),
+            suites={str(suite.path): suite.definition},
+            started_at="",
+            secrets=self._secrets,
+        ).text(amount="normal")
 
     def assert_passed(self) -> None:
         """Raise AssertionError with the details where the case did not pass."""
@@ -142,7 +149,7 @@ def grade(
     without it. Checks that a language model judges are not evaluated here: the result then has the status `error`.
 
     >>> import workbench
-    >>> case = workbench.load("clock.toml").case("time-in-oslo")
+    >>> case = workbench.load("clock.toml").case("time-in-bergen")
     >>> result = workbench.grade(case, [workbench.call("get_time", timezone="Europe/Oslo")], answer="It is noon.")
     >>> result.passed, result.score
     (True, 1.0)
@@ -157,7 +164,7 @@ def grade(
     program = program_in(user_folders(), os.environ)
     with suppress(ConfigError):  # settings that cannot be read hold no key that could be shown
         learn_secrets(program, case.suite.path.parent, suite)
-    approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve)
+    approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program.secrets)
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
     told = _told(case, definition, calls, answer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from workbench.api.errors import WorkbenchError
+from workbench.api.errors import UsageError, WorkbenchError
 from workbench.suite.loading import SuiteFile, load_suite
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem, did_you_mean
@@ -69,7 +69,7 @@ class LoadedSuite:
     def case(self, case_id: str) -> SuiteCase:
         """Return the case with this id. Raises KeyError, which names the ids that there are.
 
-        A case that writes no `id` has one made of its name: "Time in Oslo" is `time-in-oslo`.
+        A case that writes no `id` has one made of its name: "Time in Bergen" is `time-in-bergen`.
         """
         for case in self.cases:
             if case.id == case_id:
@@ -87,9 +87,9 @@ def load(path: SuitePath) -> LoadedSuite:
     >>> import workbench
     >>> suite = workbench.load("clock.toml")
     >>> suite.name, [case.id for case in suite.cases]
-    ('Clock', ['time-in-oslo', 'small-talk'])
-    >>> suite.case("time-in-oslo").definition.user
-    'What time is it in Oslo?'
+    ('Clock', ['time-in-bergen', 'small-talk'])
+    >>> suite.case("time-in-bergen").definition.user
+    'What time is it in Bergen?'
 
     >>> try:
     ...     workbench.load("broken.toml")
@@ -104,7 +104,7 @@ def load(path: SuitePath) -> LoadedSuite:
 def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) -> tuple[LoadedSuite, ...]:
     """Return the suites that are meant: loaded ones as they are, files and those in folders read.
 
-    Raises SuiteError with the errors of all files, and ValueError where there is no suite at a path.
+    Raises SuiteError with the errors of all files, and UsageError where there is no suite at a path.
     """
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite) else list(suites)
     files: dict[Path, SuiteFile] = {}
@@ -115,16 +115,16 @@ def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) 
     if broken:
         raise SuiteError(problem for file in broken for problem in file.problems)
     if not files:
-        raise ValueError("there is no suite to evaluate: give a path, a loaded suite, or several of them")
+        raise UsageError("there is no suite to evaluate: give a path, a loaded suite, or several of them")
     return tuple(map(_sound, files.values()))
 
 
 def _read(path: SuitePath) -> Iterator[SuiteFile]:
     if not os.fspath(path):
-        raise ValueError("an empty text is no path: give '.' for the current folder")
+        raise UsageError("an empty text is no path: give '.' for the current folder")
     found = find_suites([Path(path)])
     if not found:
-        raise ValueError(f"there is no suite in {path}: a suite is a TOML file that says 'format = 1'")
+        raise UsageError(f"there is no suite in {path}: a suite is a TOML file that says 'format = 1'")
     return map(load_suite, found)
 
 

@@ -41,6 +41,12 @@ DOORS: tuple[Door, ...] = (
         ("cli/report_output.py:Output.deliver", "cli/report_output.py:Output.stream", "cli/history_export.py:_report"),
     ),
     Door(
+        "Python",
+        "The texts of a report for a Python caller, that of a failed assertion too, and what a refusal says: redacted"
+        " by `Report` and the API. The objects are what really happened.",
+        (),
+    ),
+    Door(
         "recordings",
         "Runs as files, while they go on and afterwards: `batches.redacting` redacts events, results and suite texts.",
         (

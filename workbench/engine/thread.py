@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
@@ -48,4 +49,6 @@ class EngineThread:
         if tasks:
             await asyncio.wait(tasks, timeout=timeout_s)
         await self._loop.shutdown_asyncgens()
+        with suppress(TimeoutError):  # a thread that hangs cannot be ended
+            await asyncio.wait_for(self._loop.shutdown_default_executor(), timeout_s)
         self._loop.stop()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import SupportsIndex, overload
 
 from workbench.analysis.aggregates import AggregateResult, aggregates_of
 from workbench.analysis.failures import Failures, failures_of
@@ -25,11 +27,45 @@ from workbench.reports.text import Amount, text_report
 from workbench.reports.timing import Timing, timing_line
 from workbench.reports.values import counted
 from workbench.suite.model import Suite
+from workbench.suite.problems import did_you_mean
 from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
 
 PLAIN_WIDTH = 120
 """Columns of a report that does not go to a terminal."""
+
+
+class CaseResults(tuple[CaseResult, ...]):
+    """What each case came to with each model, in order; `cases["time-in-oslo"]` is the one with that id."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> CaseResult: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[CaseResult, ...]: ...
+    def __getitem__(self, key: SupportsIndex | slice | str) -> CaseResult | tuple[CaseResult, ...]:
+        return self.of(key) if isinstance(key, str) else super().__getitem__(key)
+
+    def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
+        """Return what a case came to, with a model and of a suite where several were run.
+
+        Raises KeyError when there is none, LookupError when there are several.
+        """
+        found = [
+            case
+            for case, run in ((case, case.runs[0]) for case in self)
+            if run.case_id == case_id
+            and model in (None, run.model)
+            and (suite is None or Path(suite).absolute() == Path(run.suite).absolute())
+        ]
+        if not found:
+            ids = dict.fromkeys(case.runs[0].case_id for case in self)
+            raise KeyError(f"there is no result of {case_id!r}: {did_you_mean(case_id, ids) or ', '.join(ids)}")
+        if len(found) > 1:
+            there_are = "; ".join(f"model {case.runs[0].model!r} of suite {case.runs[0].suite!r}" for case in found)
+            raise LookupError(f"there are several results of {case_id!r}, say which one with of(…): {there_are}")
+        return found[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +110,9 @@ class Report:
         return quality_of(results, gates, self.min_score, suite_of=self.suite_of, aggregates=aggregates)
 
     @property
-    def cases(self) -> tuple[CaseResult, ...]:
-        """What each case came to with each model."""
-        return self.quality.cases
+    def cases(self) -> CaseResults:
+        """What each case came to with each model: in the order of the plan, and by its id."""
+        return CaseResults(self.quality.cases)
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
@@ -101,9 +137,19 @@ class Report:
         return {model: totals_of(result for result in results if result.model == model) for model in models}
 
     @property
+    def score(self) -> float | None:
+        """The mean score of all runs, 0 to 1; `None` where none has one."""
+        return self.totals.mean_score
+
+    @property
     def passed(self) -> bool:
         """Whether everything ran and the demands were met."""
         return self.exit_code == OK
+
+    def assert_passed(self) -> None:
+        """Raise AssertionError where not everything passed. Its text is the report on what did not, without secrets."""
+        if not self.passed:
+            raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
     @property
     def exit_code(self) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from workbench.batches.events import BatchDone, BatchEvent, Inbox, RunDone, StartUp
 from workbench.batches.recordings import Recordings
@@ -21,6 +22,9 @@ from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult
 from workbench.reports.baseline import AgainstBaseline
 from workbench.reports.timing import Timing, timing_of
+from workbench.tools.python_reference import in_thread
+
+_Result = TypeVar("_Result")
 
 
 @dataclass
@@ -169,13 +173,9 @@ class Evaluation:
         self._runtime = runtime
         try:
             self._outcome.begin()
-            self._batch = await asyncio.to_thread(
-                runtime.start,
-                self.plan,
-                self._approval,
-                record=self._record,
-                listener=self._inbox.put if self._shared is not None else None,
-            )
+            listener = self._inbox.put if self._shared is not None else None
+            start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
+            self._batch = await _to_its_end(start)
         except BaseException:
             await self._close()
             raise
@@ -218,15 +218,10 @@ class Evaluation:
             return
         self._closed = True
         if self._shared is None:
-            closing = asyncio.ensure_future(asyncio.to_thread(self._runtime.close))
-            try:
-                await asyncio.shield(closing)
-            except asyncio.CancelledError:
-                await closing  # it blocks for a bounded time, and nothing is left behind
-                raise
+            await _to_its_end(self._runtime.close)
         else:
             await self._done.wait()
-            await asyncio.to_thread(self._runtime.settle_history)
+            await _to_its_end(self._runtime.settle_history)
 
     def _wake(self) -> None:
         if not self._loop.is_closed():
@@ -243,3 +238,17 @@ class Evaluation:
                     future.cancel()  # of runs that broke with the batch; no effect on those that are done
                 self._done.set()
         self._news.set()
+
+
+async def _to_its_end(function: Callable[[], _Result]) -> _Result:
+    """Call a function that blocks, for a bounded time, in a thread. Who cancels this has to wait until it is over."""
+    work = asyncio.ensure_future(in_thread(function, name="evaluation"))
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return work.result()

@@ -217,6 +217,11 @@ class RunResult:
         return self.grades[0] if self.grades else None
 
     @property
+    def passed(self) -> bool:
+        """Whether it passed, if with a warning."""
+        return self.status in ("passed", "warned")
+
+    @property
     def score(self) -> float | None:
         return self.grades[0].score if self.grades else None
 

@@ -78,6 +78,11 @@ class CaseResult:
     arguments: tuple[ArgumentStatistics, ...]
 
     @property
+    def passed(self) -> bool:
+        """Whether it passed, if with a warning."""
+        return self.status in ("passed", "warned")
+
+    @property
     def graded(self) -> tuple[RunResult, ...]:
         """The runs that count: those that were not stopped, skipped or in error."""
         return tuple(run for run in self.runs if run.status in GRADED)
@@ -85,7 +90,7 @@ class CaseResult:
     @property
     def good(self) -> int:
         """How many runs passed or warned."""
-        return sum(run.status in ("passed", "warned") for run in self.runs)
+        return sum(run.passed for run in self.runs)
 
 
 def path_of_suite(run: RunResult) -> str:

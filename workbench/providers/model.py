@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from workbench.trajectory.events import ModelEvent, StopReason
 from workbench.trajectory.messages import JsonValue, Message, ToolDefinition, Usage
@@ -66,6 +66,7 @@ class TooMuchError(ModelError):
     """An answer holds more than any suite can mean: the model's failure, and none of the infrastructure."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """One model behind one API."""
 

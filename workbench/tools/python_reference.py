@@ -99,5 +99,10 @@ async def in_thread(function: Callable[[], _Result], *, name: str = "python of a
             said = f"Python code of the suite raised {type(error).__name__}: {error}"
             outcome.set_exception(PythonReferenceError(said))
 
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return await asyncio.wrap_future(outcome)
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        return await asyncio.wrap_future(outcome)
+    finally:
+        if outcome.done():
+            thread.join()  # it has nothing left to do

@@ -1,0 +1,57 @@
+"""The page on Python is true: its examples run as they stand there, and print what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.providers.server import Answer, Call, Request, Server, base_url_of, said
+
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+FILE = re.compile(r"<!-- file: (\S+) -->\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+MODEL = "openai:gpt-4o-mini"
+
+
+def _clever(request: Request) -> Answer:
+    """Answers the cases of the page as they expect it."""
+    asked = request.json["messages"]
+    if "time" in asked[-1]["content"] and asked[-1]["role"] == "user":
+        return said("openai", calls=[Call("get_time", {"timezone": "Europe/Oslo"})])
+    return said("openai", text="It is noon.")
+
+
+def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They share their names, as one would type them one after the other. A local server plays the model."""
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    for name, text in FILE.findall(PAGE):
+        (folder / name).write_text(text, encoding="utf-8")
+    names: dict[str, Any] = {}
+    with Server(_clever) as server:
+        for source, expected in EXAMPLE.findall(PAGE):
+            local = f"{MODEL}@{base_url_of(server, 'openai')}"
+            printed, ends = io.StringIO(), "sys.exit" in source
+            with contextlib.redirect_stdout(printed), pytest.raises(SystemExit) if ends else contextlib.nullcontext():
+                exec(compile(source.replace(MODEL, local), "docs/python.md", "exec"), names)
+            if expected:
+                assert _lines(printed.getvalue().replace(local, MODEL)) == _lines(expected), source
+            _run_tests(source, names)
+
+
+def _run_tests(source: str, names: dict[str, Any]) -> None:
+    """The tests that an example defines, each with all of its parameters."""
+    for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE):
+        marks = getattr(names[name], "pytestmark", ())
+        parameters: list[tuple[Any, ...]] = [(value,) for mark in marks for value in mark.args[1]]
+        for arguments in parameters or [()]:
+            names[name](*arguments)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]

@@ -1,0 +1,328 @@
+"""Evaluating suites from Python: on models, or on an agent of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.api.approving import Approve, approval_for, approve_nothing
+from workbench.api.errors import UsageError
+from workbench.api.suites import LoadedSuite, SuitePath, loaded
+from workbench.batches.events import BatchEvent, HistorySaid
+from workbench.batches.plan import PlannedRun
+from workbench.batches.recordings import Recordings, recording_lines
+from workbench.config.folders import home_in, user_folders
+from workbench.config.history_file import history_file
+from workbench.config.models import DEFAULT_CONCURRENCY
+from workbench.config.program import program_in
+from workbench.config.secrets import Secrets
+from workbench.engine.thread import EngineThread
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.baseline import baseline_of
+from workbench.evaluation.options import OptionsError, OwnModel, RunOptions
+from workbench.evaluation.plan import PlanError, plan
+from workbench.evaluation.report import Report
+from workbench.evaluation.run import Evaluation
+from workbench.history.records import HistoryError
+from workbench.providers.function import AgentFunction, FunctionModel
+from workbench.providers.model import Model
+from workbench.reports.baseline import FailOn
+from workbench.suite.loading import SuiteFile
+from workbench.suite.model import GraderName
+from workbench.trajectory.messages import JsonValue
+
+_Result = TypeVar("_Result")
+
+END_TIMEOUT_S = 20.0
+"""How long an interrupted evaluation may take to stop its runs and close its servers."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent of one's own, to be evaluated like a model.
+
+    `function` is an async function from an `AgentRequest` to what the agent answers: a text, a call made with
+    `workbench.call`, a list of calls, or an `AgentAnswer` with text and calls. It is asked once for each round of a
+    run: after calls again, with their results, which come from the mocks or the servers of the suite. `name` is what
+    results and reports call it; without one, the function's own.
+
+    >>> import workbench
+    >>> async def clock_agent(request):
+    ...     if request.results:
+    ...         return request.results[0].content
+    ...     return workbench.call("get_time", timezone="Europe/Oslo")
+    >>> agent = workbench.Agent(clock_agent, name="v2")
+    >>> report = workbench.evaluate("clock.toml", model=agent, cases=["time-in-bergen"])
+    >>> report.results[0].model, report.results[0].trajectory.final_answer
+    ('v2', 'It is 12:00 in Europe/Oslo.')
+    """
+
+    function: AgentFunction
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
+
+
+AnyModel = str | Model | Agent | AgentFunction
+"""What can be evaluated: a model by its name, a `Model`, an `Agent`, or just the async function of one."""
+
+
+def evaluate(
+    suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite],
+    *,
+    model: AnyModel | None = None,
+    models: Sequence[AnyModel] = (),
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    params: Mapping[str, JsonValue] | None = None,
+    cases: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    repeats: int | None = None,
+    by: GraderName | None = None,
+    min_score: float | None = None,
+    concurrency: int = DEFAULT_CONCURRENCY,
+    execute: bool | None = None,
+    execute_all: bool = False,
+    judge: str | None = None,
+    judge_anew: bool = False,
+    history: bool | SuitePath = False,
+    record: SuitePath | None = None,
+    baseline: int | str | None = None,
+    fail_on: FailOn | None = None,
+    approve: Approve = approve_nothing,
+    on_event: Callable[[BatchEvent], object] | None = None,
+) -> Report:
+    """Run the cases of suites on models, grade the runs, and return the report.
+
+    `suites` are paths of suite files or of folders that hold them, or suites that `load` returned; one or several.
+
+    What is evaluated:
+    - `model`, or several `models`: names such as `openai:gpt-4o-mini` or one of your `workbench.toml`, a `Model`, an
+      `Agent`, or the async function of one. Without any, the models that the suites name.
+    - `base_url`, `api_key_env` and `params` say for models given by name where they are reached, which environment
+      variable holds the key, and what goes into each request.
+    - `cases` and `tags` select cases by their ids and tags, `repeats` says how often each is run.
+
+    How it is done:
+    - `by` names the grader that decides, `min_score` the mean score to reach instead of the suites' own gates.
+    - `concurrency` is how many runs are under way at a time on each endpoint.
+    - `execute=True` really executes tools marked read-only on their servers, `execute_all=True` all tools.
+    - `judge` names the model that judges where a check names none; `judge_anew` asks it about known values again.
+    - `history=True` records the runs in the project's history, a path in that file; `record` is a folder in which each
+      run becomes a recording of its own. By default, nothing is written.
+    - `baseline` is the number or the name of a batch in that history to compare with. With `fail_on="regression"`, what
+      broke since then decides whether the report passes.
+
+    `approve` decides about suites that would start a process, import a file, or send something to an address that you
+    did not name here: it is a function from what a suite needs to whether it may. `workbench.ALL` approves everything;
+    by default, nothing is approved. `on_event` is called with each event as it happens. What goes wrong with a history
+    or a recording is a RuntimeWarning and stops nothing.
+
+    Raises SuiteError for suites with errors, ApprovalError for what is not approved and UsageError for arguments that
+    do not fit, all of them before anything is started. What goes wrong later is in the report: a run that a model or a
+    server failed has the status `error`.
+
+    Inside a running event loop this works on a thread of its own and blocks the loop; `evaluate_async` does not.
+
+    >>> import workbench
+    >>> report = workbench.evaluate("clock.toml", model="offline", repeats=2)
+    >>> report.passed, report.score, len(report.runs)
+    (False, 0.5, 4)
+    >>> case = report.cases["time-in-bergen"]
+    >>> case.status, case.reason, case.runs[0].trajectory.calls
+    ('failed', 'quantity: 1 call expected, 0 made', ())
+    """
+    return _run(
+        evaluate_async(
+            suites,
+            model=model,
+            models=models,
+            base_url=base_url,
+            api_key_env=api_key_env,
+            params=params,
+            cases=cases,
+            tags=tags,
+            repeats=repeats,
+            by=by,
+            min_score=min_score,
+            concurrency=concurrency,
+            execute=execute,
+            execute_all=execute_all,
+            judge=judge,
+            judge_anew=judge_anew,
+            history=history,
+            record=record,
+            baseline=baseline,
+            fail_on=fail_on,
+            approve=approve,
+            on_event=on_event,
+        )
+    )
+
+
+async def evaluate_async(
+    suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite],
+    *,
+    model: AnyModel | None = None,
+    models: Sequence[AnyModel] = (),
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    params: Mapping[str, JsonValue] | None = None,
+    cases: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    repeats: int | None = None,
+    by: GraderName | None = None,
+    min_score: float | None = None,
+    concurrency: int = DEFAULT_CONCURRENCY,
+    execute: bool | None = None,
+    execute_all: bool = False,
+    judge: str | None = None,
+    judge_anew: bool = False,
+    history: bool | SuitePath = False,
+    record: SuitePath | None = None,
+    baseline: int | str | None = None,
+    fail_on: FailOn | None = None,
+    approve: Approve = approve_nothing,
+    on_event: Callable[[BatchEvent], object] | None = None,
+) -> Report:
+    """Do what `evaluate` does, without blocking the event loop. Several may run at the same time.
+
+    Agents, `approve` and `on_event` are called in this loop, so that they may use whatever belongs to it. Cancelling
+    stops all runs, and closes servers and connections before the cancellation is passed on.
+
+    >>> import asyncio, workbench
+    >>> async def main():
+    ...     return await asyncio.gather(
+    ...         workbench.evaluate_async("clock.toml", model="offline"),
+    ...         workbench.evaluate_async("clock.toml", model="offline", tags=["time"]),
+    ...     )
+    >>> [len(report.runs) for report in asyncio.run(main())]
+    [2, 1]
+    """
+    files = tuple(suite.file for suite in loaded(suites))
+    loop = asyncio.get_running_loop()
+    given = (*((model,) if model is not None else ()), *models)
+    try:
+        options = RunOptions(
+            suites=files,
+            models=tuple(_named(each, loop) for each in given),
+            base_url=base_url,
+            api_key_env=api_key_env,
+            params=dict(params or {}),
+            cases=tuple(cases),
+            tags=tuple(tags),
+            repeats=repeats,
+            by=by,
+            min_score=min_score,
+            concurrency=concurrency,
+            execute=execute,
+            execute_all=execute_all,
+            judge=judge,
+            judge_anew=judge_anew,
+            history=Path(history) if not isinstance(history, bool) else _own_history(files[0]) if history else None,
+        )
+    except OptionsError as error:
+        raise UsageError(str(error)) from error
+    program = program_in(user_folders(), os.environ, options.model_options)
+    try:
+        planned = plan(options, program)
+    except PlanError as error:
+        raise UsageError(program.secrets.redact(str(error))) from None
+    approval = approval_for(Needs.of_runs(planned.runs, program, planned.specs), approve, program.secrets)
+    before = None
+    if baseline is not None:
+        try:
+            before, _ = baseline_of(str(baseline), options.history or _own_history(files[0]), planned, fail_on)
+        except HistoryError as error:
+            raise UsageError(program.secrets.redact(str(error))) from None
+    recordings = _recordings(Path(record), program.secrets) if record is not None else None
+    async with Evaluation(planned, approval, record=recordings) as evaluation:
+        async for event in evaluation:
+            if isinstance(event, HistorySaid):
+                warnings.warn(program.secrets.redact(event.text), RuntimeWarning, stacklevel=1)
+            if on_event is not None:
+                on_event(event)
+        report = await evaluation.report()
+    if before is not None:
+        report = replace(report, against=before.against(report.results))
+    if recordings is not None and recordings.problem is not None:
+        warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
+    return report
+
+
+@dataclass(frozen=True)
+class _OwnModel:
+    """A `Model` of the caller's, which all runs share."""
+
+    name: str
+    model: Model
+
+    def open(self, planned: PlannedRun) -> Model:
+        """Return the model."""
+        return self.model
+
+
+@dataclass(frozen=True)
+class _OwnAgent:
+    """An agent of the caller's, which runs on the caller's event loop."""
+
+    name: str
+    function: AgentFunction
+    loop: asyncio.AbstractEventLoop = field(repr=False)
+
+    def open(self, planned: PlannedRun) -> Model:
+        """Return a model that asks the agent for one run."""
+        return FunctionModel(self.name, self.function, case=planned.case.id, run=planned.run_id, loop=self.loop)
+
+
+def _named(model: AnyModel, loop: asyncio.AbstractEventLoop) -> str | OwnModel:
+    if isinstance(model, str):
+        return model
+    if isinstance(model, Agent):
+        return _OwnAgent(model.name, model.function, loop)
+    if isinstance(model, Model):
+        return _OwnModel(model.name, model)
+    if callable(model):
+        return _named(Agent(model), loop)
+    raise UsageError(
+        f"a model is a name, a workbench.Model, a workbench.Agent or an async function, not a {type(model).__name__}"
+    )
+
+
+def _own_history(suite: SuiteFile) -> Path:
+    """The history of the project that a suite belongs to, or the user's own."""
+    return history_file(user_folders(), suite.path.parent, home_in(os.environ))
+
+
+def _recordings(folder: Path, secrets: Secrets) -> Recordings:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"runs cannot be recorded in {folder}: {error.strerror}") from error
+    return Recordings(folder, recording_lines(secrets))
+
+
+def _run(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine to its end, inside a running event loop on a thread of its own."""
+    if not _in_event_loop():
+        return asyncio.run(work)
+    thread = EngineThread()
+    try:
+        return thread.submit(work).result()
+    finally:
+        thread.close(END_TIMEOUT_S)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
