@@ -23,14 +23,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.history.batches import HEAD
-from tests.programs import begin, program_of
+from tests.programs import program_of
 from workbench.batches.events import BatchDone, BatchEvent, HistorySaid
 from workbench.batches.plan import plan_runs
 from workbench.batches.resuming import resumable
+from workbench.evaluation.approval import needs
+from workbench.evaluation.plan import Plan
+from workbench.evaluation.resume import plan_of
 from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claimed
 from workbench.history.history import History
-from workbench.history.writing import BatchHandle
 from workbench.suite.loading import load_suite
 from workbench.trajectory.recording import Recording
 from workbench.trajectory.typed_json import compact_json
@@ -71,17 +73,16 @@ class Program:
     def go_on(self, file: Path) -> None:
         """Make the batch, or what is missing in it. Raises AssertionError when something is wrong with the history."""
         program = program_of(self.folder)
-        handle: BatchHandle | None = None
-        runs = plan_runs([load_suite(self.suite)], repeats=REPEATS)
+        plan = Plan.of(plan_runs([load_suite(self.suite)], repeats=REPEATS), program, concurrency=2)
         with History(file) as history:
             for batch in history.batches():
                 if not batch.missing:
                     return
-                resumption = resumable(history, batch, program)
-                runs, handle = resumption.runs, resumption.handle
+                resumed = plan_of(resumable(history, batch, program), program, lambda _file: False)
+                plan = replace(resumed, concurrency=2)
         said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
         with closing(Runtime(said.put, program, history=file)) as session:
-            begin(session, runs, going_on=handle, concurrency=2)
+            session.start(plan, needs(plan).approved())
             while not isinstance(event := said.get(timeout=20), BatchDone):
                 assert not isinstance(event, HistorySaid), event
         while not said.empty():

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.cli.door import begin_program, complain, json_report, redacted
+from workbench.cli.door import begin_program, json_report, redacted, warn
 from workbench.cli.live import Live, Show
 from workbench.cli.making import Record, make_runs, planned
 from workbench.cli.report_output import Output, report_width
@@ -42,7 +42,7 @@ def run_and_report(
         baseline = _baseline(compared_with, plan) if compared_with is not None else None
     except HistoryError as error:
         plan.abandon()
-        complain(f"nothing was run: {error}", program.secrets)
+        warn(f"nothing was run: {error}", program.secrets)
         return USAGE
     live = make_runs(plan, _show(output, program), output, trust=trust, record=record, command="run")
     return _reported(live, plan, baseline, output) if live is not None else USAGE
@@ -52,7 +52,7 @@ def _reported(live: Live, plan: Plan, baseline: Baseline | None, output: Output)
     against = baseline.against(run.result for run in plan.whole(live.outcome.results)) if baseline else None
     report = live.outcome.report(plan, against)
     if against is not None and against.failed and (output.form not in (None, "text") or output.file is not None):
-        complain(against.verdict, plan.program.secrets)
+        warn(against.verdict, plan.program.secrets)
     if output.form == "jsonl":
         written = True
     elif output.form == "json":
@@ -66,7 +66,7 @@ def _reported(live: Live, plan: Plan, baseline: Baseline | None, output: Output)
 def _baseline(options: BaselineOptions, plan: Plan) -> Baseline:
     baseline, notices = baseline_of(options.batch, options.history, plan, options.fail_on)
     for notice in notices:
-        complain(notice)
+        warn(notice)
     return baseline
 
 

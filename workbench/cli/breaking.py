@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workbench.cli.door import begin_program, complain
+from workbench.cli.door import begin_program, warn
 from workbench.cli.main import AppOptions, show_app
 from workbench.cli.making import planned
 from workbench.engine.breakpoint_doubts import doubt_about
@@ -30,7 +30,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     tools = _known_tools(plan.files, Listings(program.folders.listings))
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := doubt_about(point, tools)) is not None:
-            complain(f"--break {line!r}: {doubt}", program.secrets)
+            warn(f"--break {line!r}: {doubt}", program.secrets)
     return show_app(app, program, begin=Begin(options, breakpoints))
 
 
@@ -53,5 +53,5 @@ def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
         try:
             found.append(breakpoint_of(line))
         except BreakpointError as error:
-            complain(f"--break {line!r}: {error}")
+            warn(f"--break {line!r}: {error}")
     return tuple(found) if len(found) == len(lines) else None

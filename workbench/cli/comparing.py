@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
-from workbench.cli.door import begin_program, complain, json_report, redacted, write
+from workbench.cli.door import begin_program, json_report, redacted, warn, write
 from workbench.cli.history_list import batches_text
 from workbench.cli.live import Live, Show
 from workbench.cli.main import AppOptions, show_app
@@ -50,7 +50,7 @@ def compare(
         return USAGE
     models = tuple(dict.fromkeys(run.model for run in plan.runs))
     if len(models) < 2:
-        complain(f"nothing to compare: {models[0]} is the only model; give --model at least twice", program.secrets)
+        warn(f"nothing to compare: {models[0]} is the only model; give --model at least twice", program.secrets)
         return USAGE
     if _opens_app(output):
         begin = Begin(options, opens="compare", only_differences=only_differences)
@@ -74,10 +74,10 @@ def _say_what_was_seen(
     assert history is not None  # numbers are those of batches in it
     with suppress(HistoryError), History(history) as stored:
         for number in sorted(unfinished)[-_NAMED_MAX:]:
-            complain(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
+            warn(way_to_go_on(history, number, stored.batch(str(number)).resumed_by), program.secrets)
         if (more := len(unfinished) - _NAMED_MAX) > 0:
             names_all = f"'workbench history list{history_option(history)}' names all"
-            complain(f"runs are missing in {batches_text(more)} more: {names_all}", program.secrets)
+            warn(f"runs are missing in {batches_text(more)} more: {names_all}", program.secrets)
 
 
 def _opens_app(output: Output) -> bool:
@@ -114,7 +114,7 @@ class _Comparing:
             if plan is not None:
                 plan.abandon()
             only = f"{batch.models[0]} is the only model of batch {batch.number}"
-            complain(f"nothing to compare: {only}", program.secrets)
+            warn(f"nothing to compare: {only}", program.secrets)
             return USAGE
         if plan is not None:
             return self.run_and_report(plan, batch.models, record, trust=trust)
@@ -123,7 +123,7 @@ class _Comparing:
         if not self._output.can_write():
             return USAGE
         if not quiet:
-            complain(f"nothing is missing in batch {called(batch)}: nothing was run", program.secrets)
+            warn(f"nothing is missing in batch {called(batch)}: nothing was run", program.secrets)
         names = {str(suite.file): suite.name for suite in batch.suites}
         comparison = compared(cells_of(complete.figures), batch.models, names, complete.gates)
         return self._report(comparison, complete.figures, Outcome(batch=batch.number, started_at=batch.started_at))
@@ -144,7 +144,7 @@ class _Comparing:
         written = self._output.deliver(self._text(comparison, outcome, code))
         if written and self._output.file is not None and not self._output.quiet:
             batch = f", {outcome.recorded_as}" if outcome.recorded_as is not None else ""
-            complain(f"the report is in {self._output.file}{batch}", self._program.secrets)
+            warn(f"the report is in {self._output.file}{batch}", self._program.secrets)
         return code if written else USAGE
 
     def _text(self, comparison: Comparison, outcome: Outcome, code: int) -> str:

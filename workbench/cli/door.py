@@ -75,7 +75,7 @@ def write_redacted(text: str, stream: TextIO | None = None) -> None:
     (stream or sys.stdout).write(text)
 
 
-def complain(message: str, secrets: Secrets | None = None) -> None:
+def warn(message: str, secrets: Secrets | None = None) -> None:
     """One line on standard error, safe to show."""
     shown = without_keys((secrets or _known[0]).redact(message), sys.argv[1:])
     sys.stderr.write(f"{one_line(shown)}\n")
@@ -84,7 +84,7 @@ def complain(message: str, secrets: Secrets | None = None) -> None:
 def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None) -> None:
     """Problems of suites on standard error, one a line."""
     for problem in problems:
-        complain(str(problem), secrets)
+        warn(str(problem), secrets)
 
 
 class Outlet:

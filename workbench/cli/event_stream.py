@@ -10,7 +10,7 @@ from workbench.batches.events import RunEvent
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines
 from workbench.batches.redacting import EventDoor
-from workbench.cli.door import complain, write_redacted
+from workbench.cli.door import warn, write_redacted
 from workbench.grading.grade import RunResult
 from workbench.trajectory.event_lines import event_to_line
 
@@ -49,6 +49,6 @@ class EventStream:
         try:
             text = line()
         except (ValueError, TypeError, RecursionError) as error:
-            complain(f"a line is missing in the stream, for it cannot be said in JSON: {error}")
+            warn(f"a line is missing in the stream, for it cannot be said in JSON: {error}")
         else:
             write_redacted(f"{text}\n", self._stream)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.batches.known_secrets import learn_secrets
-from workbench.cli.door import begin_program, complain, write, write_json
+from workbench.cli.door import begin_program, warn, write, write_json
 from workbench.cli.history_options import history_to_read
 from workbench.cli.report_output import report_width
 from workbench.config.history_file import history_option
@@ -52,14 +52,14 @@ class Desk:
         """Whether some program makes runs of a batch now."""
         return batch.ended_at is None and claimed(self.file, batch.number)
 
-    def complain(self, message: str) -> None:
+    def warn(self, message: str) -> None:
         """One line on standard error."""
-        complain(message, self.program.secrets)
+        warn(message, self.program.secrets)
 
-    def complain_of_damage(self, damaged: Iterable[str]) -> None:
+    def warn_of_damage(self, damaged: Iterable[str]) -> None:
         """Why runs were left out, each reason once."""
         for said in dict.fromkeys(damaged):
-            self.complain(f"left out: {said}")
+            self.warn(f"left out: {said}")
 
     def learn_secrets(self, *batches: BatchRow) -> None:
         """Know what is secret for the suites of batches before anything of them is shown or written."""
@@ -67,7 +67,7 @@ class Desk:
             try:
                 learn_secrets(self.program, folder)
             except ConfigError as error:
-                self.complain(str(error))
+                self.warn(str(error))
 
     def write(self, lines: Iterable[str]) -> None:
         """Lines on standard output."""
@@ -84,13 +84,13 @@ def at_the_desk(options: argparse.Namespace, word: Callable[[argparse.Namespace,
     try:
         program = begin_program(ModelOptions(judge=getattr(options, "judge", None)))
     except ConfigError as error:
-        complain(str(error))
+        warn(str(error))
         return USAGE
     file = history_to_read(options, ())
     try:
         return word(options, Desk(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
     except (HistoryError, RecordingError) as error:
-        complain(str(error), program.secrets)
+        warn(str(error), program.secrets)
         return USAGE
 
 

@@ -32,7 +32,7 @@ from workbench.trajectory.recording import Recording
 def execute(options: argparse.Namespace, desk: Desk) -> int:
     """Export; returns an exit code."""
     if is_named_as_report(options.folder) and not options.folder.is_dir():
-        desk.complain(f"{options.folder} is named as a file: name the folder to export into")
+        desk.warn(f"{options.folder} is named as a file: name the folder to export into")
         return USAGE
     with desk.history() as history:
         batch = history.batch(options.batch)
@@ -41,9 +41,9 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         runs = history.runs(batch.number, grading)
         over = [run for run in runs if run.figures is not None]
         if missing := len(runs) - len(over):
-            desk.complain(f"{counted(missing, 'run')} of batch {batch.number} never happened, and cannot be exported")
+            desk.warn(f"{counted(missing, 'run')} of batch {batch.number} never happened, and cannot be exported")
         if not over:
-            desk.complain("nothing was exported")
+            desk.warn("nothing was exported")
             return USAGE
         if not can_record_in(options.folder):
             return USAGE
@@ -54,7 +54,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         for _, recording in history.recordings(over, grading, damaged.append):
             export_recording(options.folder, recording, desk.program.secrets, f"{_name(batch, grading)}.")
             count += 1
-    desk.complain_of_damage(damaged)
+    desk.warn_of_damage(damaged)
     desk.write([f"{called(batch)}: {counted(count, 'recording')} in {one_line(str(options.folder))}"])
     return USAGE if damaged else OK
 
@@ -72,7 +72,7 @@ def _report(
     damaged: list[str] = []
     suites = _suites(history, batch, damaged.append)
     results = [_result(run, recording) for run, recording in history.recordings(runs, grading, damaged.append)]
-    desk.complain_of_damage(damaged)
+    desk.warn_of_damage(damaged)
     gates = {path: suite.gate for path, suite in suites.items()}
     quality = quality_of(results, gates, None, aggregates=aggregates_of(results, suites))
     cases = {path: {case.id: case for case in suite.cases} for path, suite in suites.items()}
@@ -98,10 +98,10 @@ def _report(
         with file.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError:
-        desk.complain(f"{file} is there already: move it away, or export into another folder")
+        desk.warn(f"{file} is there already: move it away, or export into another folder")
         return USAGE
     except OSError as error:
-        desk.complain(f"cannot write {file}: {error.strerror}")
+        desk.warn(f"cannot write {file}: {error.strerror}")
         return USAGE
     desk.write([f"{called(batch)}: {counted(len(results), 'run')} in {one_line(str(file))}"])
     return USAGE if damaged else OK

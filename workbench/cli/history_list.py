@@ -27,7 +27,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         ids = {suite.id for batch in batches for suite in batch.suites if _is(suite, options.suite)}
         if batches and not ids:
             names = ", ".join(dict.fromkeys(suite.path for batch in batches for suite in batch.suites))
-            desk.complain(f"no batch of a suite {options.suite!r} is kept in {desk.file}; there are {names}")
+            desk.warn(f"no batch of a suite {options.suite!r} is kept in {desk.file}; there are {names}")
             return USAGE
         batches = [batch for batch in batches if any(suite.id in ids for suite in batch.suites)]
     runs, forks = _apart(batches)

@@ -15,7 +15,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
     with desk.history() as history:
         batch = history.batch(options.batch)
         loses = next((each for each in history.all_batches() if options.name and each.name == options.name), None)
-    name_batch(desk.file, batch.number, None if options.remove else options.name, desk.complain)
+    name_batch(desk.file, batch.number, None if options.remove else options.name, desk.warn)
     if options.remove:
         had = f", no longer {one_line(batch.name)}" if batch.name else ", which had no name"
         desk.write([f"#{batch.number}{had}"])

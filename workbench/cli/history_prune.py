@@ -22,7 +22,7 @@ from workbench.reports.when import took_s
 def execute(options: argparse.Namespace, desk: Desk) -> int:
     """Remove, after asking; returns an exit code."""
     if options.keep is None and options.older_than is None and not options.batch:
-        desk.complain("nothing was removed: say what, with --keep N, --older-than AGE or --batch BATCH")
+        desk.warn("nothing was removed: say what, with --keep N, --older-than AGE or --batch BATCH")
         return USAGE
     now = datetime.now(UTC)
     with desk.history() as history:
@@ -30,10 +30,10 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         chosen = _chosen(history, known, options, now)
         if options.keep is not None or options.older_than is not None:
             for batch in (batch for batch in known if batch.damage is not None and batch not in chosen):
-                desk.complain(f"batch {batch.number} is damaged and stays: --batch {batch.number} removes it")
+                desk.warn(f"batch {batch.number} is damaged and stays: --batch {batch.number} removes it")
         going = [batch for batch in chosen if desk.is_going(batch)]
         for batch in going:
-            desk.complain(f"batch {batch.number} is going on and stays: stop it first")
+            desk.warn(f"batch {batch.number} is going on and stays: stop it first")
         # What was asked for by its name and stays is no success, whatever else is removed.
         code = USAGE if _named(history, options).intersection(batch.number for batch in going) else OK
         chosen = [batch for batch in chosen if batch not in going]
@@ -46,10 +46,10 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
     desk.write(batch_lines(chosen, regraded, (), now=now, width=desk.width, paint=desk.paint))
     what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
     if not (options.yes or _confirmed(f"Remove {what}, for good?")):
-        desk.complain(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
+        desk.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
     before = bytes_on_disk(desk.file)
-    remove_batches(desk.file, [batch.number for batch in chosen], desk.complain)
+    remove_batches(desk.file, [batch.number for batch in chosen], desk.warn)
     freed = max(before - bytes_on_disk(desk.file), 0)
     desk.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller"])
     return code

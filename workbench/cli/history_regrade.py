@@ -42,10 +42,10 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
         plans = [plan_regrading(history, batch, desk.program, suite=suite, by=options.by) for batch in batches]
         for plan in plans:
             for said in _left_out(plan, suite):
-                desk.complain(f"batch {plan.batch.number}: {said}")
+                desk.warn(f"batch {plan.batch.number}: {said}")
         wanted = [(run.file, run.case) for plan in plans for run in plan.runs]
         if not wanted:
-            desk.complain("nothing was graded")
+            desk.warn("nothing was graded")
             return USAGE
         if not judge_is_known(options.judge, (file for file, _ in wanted), desk.program):
             return USAGE
@@ -61,7 +61,7 @@ def execute(options: argparse.Namespace, desk: Desk) -> int:
                 again = list(grade_again(history, plan.runs, judges, damaged.append))
             if again:
                 graded.append((plan.batch, _keep(history, plan.batch, again, desk), again))
-        desk.complain_of_damage(damaged)
+        desk.warn_of_damage(damaged)
     if options.format == "json":
         desk.write_json(_report(graded))
     else:
@@ -105,7 +105,7 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
 def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], desk: Desk) -> int:
     """Keep the new grades; the number of the grading."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    keep_grades(desk.file, batch, again, graded_at, desk.program.secrets, desk.complain)
+    keep_grades(desk.file, batch, again, graded_at, desk.program.secrets, desk.warn)
     return history.gradings(batch.number)[-1].number
 
 

@@ -55,7 +55,7 @@ def _show_batch(
     runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
     damaged: list[str] = []
     reached = list(gates_reached(history.gates(batch, damaged.append), runs))
-    desk.complain_of_damage(damaged)
+    desk.warn_of_damage(damaged)
     if options.format == "json":
         from workbench.reports.history_reports import shown_batch
 
@@ -107,7 +107,7 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, des
     suites = dict.fromkeys(suite.key for each in looked_at for suite in each.suites)
     damaged: list[str] = []
     runs = {suite: history.runs_of_case(suite, case_id, _RUNS_OF_CASE_MAX, damaged.append) for suite in suites}
-    desk.complain_of_damage(damaged)
+    desk.warn_of_damage(damaged)
     if which is not None:
         in_it = {run.suite.key for run in history.runs(looked_at[0].number) if run.case_id == case_id}
         runs = {suite: found for suite, found in runs.items() if suite in in_it}

@@ -29,10 +29,10 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
     """Whether it is known how to reach the model of `--judge` from the suites; if not, that has been reported."""
-    from workbench.cli.door import complain
+    from workbench.cli.door import warn
     from workbench.evaluation.judges import unknown_judge
 
     problems = [*unknown_judge(judge, files, program)]
     for problem in problems:
-        complain(problem, program.secrets)
+        warn(problem, program.secrets)
     return not problems

@@ -29,7 +29,7 @@ from workbench.batches.events import (
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import RecordingLines, Recordings
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
-from workbench.cli.door import complain, printing_to, write
+from workbench.cli.door import printing_to, warn, write
 from workbench.cli.event_stream import EventStream
 from workbench.cli.progress import LiveProgress
 from workbench.config.secrets import NO_SECRETS, Secrets
@@ -165,12 +165,12 @@ def _watch(
                     printer.put_off(event)
             case _Signalled() if not outcome.interrupted:
                 outcome.interrupted = True
-                complain("stopping; what is done is kept")
+                warn("stopping; what is done is kept")
                 runtime.stop_all()
             case _Signalled() | BatchDone():
                 return
             case HistorySaid(text):
-                complain(text)
+                warn(text)
             case BatchStarted() | ExecutionAsked() | JudgeAsked():
                 pass
 
@@ -182,7 +182,7 @@ def _drain(events: _Queue, outcome: Outcome) -> None:
         if isinstance(event, RunDone):
             outcome.take(event)
         elif isinstance(event, HistorySaid):
-            complain(event.text)
+            warn(event.text)
 
 
 class _Printer:

@@ -61,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_GONE
     except OSError as error:
         _write_nothing_more()
-        from workbench.cli.door import complain
+        from workbench.cli.door import warn
 
-        complain(f"cannot go on: {error}")
+        warn(f"cannot go on: {error}")
         return USAGE
 
 

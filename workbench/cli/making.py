@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.batches.recordings import Recordings, recording_lines
-from workbench.cli.door import complain
+from workbench.cli.door import warn
 from workbench.cli.live import Live, Show, run_live
 from workbench.cli.report_output import Output, can_record_in
 from workbench.cli.trust import approved
@@ -42,7 +42,7 @@ def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) ->
     """Notices on standard error; with `quiet`, those that matter."""
     for notice in notices:
         if not (quiet and notice.severity == "detail"):
-            complain(notice.text, program.secrets)
+            warn(notice.text, program.secrets)
 
 
 def make_runs(
@@ -61,13 +61,13 @@ def make_runs(
             as_lines = lines if output.form == "jsonl" else None
             live = run_live(plan, approval, replace(show, stream=stream), lines=as_lines, record=recordings)
     except HistoryError as error:  # whoever goes on does so for the history
-        complain(f"nothing was run: {error}", program.secrets)
+        warn(f"nothing was run: {error}", program.secrets)
         return None
     if recordings is not None and recordings.problem is not None:
         live.recorded = False
-        complain(recordings.problem, program.secrets)
+        warn(recordings.problem, program.secrets)
     if live.outcome.interrupted and live.outcome.batch is not None and plan.history is not None:
-        complain(way_to_go_on(plan.history, live.outcome.batch, command), program.secrets)
+        warn(way_to_go_on(plan.history, live.outcome.batch, command), program.secrets)
     return live
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.cli.door import ask, begin_program, complain, know_suites, write, write_json
+from workbench.cli.door import ask, begin_program, know_suites, warn, write, write_json
 from workbench.cli.model_options import model_options
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
@@ -77,12 +77,12 @@ def list_models(options: argparse.Namespace) -> int:
     missing = [path for path in paths if not path.exists()]
     if missing or "" in options.paths:
         there = f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME"
-        complain(there if missing else "an empty text is no path: write '.'")
+        warn(there if missing else "an empty text is no path: write '.'")
         return USAGE
     found = _chosen(options.model, paths, program) if options.model else _find(paths, program)
     know_suites(program, found.files)
     for problem in found.problems:
-        complain(problem, program.secrets)
+        warn(problem, program.secrets)
     if options.check:
         if not (options.trust or _may_ask(found, program)):
             return USAGE
@@ -157,14 +157,14 @@ def _may_ask(found: _Found, program: Program) -> bool:
     asking = [listed.need for listed in found.models if needs_asking(listed.spec) and listed.need not in trusted]
     if not asking:
         return True
-    complain("trusting the suites and the workbench.toml beside them allows this, for this time:")
+    warn("trusting the suites and the workbench.toml beside them allows this, for this time:")
     for need in dict.fromkeys(asking):
-        complain(f"  ask the model {need}", program.secrets)
+        warn(f"  ask the model {need}", program.secrets)
     if sys.stdin.isatty() and sys.stderr.isatty():
         ask("Ask them? [yes/no]")
         if sys.stdin.readline().strip().lower() in ("yes", "y"):
             return True
-    complain("not trusted, nothing was asked: answer 'yes' on a terminal, or give --trust")
+    warn("not trusted, nothing was asked: answer 'yes' on a terminal, or give --trust")
     return False
 
 

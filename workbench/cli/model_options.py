@@ -44,7 +44,7 @@ def _models(text: str) -> list[str]:
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
     """Whether what is said of models is said of any; if not, that has been reported."""
-    from workbench.cli.door import complain
+    from workbench.cli.door import warn
 
     about_models = (
         ("--base-url", arguments.base_url),
@@ -53,14 +53,14 @@ def says_for_which_model(arguments: argparse.Namespace) -> bool:
     )
     given = [name for name, value in about_models if value]
     if given and not arguments.model:
-        complain(f"{', '.join(given)}: say for which model: give --model too")
+        warn(f"{', '.join(given)}: say for which model: give --model too")
         return False
     return True
 
 
 def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
     """What is said of models; `None` when that cannot be meant, which has then been reported."""
-    from workbench.cli.door import complain
+    from workbench.cli.door import warn
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError
 
@@ -71,7 +71,7 @@ def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
         return ModelOptions(models, url, key, params_of(arguments), getattr(arguments, "judge", None))
     except ConfigError as error:
         for problem in error.problems:
-            complain(problem)
+            warn(problem)
         return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from workbench.cli.door import begin_program, complain, json_report, know_suites, printing_to, redacted
+from workbench.cli.door import begin_program, json_report, know_suites, printing_to, redacted, warn
 from workbench.cli.judges import judge_is_known
 from workbench.cli.report_output import Output
 from workbench.cli.trust import approved
@@ -21,18 +21,18 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     try:
         program = begin_program(ModelOptions(judge=options.judge))
     except ConfigError as error:
-        complain(f"nothing was graded: {error}")
+        warn(f"nothing was graded: {error}")
         return USAGE
     try:
         plan = plan_grading(options, program)
     except RecordingError as error:
         for each in error.problems if isinstance(error, BrokenSuiteError) else ():
-            complain(str(each), program.secrets)
-        complain(f"nothing was graded: {error}", program.secrets)
+            warn(str(each), program.secrets)
+        warn(f"nothing was graded: {error}", program.secrets)
         return USAGE
     for problem in plan.problems:
         decides = problem.severity == "error" and not plan.runs
-        complain(f"nothing was graded: {problem.text}" if decides else problem.text, program.secrets)
+        warn(f"nothing was graded: {problem.text}" if decides else problem.text, program.secrets)
     if not plan.runs:
         return USAGE
     know_suites(program, plan.files)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from workbench.cli.door import complain, write_redacted
+from workbench.cli.door import warn, write_redacted
 from workbench.reports.paint import Paint, paint_for
 from workbench.reports.text import Amount
 
@@ -95,7 +95,7 @@ class Output:
         try:
             self.file.write_text(text, encoding="utf-8")
         except OSError as error:
-            complain(f"cannot write {self.file}: {error.strerror}; the report follows on standard output")
+            warn(f"cannot write {self.file}: {error.strerror}; the report follows on standard output")
             write_redacted(text)
             return False
         return True
@@ -114,11 +114,11 @@ def output_of(arguments: argparse.Namespace, command: str, forms: Sequence[str])
         return Output(form, file, quiet, verbose)
     endings = ", ".join(_ENDINGS[each] for each in forms)
     if form is None:
-        complain(f"cannot write {file}: {ending} says nothing of a form; give --format, or end it in {endings}")
+        warn(f"cannot write {file}: {ending} says nothing of a form; give --format, or end it in {endings}")
     elif form not in forms:
-        complain(f"cannot write {file}: 'workbench {command}' has no {form} report; end the name in {endings}")
+        warn(f"cannot write {file}: 'workbench {command}' has no {form} report; end the name in {endings}")
     else:
-        complain(f"cannot write {file}: it ends as a {form} file, and --format says {asked}; change one of them")
+        warn(f"cannot write {file}: it ends as a {form} file, and --format says {asked}; change one of them")
     return None
 
 
@@ -131,7 +131,7 @@ def _can_write(output: Path) -> bool:
         obstacle = "permission denied"
     else:
         return True
-    complain(f"cannot write {output}: {obstacle}")
+    warn(f"cannot write {output}: {obstacle}")
     return False
 
 
@@ -145,5 +145,5 @@ def can_record_in(folder: Path) -> bool:
         if os.access(folder, os.W_OK | os.X_OK):
             return True
         obstacle = "permission denied"
-    complain(f"cannot record in {folder}: {obstacle}")
+    warn(f"cannot record in {folder}: {obstacle}")
     return False

@@ -65,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.breakpoints and arguments.resume is None:
         return _open_at_breakpoints(arguments)
     from workbench.cli.batch import BaselineOptions, run_and_report
-    from workbench.cli.door import complain
+    from workbench.cli.door import warn
     from workbench.cli.making import Record
     from workbench.cli.report_output import output_of
 
@@ -78,7 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
         history = history_to_read(arguments, arguments.paths)
         baseline = BaselineOptions(arguments.baseline, history, arguments.fail_on)
     elif arguments.fail_on is not None:
-        complain(f"--fail-on {arguments.fail_on} needs a batch to hold the runs against: give --baseline NAME too")
+        warn(f"--fail-on {arguments.fail_on} needs a batch to hold the runs against: give --baseline NAME too")
         return USAGE
     to, only_failed = arguments.record or arguments.record_failed, arguments.record is None
     record = Record(to, only_failed) if to is not None else None
@@ -100,12 +100,12 @@ _OF_REPORTS = (
 
 def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
     from workbench.cli.breaking import open_at_breakpoints
-    from workbench.cli.door import complain
+    from workbench.cli.door import warn
     from workbench.cli.main import app_options
 
     for attribute, name in _OF_REPORTS:
         if getattr(arguments, attribute) not in (None, False):
-            complain(f"{name} is about the report of 'workbench run', and --break opens the app: leave one of them out")
+            warn(f"{name} is about the report of 'workbench run', and --break opens the app: leave one of them out")
             return USAGE
     options = run_options(arguments, compares=False)
     return open_at_breakpoints(options, arguments.breakpoints, app_options(arguments)) if options else USAGE

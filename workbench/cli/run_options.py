@@ -83,7 +83,7 @@ def folder(text: str) -> Path:
 
 def run_options(arguments: argparse.Namespace, *, compares: bool) -> RunOptions | None:
     """The options that parsed arguments mean; `None` when they do not go together, which has then been reported."""
-    from workbench.cli.door import complain
+    from workbench.cli.door import warn
     from workbench.config.models import ConfigError
     from workbench.evaluation.options import OptionsError, Resume, RunOptions
 
@@ -128,7 +128,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool) -> RunOptions 
     except (OptionsError, ConfigError) as error:
         problems = error.problems
     for problem in problems:
-        complain(problem)
+        warn(problem)
     return None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from workbench.cli.door import complain, redacted, write, write_json
+from workbench.cli.door import redacted, warn, write, write_json
 from workbench.config.program import Program
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
@@ -84,7 +84,7 @@ async def call_by_hand(
             told,
         )
     except ToolsError as error:
-        complain(str(error), program.secrets)
+        warn(str(error), program.secrets)
         return INFRASTRUCTURE
     answer = executed.answer
     if by_hand.format == "json":
@@ -116,19 +116,19 @@ def _found(tool: str, listed: Sequence[tuple[SuiteFile, SuiteTools]], program: P
         return live[0]
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
-        complain(f"{tool} is ambiguous: {places}; name one suite, and its server with --server", program.secrets)
+        warn(f"{tool} is ambiguous: {places}; name one suite, and its server with --server", program.secrets)
         return USAGE
     sources = [source for _, suite in listed for source in suite.sources]
     errors = [source.error for source in sources if source.error is not None]
     for error in errors:
-        complain(error, program.secrets)
+        warn(error, program.secrets)
     if errors:
         return INFRASTRUCTURE
     if any(definition.name == tool for source in sources if source.server is None for definition in source.tools):
-        complain(f"{tool} is written out in the suite, and has no server that could be called", program.secrets)
+        warn(f"{tool} is written out in the suite, and has no server that could be called", program.secrets)
         return USAGE
     names = sorted({definition.name for source in sources if source.server for definition in source.tools})
-    complain(f"there is no tool {tool!r}; there are {', '.join(names) or 'none'}", program.secrets)
+    warn(f"there is no tool {tool!r}; there are {', '.join(names) or 'none'}", program.secrets)
     return USAGE
 
 
@@ -136,12 +136,12 @@ def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> b
     try:
         problems = argument_problems(by_hand.arguments, tool.parameters)
     except BrokenSchemaError as error:
-        complain(f"the arguments were not checked, for the schema of {tool.name} is broken: {error}", program.secrets)
+        warn(f"the arguments were not checked, for the schema of {tool.name} is broken: {error}", program.secrets)
         return True
     for problem in problems:
-        complain(problem, program.secrets)
+        warn(problem, program.secrets)
     if problems:
-        complain(f"{tool.name} was not called: its schema refuses these arguments", program.secrets)
+        warn(f"{tool.name} was not called: its schema refuses these arguments", program.secrets)
     return not problems
 
 
@@ -154,6 +154,6 @@ def _told(tool: str, program: Program, clock: Callable[[], float] = time.monoton
         if clock() - told_s >= PROGRESS_EVERY_S:
             told_s = clock()
             said = progress_text(ExecutionProgress(CALL_ID, progress, total, message))
-            complain(f"{tool}: {said}", program.secrets)
+            warn(f"{tool}: {said}", program.secrets)
 
     return tell

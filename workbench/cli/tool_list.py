@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from workbench.analysis.tool_lint import lint_suite
-from workbench.cli.door import begin_program, complain, know_suites, printing_to, warn_of_problems, write, write_json
+from workbench.cli.door import begin_program, know_suites, printing_to, warn, warn_of_problems, write, write_json
 from workbench.cli.tool_call import ByHand, call_by_hand, parsed_arguments
 from workbench.cli.trust import approved
 from workbench.config.program import Program
@@ -46,7 +46,7 @@ def list_or_call(options: argparse.Namespace) -> int:
         if by_hand is not None:
             _refuse_written_out(by_hand.tool, files)
     except (NoSuitesError, RefusedError, ValueError) as error:
-        complain(str(error), program.secrets)
+        warn(str(error), program.secrets)
         return USAGE
     know_suites(program, files)
     started = [file for file in files if file.suite is not None and file.suite.servers]

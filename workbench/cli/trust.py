@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from workbench.cli.door import ask, complain
+from workbench.cli.door import ask, warn
 from workbench.config.program import Program
 from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust
 from workbench.evaluation.plan import trust_store
@@ -21,16 +21,16 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
     for question in decision.questions:
         first, others = question.first, len(question.requests) - 1
         more = f" and {counted(others, 'other')} like it" if others else ""
-        complain(f"trusting {first.file.path}{more} allows it, on this machine, to:", program.secrets)
+        warn(f"trusting {first.file.path}{more} allows it, on this machine, to:", program.secrets)
         for line in question.lines:
-            complain(f"  {line}", program.secrets)
+            warn(f"  {line}", program.secrets)
         answer = _asked(f"{one_line(first.file.path.name)}{more}", mocks=first.mocks)
         for problem in decision.answer(question, answer):
-            complain(f"{problem}; it holds for this run only", program.secrets)
+            warn(f"{problem}; it holds for this run only", program.secrets)
     if trust.store.notice is not None:
-        complain(trust.store.notice)
+        warn(trust.store.notice)
     if decision.refused:
-        complain("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
+        warn("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
         return None
     return decision.approval()
 

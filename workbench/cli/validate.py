@@ -31,24 +31,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """0 when no suite and no `workbench.toml` has an error, else 2. Warnings and what an audit finds change nothing."""
     # Imported here, so that `--help` answers at once.
-    from workbench.cli.door import begin_program, complain, know_suites, warn_of_problems, write
+    from workbench.cli.door import begin_program, know_suites, warn, warn_of_problems, write
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.reports.values import counted
 
     try:
         files = _with_listed_names(load_suites(options.paths))
     except NoSuitesError as error:
-        complain(str(error))
+        warn(str(error))
         return USAGE
     program = begin_program()
     know_suites(program, files)
     warn_of_problems(problem for file in files for problem in file.problems)
     settings = _settings_problems([*map(Path, options.paths), *(file.path for file in files)], program)
     for said in settings:
-        complain(said)
+        warn(said)
     unjudged = () if settings else _unjudged(files, program)
     for said in unjudged:
-        complain(said)
+        warn(said)
     broken = sum(1 for file in files if file.suite is None)
     warnings = sum(len(file.warnings) for file in files) + len(unjudged)
     cases = sum(len(file.suite.cases) for file in files if file.suite is not None)

@@ -24,7 +24,7 @@ DOORS: tuple[Door, ...] = (
         "Reports, steps, event streams, progress, messages and questions of the command line. Results and events are"
         " redacted before they become lines, texts once more in `cli.door`; JSON by its values.",
         (
-            *("cli/door.py:write", "cli/door.py:write_json", "cli/door.py:write_redacted", "cli/door.py:complain"),
+            *("cli/door.py:write", "cli/door.py:write_json", "cli/door.py:write_redacted", "cli/door.py:warn"),
             *(
                 "cli/door.py:ask",
                 "cli/door.py:Outlet.write",
@@ -32,7 +32,7 @@ DOORS: tuple[Door, ...] = (
                 "cli/door.py:Outlet.finish",
             ),
             *("cli/progress.py:ProgressBar.write_above", "cli/progress.py:ProgressBar._write"),
-            *("cli/progress.py:_Above.writelines", "tui/app.py:_complain"),
+            *("cli/progress.py:_Above.writelines", "tui/app.py:_warn"),
         ),
     ),
     Door(

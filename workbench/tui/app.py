@@ -52,7 +52,7 @@ def open_app(
     if reason is not None:
         if sys.stderr is not None:
             without = _WITHOUT_TERMINAL[begin.opens] if begin is not None else "'workbench run'"
-            _complain(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
+            _warn(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
         return NO_TERMINAL
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
 
@@ -89,7 +89,7 @@ def open_app(
     )
     if app.looks.unknown is not None:
         there_are = ", ".join(known.name for known in app.looks.themes)
-        _complain(f"there is no theme {app.looks.unknown!r}: give one of {there_are}", program)
+        _warn(f"there is no theme {app.looks.unknown!r}: give one of {there_are}", program)
         return USAGE
     try:
         app.run()
@@ -120,5 +120,5 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _complain(message: str, program: Program) -> None:
+def _warn(message: str, program: Program) -> None:
     sys.stderr.write(f"{program.secrets.redact(message)}\n")

@@ -76,7 +76,7 @@ divide quotient division
 temperature degree celsius fahrenheit thermostat
 weather forecast
 document doc file page manual handbook article wiki knowledge
-task todo handle chore
+task todo ticket chore
 remind reminder remember
 person people user member account profile
 picture image photo
