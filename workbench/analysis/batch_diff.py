@@ -28,7 +28,7 @@ from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
 from workbench.analysis.deciders import DecidedBy, cases_by_deciders
 from workbench.analysis.same_suites import SameSuites
 from workbench.grading.figures import RunSummary
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import decimals
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]
 

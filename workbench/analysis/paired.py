@@ -11,7 +11,7 @@ from statistics import NormalDist
 from workbench.analysis.comparison import Cell, scores_differ
 from workbench.analysis.significance import LEVEL, holm, mcnemar, p_text, permutation
 from workbench.grading.scoring import mean
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import decimals
 
 Pair = tuple[Cell, Cell]
 """One case with A and with B."""

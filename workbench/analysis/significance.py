@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import decimals
 
 LEVEL = 0.05
 """The largest p that counts as a difference."""

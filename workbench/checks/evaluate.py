@@ -38,7 +38,7 @@ from workbench.suite.checks import (
     asks,
     duration_seconds,
 )
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import decimals
 from workbench.suite.timestamps import read_timestamp
 
 CallPython = Callable[[str, JsonValue], object]

@@ -23,7 +23,7 @@ from workbench.history.claims import claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
 from workbench.reports.paint import Paint, paint_for
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:

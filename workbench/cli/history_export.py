@@ -22,10 +22,10 @@ from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, Regrade, RunRow
 from workbench.reports.history_list import called
 from workbench.reports.json_report import report_of
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import parse_suite
 from workbench.suite.model import Suite
+from workbench.suite.numerals import counted
 from workbench.trajectory.recording import Recording
 
 

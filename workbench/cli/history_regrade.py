@@ -29,9 +29,9 @@ from workbench.reports.history_json import NewVerdict, RegradedBatch, RegradedRe
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, graded_text, moves_said
 from workbench.reports.moves import VerdictReport
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.numerals import counted
 
 
 def execute(options: argparse.Namespace, desk: Desk) -> int:

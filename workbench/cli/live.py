@@ -43,8 +43,9 @@ from workbench.reports.paint import Paint
 from workbench.reports.progress import starting_text
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.steps import StepLines
-from workbench.reports.values import counted, score_text, seconds
+from workbench.reports.values import score_text, seconds
 from workbench.reports.visible import fit, one_line
+from workbench.suite.numerals import counted
 
 TITLE_WIDTH_MAX = 32
 

@@ -8,8 +8,8 @@ from workbench.cli.door import ask, warn
 from workbench.config.program import Program
 from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust
 from workbench.evaluation.plan import trust_store
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:

@@ -33,7 +33,7 @@ def execute(options: argparse.Namespace) -> int:
     # Imported here, so that `--help` answers at once.
     from workbench.cli.door import begin_program, know_suites, warn, warn_of_problems, write
     from workbench.evaluation.suites import NoSuitesError, load_suites
-    from workbench.reports.values import counted
+    from workbench.suite.numerals import counted
 
     try:
         files = _with_listed_names(load_suites(options.paths))

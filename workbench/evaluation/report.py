@@ -25,8 +25,8 @@ from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.reports.timing import Timing, timing_line
-from workbench.reports.values import counted
 from workbench.suite.model import Suite
+from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__

@@ -20,6 +20,7 @@ from workbench.grading.grade import CallPairing, Grade, Verdict
 from workbench.grading.scoring import ROUNDING_SLACK, verdict_of
 from workbench.grading.tool_names import ToolRegistry, normalised_name, same_tool
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.numerals import counted
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -80,7 +81,7 @@ def _decide(
 
 
 def _calls(number: int) -> str:
-    return f"{number} call{'' if number == 1 else 's'}"
+    return counted(number, "call")
 
 
 def _selection_difference(
@@ -141,7 +142,7 @@ def _summary(pairings: Sequence[CallPairing]) -> str:
     parts = []
     if judged:
         right = [verdict.holds for verdict in judged].count(True)
-        parts = [f"{right} of {len(judged)} argument{'' if len(judged) == 1 else 's'} right"]
+        parts = [f"{right} of {counted(len(judged), 'argument')} right"]
     wrong_tools = sum([not pairing.same_tool for pairing in paired])
     if wrong_tools:
         parts.append(f"{_calls(wrong_tools)} to a wrong tool")

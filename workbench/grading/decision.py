@@ -19,8 +19,8 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
 from workbench.grading.scoring import verdict_of
 from workbench.grading.step_rounds import rounds_of_steps
 from workbench.suite.checks import Checks
-from workbench.suite.decimals import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.numerals import decimals
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory

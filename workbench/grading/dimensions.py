@@ -20,8 +20,8 @@ from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import missing_keywords
 from workbench.grading.scoring import PASS_SCORE, ROUNDING_SLACK, is_required
 from workbench.suite.checks import Check
-from workbench.suite.decimals import decimals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.numerals import decimals
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory

@@ -8,8 +8,8 @@ from workbench.checks.describe import cut, describe, describe_value
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.suite.by_identity import ByIdentity
-from workbench.suite.decimals import decimals
 from workbench.suite.model import ExpectedCall
+from workbench.suite.numerals import decimals
 from workbench.trajectory.trajectory import CallRecord
 
 

@@ -16,6 +16,7 @@ from workbench.grading.tool_names import is_meant
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Equals
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.numerals import counted
 from workbench.suite.settings import Limits
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -271,5 +272,5 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
         yield Issue(
             "rounds exhausted",
             "the model still called tools in its last allowed round",
-            expected=f"an answer within {limits.max_rounds} round{'s' if limits.max_rounds > 1 else ''}",
+            expected=f"an answer within {counted(limits.max_rounds, 'round')}",
         )

@@ -27,6 +27,7 @@ from workbench.grading.step_rounds import calls_of_silent_steps
 from workbench.suite.by_identity import ByIdentity
 from workbench.suite.checks import Check, Judged, PythonCheck, asks
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
+from workbench.suite.numerals import counted
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -313,9 +314,9 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
     if counts[_WRONG_ORDER]:
         parts.append(f"{counts[_WRONG_ORDER]} in the wrong order")
     if broken:
-        parts.append(f"{broken} prohibition{'' if broken == 1 else 's'} broken")
+        parts.append(f"{counted(broken, 'prohibition')} broken")
     if counts["unexpected"]:
-        parts.append(f"{counts['unexpected']} unexpected call{'' if counts['unexpected'] == 1 else 's'}")
+        parts.append(counted(counts["unexpected"], "unexpected call"))
     return ", ".join(parts)
 
 

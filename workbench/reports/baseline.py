@@ -16,8 +16,8 @@ from workbench.reports.batch_diff_json import BatchTestReport, ChangeReport, cha
 from workbench.reports.history_list import called
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import ReportModel
-from workbench.reports.values import counted
 from workbench.reports.when import local_time
+from workbench.suite.numerals import counted
 
 FailOn = Literal["regression"]
 

@@ -17,9 +17,9 @@ from workbench.reports.history_batch import later_runs
 from workbench.reports.history_list import called
 from workbench.reports.markdown import code, table, text
 from workbench.reports.paint import Paint, Tone
-from workbench.reports.values import counted
 from workbench.reports.visible import fit, one_line
 from workbench.reports.when import local_time
+from workbench.suite.numerals import counted
 
 _TITLE_MIN = 12
 _MODEL_MAX = 24

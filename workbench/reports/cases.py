@@ -14,10 +14,10 @@ from workbench.grading.repeats import ArgumentStatistics, CaseResult
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import counted, score_text
+from workbench.reports.values import score_text
 from workbench.reports.visible import one_line
-from workbench.suite.decimals import decimals
 from workbench.suite.model import RepeatRule
+from workbench.suite.numerals import counted, decimals
 
 DISAGREE = "≠"
 

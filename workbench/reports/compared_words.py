@@ -12,10 +12,10 @@ from workbench.analysis.side_by_side import Comparison
 from workbench.analysis.totals import Latency
 from workbench.reports.case_titles import Title
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, milliseconds, pace_text, reached_text, score_text
+from workbench.reports.values import cost_text, milliseconds, pace_text, reached_text, score_text
 from workbench.reports.visible import one_line, shortened
-from workbench.suite.decimals import decimals
 from workbench.suite.model import RepeatRule
+from workbench.suite.numerals import counted, decimals
 
 NOTHING = "–"
 UNKNOWN = "unknown"

@@ -27,8 +27,8 @@ from workbench.reports.compared_words import (
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
 from workbench.reports.text import BASELINE
-from workbench.reports.values import counted
 from workbench.reports.visible import ELLIPSIS, fit, one_line, shortened
+from workbench.suite.numerals import counted
 
 TITLE_WIDTH_MIN = 12
 MODEL_WIDTH_MAX = 28

@@ -19,8 +19,8 @@ from workbench.reports.compared_words import (
 )
 from workbench.reports.markdown import code, table, text
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import counted
 from workbench.suite.model import Gate
+from workbench.suite.numerals import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from workbench.analysis.failures import CauseGroup, FailedRun, Failures, Symptom
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import ReportModel
 from workbench.reports.text import run_title
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 
 MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary names."""
@@ -73,7 +73,11 @@ def failures_text(failures: Failures, suite_names: Mapping[str, str]) -> str:
     """Everything about the failures as plain text: causes with meaning and advice, runs, the confusion table."""
     lines = [f"{len(failures.runs):,} of {counted(failures.graded, 'graded run')} failed"]
     for group in failures.groups:
-        lines += ["", f"{group.cause}: {often(group)} of {counted(group.cases, 'case')}", f"  {advice_text(group)}"]
+        lines += [
+            "",
+            f"{group.cause}: {often(group)} of {counted(group.cases, 'case')}",
+            f"  {advice_text(group)}",
+        ]
         if group.subjects:
             lines.append(f"  concerned: {concerned_text(group, len(group.subjects))}")
         for run in group.runs:

@@ -11,10 +11,10 @@ from workbench.analysis.aggregates import AggregateGate, AggregateResult
 from workbench.analysis.quality import GateResult
 from workbench.reports.paint import Paint
 from workbench.reports.report_model import Finite, ReportModel, SuitePath
-from workbench.reports.values import counted, reached_text
+from workbench.reports.values import reached_text
 from workbench.reports.visible import one_line
-from workbench.suite.decimals import decimals
 from workbench.suite.model import Statistic
+from workbench.suite.numerals import counted, decimals
 
 
 class GateReport(ReportModel):

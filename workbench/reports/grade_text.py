@@ -8,8 +8,9 @@ from workbench.grading.grade import Issue, StepGrade
 from workbench.grading.judgements import Judgement, JudgeUse
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, score_text, tokens_text
+from workbench.reports.values import cost_text, score_text, tokens_text
 from workbench.reports.visible import one_line, shortened
+from workbench.suite.numerals import counted
 
 
 def issue_text(issue: Issue) -> str:

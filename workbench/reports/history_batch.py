@@ -17,11 +17,11 @@ from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_list import called, missing_text
 from workbench.reports.paint import Paint
 from workbench.reports.signs import FORK, STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, milliseconds, score_text, seconds
+from workbench.reports.values import cost_text, milliseconds, score_text, seconds
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import epoch_ms, local_time, took_s
-from workbench.suite.decimals import decimals
 from workbench.suite.model import Gate
+from workbench.suite.numerals import counted, decimals
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.typed_json import json_text
 

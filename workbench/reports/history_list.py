@@ -14,10 +14,9 @@ from workbench.grading.grade import Status
 from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.paint import Paint
 from workbench.reports.signs import STATUS_SIGNS, sparkline
-from workbench.reports.values import counted
 from workbench.reports.visible import fit, one_line, shortened
 from workbench.reports.when import ago, local_time
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import counted, decimals
 
 _ROOMY = 100
 """From this width on, it is also told how long ago a batch was."""

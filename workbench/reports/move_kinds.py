@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
-from workbench.reports.values import counted, score_text
+from workbench.reports.values import score_text
+from workbench.suite.numerals import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from workbench.reports.grade_text import issue_text, judgement_text, judging_tex
 from workbench.reports.paint import Paint, Tone
 from workbench.reports.published import published_lines
 from workbench.reports.signs import FORK, STATUS_SIGNS
-from workbench.reports.values import cost_text, counted, milliseconds, score_text, tokens_text
+from workbench.reports.values import cost_text, milliseconds, score_text, tokens_text
 from workbench.reports.visible import fit, one_line, shortened
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import counted, decimals
 
 Amount = Literal["little", "normal", "much"]
 

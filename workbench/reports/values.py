@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from workbench.reports.visible import one_line
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import decimals
 from workbench.trajectory.events import ExecutionProgress
 from workbench.trajectory.messages import JsonValue, Usage
 
@@ -84,8 +84,3 @@ def progress_text(progress: ExecutionProgress) -> str:
     """How far an execution is, safe to show: `3 of 10  reading`."""
     total = f" of {progress.total:g}" if progress.total is not None else ""
     return f"{progress.progress:g}{total}  {one_line(progress.message or '')}".rstrip()
-
-
-def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun: `0 runs`, `1 run`, `2,000 runs`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -29,9 +29,9 @@ from workbench.checks.describe import CheckError
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import Grade
 from workbench.grading.run import graded_by
-from workbench.suite.decimals import decimals
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Aggregate, Case, GraderName, Suite
+from workbench.suite.numerals import decimals
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.tools.listings import Listing

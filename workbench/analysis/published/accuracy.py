@@ -13,6 +13,7 @@ from workbench.grading.accuracy import EXACT, EXTRA, NAME_ONLY
 from workbench.grading.grade import Grade, RunResult
 from workbench.suite.checks import Checks, Equals, EqualsNull
 from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
@@ -99,7 +100,7 @@ def _summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
         for run in runs
         if run.grade is not None
     ]
-    headline = f"score {_percent(average)}%, {len(runs)} eval{'' if len(runs) == 1 else 's'}"
+    headline = f"score {_percent(average)}%, {counted(len(runs), 'eval')}"
     return Summary(headline, details, {"average": average, "evals": scores})
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from workbench.analysis.published.system import Summary, System, share
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.repeats import CaseResult, case_results
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 
 TIE = "Tie"
@@ -25,7 +26,7 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     ]
     without = " without the warned" if counts["warned"] else ""
     return Summary(
-        f"{len(cases)} case{'' if len(cases) == 1 else 's'}, {said}, pass rate {rate:.2f}%{without}",
+        f"{counted(len(cases), 'case')}, {said}, pass rate {rate:.2f}%{without}",
         tuple(f"{case.runs[0].case_id}: {percent(case):.2f}%, {case.status}" for case in cases),
         {"total": len(cases), **counts, "pass_rate": rate, "cases": scores},
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.published.system import Summary, System
 from workbench.grading.grade import RunResult
+from workbench.suite.numerals import counted
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def _summary(runs: Sequence[RunResult]) -> Summary:
     score = overall_score([run.score or 0.0 for run in runs])
     answers = (round_ for run in runs for round_ in run.trajectory.rounds)
     latencies = [round_.latency_ms for round_ in answers if round_.latency_ms is not None]
-    headline = f"overall score {score:.3f} of {len(runs)} example{'' if len(runs) == 1 else 's'}"
+    headline = f"overall score {score:.3f} of {counted(len(runs), 'example')}"
     if not latencies:
         return Summary(headline, (), {"score": score, "examples": len(runs), "latency": None})
     latency = printed_latency(latencies)

@@ -9,8 +9,8 @@ from typing import Final
 
 from workbench.authoring.accepting.calls import TakenCall
 from workbench.authoring.form.tables import value_at, with_item, with_value, without
-from workbench.reports.values import counted
 from workbench.suite.model import derived_id
+from workbench.suite.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

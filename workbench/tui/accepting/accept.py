@@ -19,8 +19,8 @@ from workbench.grading.critics import grade_critics
 from workbench.grading.errors import GradingError
 from workbench.grading.grade import CallPairing, RunResult
 from workbench.grading.repeats import BROKEN_OFF
-from workbench.reports.values import counted
 from workbench.suite.model import Case, Suite
+from workbench.suite.numerals import counted
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.tui.accepting.dialog import AcceptScreen

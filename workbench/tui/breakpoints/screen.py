@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_line, breakpoint_of
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.tui.breakpoints.actions import FEATURE, TYPING, BreakpointsNow
 from workbench.tui.breakpoints.lines import completions_of, kept_lines, point_line, typing_lines, warned_lines
 from workbench.tui.breakpoints.state import Breakpoints

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.suite.positions import scan
 from workbench.suite.problems import Place, Problem
 from workbench.tui.lines.glyphs import GLYPHS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.tui.comparing.repeat_dialog import RepeatChoiceScreen
 from workbench.tui.comparing.state import CompareState
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen

@@ -9,8 +9,8 @@ from pathlib import Path
 from workbench.analysis.causes import ADVICE, Cause, first_advice
 from workbench.analysis.failures import CauseGroup, FailedRun, Symptom
 from workbench.reports.failures import often
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.failures.confusion import ConfusionTable
 from workbench.tui.failures.state import FailureList, FailureRow
 from workbench.tui.lines.glyphs import GLYPHS

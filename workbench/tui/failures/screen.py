@@ -11,8 +11,8 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.failures.actions import FEATURE
 from workbench.tui.failures.confusion import ConfusionTable
 from workbench.tui.failures.lines import detail_lines, list_message, row_line

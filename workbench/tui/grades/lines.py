@@ -11,8 +11,8 @@ from workbench.grading.formulas import evaluate, in_numbers
 from workbench.grading.grade import Grade, Status, disagree
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.reports.grade_text import issue_text
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.grades.pairing_lines import pairing_blocks
 from workbench.tui.grades.state import GradesState, status_of
 from workbench.tui.grades.step_lines import shown_steps, step_lines

@@ -10,9 +10,9 @@ from workbench.history.records import BatchPart, BatchRow, SuiteRef
 from workbench.reports.history_list import called, rate_text
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time, took_s
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.history.batches import HistoryList
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS

@@ -16,7 +16,7 @@ from workbench.config.models import ConfigError
 from workbench.history.records import BatchRow, HistoryError
 from workbench.reports.history_list import called
 from workbench.reports.move_kinds import Move, moves_said
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.trajectory.recording import RecordingError
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS

@@ -11,9 +11,10 @@ from rich.cells import cell_len
 from workbench.history.records import RunRow
 from workbench.reports.markdown import text_table
 from workbench.reports.signs import sparkline
-from workbench.reports.values import cost_text, counted
+from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
 from workbench.reports.when import local_time_of_ms
+from workbench.suite.numerals import counted
 from workbench.tui.history.batch_lines import paragraph
 from workbench.tui.kit.rows import pair_of, turned
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.growing_text import DISPLAY_LIMIT, GrowingText
 from workbench.tui.lines.json_lines import JoinedLines, LazyLines

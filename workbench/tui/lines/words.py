@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from workbench.grading.grade import RunResult, StepGrade
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
-from workbench.suite.decimals import decimals
+from workbench.suite.numerals import counted, decimals
 from workbench.suite.problems import Problem
 from workbench.trajectory.messages import JsonValue
 from workbench.tui.lines.glyphs import GLYPHS

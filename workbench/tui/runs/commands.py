@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.config.program import Program
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.runs.model_choices import model_choices

@@ -17,9 +17,9 @@ from workbench.config.resources import bundled
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
-from workbench.reports.values import counted
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
+from workbench.suite.numerals import counted
 from workbench.suite.trust import TrustStore, needs_trust
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import model_label

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from workbench.reports.progress import duration_text, starting_text
-from workbench.reports.values import cost_text, counted
+from workbench.reports.values import cost_text
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, spread
 from workbench.tui.lines.words import clock, duration, model_label, short_count

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from workbench.authoring.open_suite import Untaken
 from workbench.config.logs import LOG_NAME
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.spans import Span
 from workbench.tui.shell.bars import NOTICE_S

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import Pane
 from workbench.tui.lines.prose import Message
 from workbench.tui.runs.status_line import models_label

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.logs import LOG_NAME
-from workbench.reports.values import counted
+from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import PANES
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.stage import Stage

@@ -27,8 +27,8 @@ from workbench.authoring.workspace import Workspace, open_workspace
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breaking
 from workbench.tui.breakpoints.state import Breakpoints

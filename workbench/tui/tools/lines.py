@@ -9,9 +9,9 @@ from datetime import datetime
 
 from workbench.analysis.schemas import Parameter, Schema, parameters_of, type_text
 from workbench.analysis.tool_lint import LintFinding, tokens_of
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line, visible
 from workbench.suite.model import Server
+from workbench.suite.numerals import counted
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.json_lines import JoinedLines, JsonLines

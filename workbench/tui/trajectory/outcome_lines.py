@@ -6,8 +6,9 @@ from workbench.grading.grade import RunResult, disagree
 from workbench.reports.by_hand import changes_by_hand, unread_text
 from workbench.reports.grade_text import issue_text
 from workbench.reports.move_kinds import Move, graded_text
-from workbench.reports.values import counted, tokens_text
+from workbench.reports.values import tokens_text
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.trajectory.events import FinishReason
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import Line, Role, Span, cut_line, wrap

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.grading.grade import Status
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, spread

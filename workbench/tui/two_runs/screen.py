@@ -10,8 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from workbench.authoring.case_now import CaseKey
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line
+from workbench.suite.numerals import counted
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.background import worked_out
 from workbench.tui.kit.bars import KeyBar

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from workbench.authoring.form.row import Cell, CellKind, FormRow
-from workbench.reports.values import counted
 from workbench.reports.visible import one_line, visible
+from workbench.suite.numerals import counted
 from workbench.suite.problems import Problem
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.growing_text import TAB
