@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
+from workbench.grading.run_summary import RunSummary
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 

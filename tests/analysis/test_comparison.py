@@ -14,8 +14,8 @@ from tests.analysis.cells import FIGURES, column, ran
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.comparison import cell_of, cells_of, model_totals, scores_differ
 from workbench.analysis.side_by_side import differ as cells_differ
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
+from workbench.grading.run_summary import RunSummary
 
 STATUSES: tuple[Status, ...] = ("passed", "warned", "failed", "error", "skipped", "stopped")
 

@@ -13,9 +13,9 @@ from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.aggregates import AggregateGate, AggregateResult, aggregates_of
 from workbench.analysis.quality import gates_of, quality_of
-from workbench.grading.figures import figures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.run_summary import summary_of
 from workbench.reports.gates import aggregate_lines, gate_lines
 from workbench.reports.paint import Paint
 from workbench.suite.model import Gate, Suite
@@ -135,7 +135,7 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
     for run in (bad, reread):
         [found] = quality_of([good, run], {SUITE: gate}).gates
         assert (found.reached, found.counted_zero, found.met) == (0.5, 1, False)
-    assert list(gates_of(SUITE, gate, map(figures_of, (good, bad)))) == [found]
+    assert list(gates_of(SUITE, gate, map(summary_of, (good, bad)))) == [found]
     assert list(gate_lines([found], {SUITE: "Files"}, Paint(False), with_model=True)) == [
         "gate of Files with model: mean score 0.500 (1 failed run counts 0), 0.6 required: missed"
     ]

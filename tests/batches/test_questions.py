@@ -21,8 +21,7 @@ from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext, evaluate
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
-from workbench.grading.errors import JudgementNeededError
-from workbench.grading.judgements import Judgement, judged_value
+from workbench.grading.judgements import Judgement, JudgementNeededError, judged_value
 from workbench.providers.model import Model, ModelError
 from workbench.providers.registry import Endpoints
 from workbench.suite.checks import Judged

@@ -14,8 +14,7 @@ from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.evaluate import CheckContext, CheckVerdict
 from workbench.grading.accuracy import grade_accuracy
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import Grade
+from workbench.grading.grade import Grade, GradingError
 from workbench.suite.checks import Judged
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import AccuracyOptions, Grading

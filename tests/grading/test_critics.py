@@ -11,8 +11,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckContext
 from workbench.grading.critics import grade_critics
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import Grade
+from workbench.grading.grade import Grade, GradingError
 from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 from workbench.trajectory.messages import JsonValue, ToolDefinition

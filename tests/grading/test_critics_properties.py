@@ -10,7 +10,7 @@ from tests.grading.cases import QUANTITY_FREE, critics
 from tests.strategies import checks, is_finite, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.critics import grade_critics
-from workbench.grading.errors import GradingError
+from workbench.grading.grade import GradingError
 from workbench.suite.model import Case, ExpectedCall
 from workbench.suite.settings import Grading
 

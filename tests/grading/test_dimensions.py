@@ -8,8 +8,8 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.grading.errors import JudgementNeededError
 from workbench.grading.grade import Grade
+from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.run import graded_by
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of

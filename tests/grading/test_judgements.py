@@ -9,9 +9,8 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import trajectory_of
 from workbench.checks.evaluate import CheckContext, CheckVerdict
-from workbench.grading.errors import JudgementNeededError
 from workbench.grading.graders import GRADERS
-from workbench.grading.judgements import Judgement, JudgeUse, KnownJudgements, judged_value
+from workbench.grading.judgements import Judgement, JudgementNeededError, JudgeUse, KnownJudgements, judged_value
 from workbench.grading.run import grade_run
 from workbench.suite.checks import Judged
 from workbench.suite.model import Suite

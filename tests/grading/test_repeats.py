@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.grading.figures import figures_of
 from workbench.grading.grade import Grade, Issue, RunResult, Status
 from workbench.grading.repeats import CaseResult, case_result, case_results, joined
 from workbench.grading.run import grade_run
+from workbench.grading.run_summary import summary_of
 from workbench.suite.model import GraderName, RepeatRule, Suite
 from workbench.suite.settings import CriticsOptions, Grading
 
@@ -181,6 +181,6 @@ def test_the_figures_of_runs_come_to_what_the_runs_come_to(
     rule: RepeatRule, by: GraderName, runs: list[RunResult]
 ) -> None:
     case = came_to(rule, *runs, grading=Grading(by=by))
-    found = joined([figures_of(run) for run in reversed(case.runs)])
+    found = joined([summary_of(run) for run in reversed(case.runs)])
     assert found == joined(case.runs)
     assert (found.status, found.score, found.reason) == (case.status, case.score, case.reason)

@@ -10,8 +10,8 @@ from tests.grading.cases import call
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict
-from workbench.grading.errors import JudgementNeededError
 from workbench.grading.grade import CallPairing, Grade
+from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.run import graded_by
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, Suite

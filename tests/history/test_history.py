@@ -14,7 +14,7 @@ import pytest
 from tests.history.batches import SUITE, run_kept
 from workbench.analysis.trends import trends_of
 from workbench.batches.recorded import result_of_recording, suite_of_recording
-from workbench.grading.figures import figures_of
+from workbench.grading.run_summary import summary_of
 from workbench.history import columns, database
 from workbench.history.database import open_for_writing
 from workbench.history.editing import add_grading, name_batch, remove_batches
@@ -57,7 +57,7 @@ def test_each_run_has_its_figures(tmp_path: Path, file: Path) -> None:
     for run in runs:
         kept = run.figures
         assert kept is not None and kept.began_ms is not None and kept.ended_ms is not None
-        wanted = figures_of(by_case[run.case_id], began_ms=kept.began_ms, ended_ms=kept.ended_ms)
+        wanted = summary_of(by_case[run.case_id], began_ms=kept.began_ms, ended_ms=kept.ended_ms)
         assert kept == replace(wanted, suite=run.suite.key)
 
 
@@ -116,7 +116,7 @@ def test_new_grades_stand_beside_the_old_ones(tmp_path: Path, file: Path) -> Non
     with History(file) as history:
         before = history.runs(1)
         failed, passed = before[1], results[0]
-        figures = figures_of(passed)
+        figures = summary_of(passed)
         add_grading(file, 1, "2030-01-01", "9", [(failed.id, figures, passed)], nothing_said)
         (grading,) = history.gradings(1)
         assert history.runs(1) == before

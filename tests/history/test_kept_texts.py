@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.history.entries import FILE, batch_of, done
 from tests.trajectory.scripts import events_of
-from workbench.grading.figures import figures_of
 from workbench.grading.grade import Grade
 from workbench.grading.result_json import outcome_from_json
+from workbench.grading.run_summary import summary_of
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.editing import add_grading, name_batch
 from workbench.history.history import History
@@ -92,7 +92,7 @@ def test_texts_and_numbers_come_out_as_they_went_in(
             with transaction(connection):
                 keep_run(connection, begin_batch(connection, file, batch), 0, packed)
         name_batch(file, 1, name, nothing_said)
-        graded = (1, figures_of(result), result)
+        graded = (1, summary_of(result), result)
         add_grading(file, 1, "2030", "1", [graded], nothing_said)
         with History(file) as history:
             kept = history.batch(name)
@@ -102,7 +102,7 @@ def test_texts_and_numbers_come_out_as_they_went_in(
             recording = history.recording(found)
             assert (kept.settings, kept.name, part.model) == (batch.settings, name, model)
             assert part.suite.file == suite.path
-            wanted = figures_of(result, suite=part.suite.key, began_ms=run.began_ms, ended_ms=run.ended_ms)
+            wanted = summary_of(result, suite=part.suite.key, began_ms=run.began_ms, ended_ms=run.ended_ms)
             assert found.figures == wanted
             (again,) = history.runs(1, *history.gradings(1))
             assert again.figures == wanted

@@ -19,8 +19,8 @@ from tests.analysis.cells import ran
 from tests.reports.markdown import tables
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, Row, compared
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.comparison import comparison_lines, summary_lines
 from workbench.reports.comparison_json import ComparisonReport, comparison_report
 from workbench.reports.comparison_markdown import comparison_markdown, markdown_of

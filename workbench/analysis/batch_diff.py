@@ -27,7 +27,7 @@ from typing import Literal
 from workbench.analysis.comparison import Cell, CellKey, cells_of, scores_differ
 from workbench.analysis.deciders import DecidedBy, cases_by_deciders
 from workbench.analysis.same_suites import SameSuites
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.suite.numerals import decimals
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "slower", "errored"]

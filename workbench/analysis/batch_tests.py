@@ -9,7 +9,7 @@ from types import MappingProxyType
 from workbench.analysis.comparison import Cell, cells_of
 from workbench.analysis.paired import Paired, paired, together
 from workbench.analysis.same_suites import SameSuites
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import counted_score
 
 

@@ -13,9 +13,9 @@ from workbench.analysis.intervals import Interval, wilson
 from workbench.analysis.passing import Passing, passing
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED, Status
 from workbench.grading.repeats import BROKEN_OFF, Joined, joined
+from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, mean
 from workbench.suite.model import Gate, RepeatRule
 

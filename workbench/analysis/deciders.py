@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.analysis.comparison import Cell, CellKey
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED
+from workbench.grading.run_summary import RunSummary
 from workbench.suite.model import GraderName
 
 Deciders = tuple[GraderName, ...]

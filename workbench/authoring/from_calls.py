@@ -13,8 +13,7 @@ from workbench.authoring.accepting.run import accept_call
 from workbench.authoring.form.tables import items_at, value_at, with_item, with_value
 from workbench.checks.describe import CheckError
 from workbench.grading.critics import grade_critics
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import CallPairing
+from workbench.grading.grade import CallPairing, GradingError
 from workbench.suite.checks import OPTION_NAMES, check_names_in
 from workbench.suite.model import Case
 from workbench.suite.problems import Place

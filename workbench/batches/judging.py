@@ -16,8 +16,16 @@ from workbench.checks.evaluate import CheckVerdict, Judge
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.engine.judging import JUDGE_TIMEOUT_S, JudgeError, ask_judge
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
-from workbench.grading.errors import GradingError, JudgementNeededError
-from workbench.grading.judgements import NOBODY_ASKED, Judgement, JudgeUse, KnownJudgements, judged_value, unjudged
+from workbench.grading.grade import GradingError
+from workbench.grading.judgements import (
+    NOBODY_ASKED,
+    Judgement,
+    JudgementNeededError,
+    JudgeUse,
+    KnownJudgements,
+    judged_value,
+    unjudged,
+)
 from workbench.providers.model import Model, ModelError
 from workbench.suite.checks import Judged
 from workbench.trajectory.events import Event, RetryScheduled

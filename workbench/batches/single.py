@@ -25,8 +25,7 @@ from workbench.engine.permission import AskExecution, Permission
 from workbench.engine.recorder import Recorder
 from workbench.engine.retries import DEFAULT_RETRIES, RetryPolicy
 from workbench.engine.run import RunRequest, fail, run_case
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import Grade, RunResult, Status, StepGrade
+from workbench.grading.grade import Grade, GradingError, RunResult, Status, StepGrade
 from workbench.grading.run import grade_run_and_steps
 from workbench.grading.steps import grade_step
 from workbench.providers.model import Model, ModelError

@@ -10,7 +10,7 @@ from workbench.batches.plan import PlannedRun
 from workbench.batches.single import GRADING_TIMEOUT_S, RunGrading
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import CheckVerdict
-from workbench.engine.breaking import ConditionError, why_break
+from workbench.engine.breakpoint_match import ConditionError, why_break
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command, HoldPoint
 from workbench.engine.stepping import Stepper, Until

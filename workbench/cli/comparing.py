@@ -26,7 +26,7 @@ from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan, PlanError
 from workbench.evaluation.resume import complete_batch
 from workbench.evaluation.run import Outcome
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.reports.comparison import comparison_lines, summary_lines

@@ -13,7 +13,7 @@ from workbench.analysis.same_suites import same_suites
 from workbench.cli.history_desk import Desk, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import OK
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow
 from workbench.reports.batch_diff import (

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from workbench.batches.events import RequestPutOff, RunEvent, StartUp
 from workbench.batches.plan import PlannedRun
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.paint import paint_for
 from workbench.reports.progress import Progress, progress_line
 from workbench.trajectory.events import RetryScheduled

@@ -13,8 +13,8 @@ from workbench.analysis.same_suites import SameSuites, same_suites
 from workbench.config.history_file import history_option
 from workbench.config.project import path_in, project_folder
 from workbench.evaluation.plan import Plan
-from workbench.grading.figures import figures_of
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import summary_of
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.reports.baseline import AgainstBaseline, FailOn
@@ -39,7 +39,7 @@ class Baseline:
     def against(self, results: Iterable[RunResult]) -> AgainstBaseline:
         """Compare what was run with it."""
         before = [run.figures for run in self.runs if run.figures is not None]
-        after = [figures_of(result, suite=self.suites[result.suite].key) for result in results]
+        after = [summary_of(result, suite=self.suites[result.suite].key) for result in results]
         never = {(run.suite.key, run.case_id, run.model) for run in self.runs if run.figures is None}
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(never, not_yet), same=self.same)

@@ -21,8 +21,8 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.trust import TrustStore
 
 if TYPE_CHECKING:
-    from workbench.grading.figures import RunSummary
     from workbench.grading.grade import RunResult
+    from workbench.grading.run_summary import RunSummary
     from workbench.history.records import BatchRow
     from workbench.history.writing import BatchHandle
     from workbench.suite.model import Case

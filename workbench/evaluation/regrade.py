@@ -24,12 +24,11 @@ from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.evaluation.approval import Approval
-from workbench.grading.errors import GradingError
-from workbench.grading.figures import RunSummary, figures_of
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.judgements import Judgement
 from workbench.grading.redacted import why_not_regraded
 from workbench.grading.run import grade_run_and_steps
+from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.editing import add_grading
@@ -286,7 +285,7 @@ def grade_again(
         wanted = [ToRegrade(recording, run.file, run.case) for run, recording in some]
         results = asyncio.run(regrade(wanted, judges()))
         for (run, recording), after in zip(some, results, strict=True):
-            figures = figures_of(after, suite=run.row.suite.key)
+            figures = summary_of(after, suite=run.row.suite.key)
             yield GradedAgain(run, figures, _small(result_of_recording(recording), run), _small(after, run))
 
 

@@ -20,7 +20,7 @@ from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
 from workbench.evaluation.plan import FinishedRun, Notice, Plan, PlanError, ResumedBatch, trust_store
 from workbench.evaluation.suites import NoSuitesError
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.history import History

@@ -18,8 +18,8 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
-from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.reports.baseline import AgainstBaseline
 from workbench.reports.timing import Timing, timing_of
 from workbench.tools.python_reference import in_thread
@@ -95,7 +95,7 @@ class Outcome:
         """The figures of all runs, by their ids."""
         times = ((result, *self.times_ms[result.run_id]) for result in self.results)
         return {
-            result.run_id: figures_of(result, began_ms=began_ms, ended_ms=ended_ms)
+            result.run_id: summary_of(result, began_ms=began_ms, ended_ms=ended_ms)
             for result, began_ms, ended_ms in times
         }
 

@@ -13,9 +13,8 @@ from workbench.checks.equality import by_json
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
 from workbench.grading.arguments import judge_arguments, unlisted_arguments
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
-from workbench.grading.errors import GradingError
 from workbench.grading.findings import findings
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.scoring import verdict_of
 from workbench.suite.checks import Checks, Equals

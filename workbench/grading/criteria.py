@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from workbench.checks.closeness import published_number
 from workbench.checks.similarity import as_text
-from workbench.grading.errors import GradingError
+from workbench.grading.grade import GradingError
 from workbench.grading.scoring import is_required, resolve_weights
 from workbench.grading.tool_names import ToolRegistry
 from workbench.suite.by_identity import ByIdentity

@@ -20,8 +20,7 @@ from workbench.grading.assignment import (
 from workbench.grading.candidates import Candidates
 from workbench.grading.casting import by_arcade_casting, by_casting
 from workbench.grading.criteria import CallCritics, Critic
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import ArgumentVerdict, CallPairing
+from workbench.grading.grade import ArgumentVerdict, CallPairing, GradingError
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.tool_names import ToolRegistry, normalised_name
 from workbench.suite.checks import Check, DateTime, Equals, Judged, Near, Similar, asks

@@ -181,6 +181,10 @@ class RedactedPlace(NamedTuple):
     argument: str | None = None
 
 
+class GradingError(Exception):
+    """A case cannot be graded as its suite asks. The message names the key and what to write instead."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """One run and what was made of it. `repeat` counts from 0; `grades` is empty for a run that was not graded, and the

@@ -84,3 +84,15 @@ class KnownJudgements:
 def unjudged(check: Judged, why: str) -> CheckError:
     """The error of a check that has no judgement."""
     return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
+
+
+class JudgementNeededError(Exception):
+    """A judge must be asked of a value before the run can be graded; raised by an `CheckContext.judge` that can be.
+
+    It is no CheckError, so that whoever adds words to one lets it pass.
+    """
+
+    def __init__(self, check: Judged, value: JsonValue) -> None:
+        super().__init__(f"a judge has not been asked yet: {check.judged}")
+        self.check = check
+        self.value = value

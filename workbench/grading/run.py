@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from workbench.checks.describe import CheckError
 from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext
-from workbench.grading.errors import GradingError, JudgementNeededError
 from workbench.grading.findings import describe_call, describe_expected
-from workbench.grading.grade import Grade, Issue, Status, StepGrade
+from workbench.grading.grade import Grade, GradingError, Issue, Status, StepGrade
 from workbench.grading.graders import GRADERS, graded_whole
+from workbench.grading.judgements import JudgementNeededError
 from workbench.grading.requirements import issues_of_any_grader
 from workbench.grading.steps import grade_steps
 from workbench.suite.model import Case, GraderName, Suite

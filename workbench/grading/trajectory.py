@@ -18,9 +18,8 @@ from workbench.checks.evaluate import EMPTY_CONTEXT, CheckContext, CheckVerdict,
 from workbench.grading.arguments import unlisted_arguments
 from workbench.grading.assignment import MOST_PAIRS, best_pairing, pairs_in_turn
 from workbench.grading.candidates import NOT_ALL_COMPARED, Candidates
-from workbench.grading.errors import GradingError
 from workbench.grading.findings import describe_call, describe_expected, extra_call, findings
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.matching import paired_in_turn
 from workbench.grading.requirements import NO_CALL_OF_STEP, forbidden_call, why_unexpected
 from workbench.grading.step_rounds import calls_of_silent_steps

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.database import Say, open_for_writing, said_of, transaction
 from workbench.history.packing import grading_text, packed_outcome

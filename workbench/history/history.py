@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from workbench.config.history_file import folder_of_kept, history_option
-from workbench.grading.figures import RunSummary
 from workbench.grading.result_json import outcome_from_json
+from workbench.grading.run_summary import RunSummary
 from workbench.history import columns
 from workbench.history.database import Say, open_for_reading, said_of
 from workbench.history.packing import grading_from, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome

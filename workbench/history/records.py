@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult, Status
+from workbench.grading.run_summary import RunSummary
 from workbench.suite.loading import SuiteFile
 from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from workbench.config.history_file import folder_as_kept
 from workbench.config.project import path_in
-from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import Status
+from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.history.packing import grading_text, packed, packed_blocks, packed_events, packed_outcome
 from workbench.history.records import DoneRun, NewBatch
 from workbench.suite.excerpt import case_blocks
@@ -88,7 +88,7 @@ def pack_run(run: DoneRun) -> PackedRun | None:
     result = run.result
     if result.status == "stopped" and not run.events:
         return None
-    values = figure_values(figures_of(result, began_ms=run.began_ms, ended_ms=run.ended_ms))
+    values = figure_values(summary_of(result, began_ms=run.began_ms, ended_ms=run.ended_ms))
     return PackedRun(run.run_id, result.status, values, packed_events(run.events), packed_outcome(result))
 
 

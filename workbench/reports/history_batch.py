@@ -11,7 +11,7 @@ from workbench.analysis.comparison import Cell, ModelTotals, cells_of, model_tot
 from workbench.analysis.deciders import decider_of
 from workbench.analysis.quality import GateResult, gates_of
 from workbench.analysis.totals import Latency
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.case_titles import Title, cut_titles, cut_what
 from workbench.reports.history_list import called, missing_text

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from workbench.analysis.batch_diff import came_to
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.trends import TREND_MAX
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
 from workbench.history.records import BatchRow, RunRow
 from workbench.reports.grade_text import issue_text, step_lines
 from workbench.reports.history_list import called

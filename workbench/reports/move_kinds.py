@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.values import score_text
 from workbench.suite.numerals import counted
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.analysis.comparison import busy_ms, cells_of
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.values import pace_text, seconds
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.providers.server import Answer, Request, Server, Signal, document, said
 from tests.tui.in_terminal import Terminal
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 
 CASES = 4

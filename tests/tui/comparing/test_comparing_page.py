@@ -10,7 +10,7 @@ from tests.cli.test_compare import MODEL, SUITE, lazy, right
 from tests.providers.server import Server
 from tests.tui.in_terminal import Terminal
 from tests.tui.pages import blocks_of, clone_in, follow, page
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.history import History
 
 RECIPE = blocks_of(page("comparing.md").partition("Make it once")[2].partition("## ")[0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.comparing.test_state import Table, case, figures, over
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.suite.model import Gate
 from workbench.tui.comparing.lines import (
     Columns,

@@ -26,8 +26,7 @@ from workbench.analysis.audit.mutants import mutants_of
 from workbench.analysis.audit.samples import NeverHoldsError
 from workbench.analysis.audit.tool_table import ToolTable
 from workbench.checks.describe import CheckError
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import Grade
+from workbench.grading.grade import Grade, GradingError
 from workbench.grading.run import graded_by
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Aggregate, Case, GraderName, Suite

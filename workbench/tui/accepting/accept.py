@@ -16,8 +16,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.checks.describe import CheckError
 from workbench.config.secrets import Secrets
 from workbench.grading.critics import grade_critics
-from workbench.grading.errors import GradingError
-from workbench.grading.grade import CallPairing, RunResult
+from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.repeats import BROKEN_OFF
 from workbench.suite.model import Case, Suite
 from workbench.suite.numerals import counted

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
 from workbench.authoring.case_now import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import Gate

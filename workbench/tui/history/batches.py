@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.cells import cell_len
 
 from workbench.analysis.trends import TREND_MAX, trends_of
-from workbench.grading.figures import RunSummary
+from workbench.grading.run_summary import RunSummary
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import local_time

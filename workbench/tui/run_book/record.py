@@ -17,8 +17,8 @@ from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
 from workbench.config.finding import Finder
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.permission import ExecutionQuestion
-from workbench.grading.figures import RunSummary, figures_of
 from workbench.grading.grade import RunResult, Status, disagree
+from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
 from workbench.trajectory.fold import fold
@@ -358,7 +358,7 @@ class RunRecord:
         self._take(result, began_ms, ended_ms)
 
     def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
-        self.figures = figures_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
+        self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
         self.at_odds = disagree(result.grades)
         self._whole.result, self._packed = result, None
         if self._view is not None:

@@ -12,8 +12,8 @@ from workbench.authoring.case_now import CaseKey, graded_alike, read_now
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.batches.plan import PlannedRun
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import RunResult
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.move_kinds import Move, moves_said
 from workbench.suite.checks import Judged, Pattern, PythonCheck, Similar
 from workbench.suite.loading import SuiteFile

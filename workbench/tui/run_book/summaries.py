@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import Status, StepGrade
 from workbench.grading.repeats import WORST_FIRST, joined
+from workbench.grading.run_summary import RunSummary
 from workbench.tui.run_book.record import RunKind, RunRecord, Stage
 
 _WORST_STEP_FIRST: tuple[Status | None, ...] = ("error", "failed", None, *WORST_FIRST[2:])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from workbench.grading.figures import RunSummary
 from workbench.grading.grade import GRADED
+from workbench.grading.run_summary import RunSummary
 from workbench.reports.values import cost_text
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.spans import Line, Role, Span, cells, cut, cut_line

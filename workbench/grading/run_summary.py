@@ -43,7 +43,7 @@ class RunSummary:
     loop_ms: float | None = None
 
 
-def figures_of(
+def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:
     """The figures of a run; `suite` is what its suite is called where that is not its path."""
