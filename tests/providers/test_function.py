@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextvars import ContextVar
 from datetime import date
 from typing import Any
 
 import pytest
 
-from workbench.providers.function import AgentAnswer, AgentFunction, AgentReply, AgentRequest, FunctionModel
+from workbench.providers.function import AgentAnswer, AgentFunction, AgentReply, AgentRequest, CallerLoop, FunctionModel
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import CallFinished, CallStarted, ModelEvent, ReasoningDelta, TextDelta
 from workbench.trajectory.messages import Message, ToolCall, ToolDefinition, Usage
@@ -24,7 +25,7 @@ REQUEST = ModelRequest(2, "Be brief.", CONVERSATION, (ToolDefinition("now"),), c
 
 
 async def events_of(function: AgentFunction) -> list[ModelEvent | AnswerFinished]:
-    model = FunctionModel("mine", function, case="time", run="run-7", loop=asyncio.get_running_loop())
+    model = FunctionModel("mine", function, case="time", run="run-7", loop=CallerLoop())
     async with model.turn():
         return [event async for event in model.stream(REQUEST)]
 
@@ -101,23 +102,26 @@ async def test_what_an_agent_raises_ends_its_run_and_its_own_model_errors_are_pa
         await events_of(plain)  # type: ignore[arg-type]
 
 
-async def test_an_agent_runs_on_its_own_loop_and_is_cancelled_there() -> None:
-    threads: list[threading.Thread] = []
-    began, ended = asyncio.Event(), asyncio.Event()
+async def test_an_agent_runs_on_its_callers_loop_and_is_cancelled_there() -> None:
+    who = ContextVar("who", default="nobody")
+    who.set("caller")
+    seen: list[object] = []
+    began = asyncio.Event()
 
     async def slow(request: AgentRequest) -> str:
-        threads.append(threading.current_thread())
+        seen.extend([threading.current_thread(), who.get()])
         began.set()
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            await asyncio.sleep(0)
+            seen.append("cleaned up")
         return ""
 
-    home = asyncio.get_running_loop()
+    home, loop = asyncio.get_running_loop(), CallerLoop()
 
     async def ask_elsewhere() -> None:
-        model = FunctionModel("mine", slow, case="time", run="run-7", loop=home)
+        model = FunctionModel("mine", slow, case="time", run="run-7", loop=loop)
 
         async def first() -> ModelEvent | AnswerFinished:
             return await anext(model.stream(REQUEST))
@@ -129,5 +133,5 @@ async def test_an_agent_runs_on_its_own_loop_and_is_cancelled_there() -> None:
         assert asking.cancelled()
 
     await asyncio.to_thread(asyncio.run, ask_elsewhere())
-    await ended.wait()
-    assert threads == [threading.current_thread()]
+    await loop.settle()
+    assert seen == [threading.current_thread(), "caller", "cleaned up"]

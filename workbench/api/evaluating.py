@@ -29,7 +29,7 @@ from workbench.evaluation.plan import PlanError, plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.history.records import HistoryError
-from workbench.providers.function import AgentFunction, FunctionModel
+from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
 from workbench.reports.baseline import FailOn
 from workbench.suite.loading import SuiteFile
@@ -207,7 +207,7 @@ async def evaluate_async(
     [2, 1]
     """
     files = tuple(suite.file for suite in loaded(suites))
-    loop = asyncio.get_running_loop()
+    loop = CallerLoop()
     given = (*((model,) if model is not None else ()), *models)
     try:
         options = RunOptions(
@@ -243,13 +243,16 @@ async def evaluate_async(
         except HistoryError as error:
             raise UsageError(program.secrets.redact(str(error))) from None
     recordings = _recordings(Path(record), program.secrets) if record is not None else None
-    async with Evaluation(planned, approval, record=recordings) as evaluation:
-        async for event in evaluation:
-            if isinstance(event, HistorySaid):
-                warnings.warn(program.secrets.redact(event.text), RuntimeWarning, stacklevel=1)
-            if on_event is not None:
-                on_event(event)
-        report = await evaluation.report()
+    try:
+        async with Evaluation(planned, approval, record=recordings) as evaluation:
+            async for event in evaluation:
+                if isinstance(event, HistorySaid):
+                    warnings.warn(program.secrets.redact(event.text), RuntimeWarning, stacklevel=1)
+                if on_event is not None:
+                    on_event(event)
+            report = await evaluation.report()
+    finally:
+        await loop.settle()
     if before is not None:
         report = replace(report, against=before.against(report.results))
     if recordings is not None and recordings.problem is not None:
@@ -275,14 +278,14 @@ class _OwnAgent:
 
     name: str
     function: AgentFunction
-    loop: asyncio.AbstractEventLoop = field(repr=False)
+    loop: CallerLoop = field(repr=False)
 
     def open(self, planned: PlannedRun) -> Model:
         """Return a model that asks the agent for one run."""
         return FunctionModel(self.name, self.function, case=planned.case.id, run=planned.run_id, loop=self.loop)
 
 
-def _named(model: AnyModel, loop: asyncio.AbstractEventLoop) -> str | OwnModel:
+def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     if isinstance(model, str):
         return model
     if isinstance(model, Agent):

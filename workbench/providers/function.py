@@ -6,9 +6,12 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
@@ -79,20 +82,47 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
 """An agent: an async function from a request to a reply."""
 
 
-class FunctionModel:
-    """Asks an async function, on the event loop on which it is at home.
+class CallerLoop:
+    """The event loop of whoever brings agents along. They run there, see the context variables that were set when this
+    was made, and may use whatever belongs to that loop. To be made on the loop."""
 
-    One of these serves one run. `loop` is where the function runs: what it uses, such as connections, may belong to
-    that loop. Whatever the function raises ends the run with an error; a ModelError of its own is passed on as it is,
-    and so is tried again where it says that this may help.
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
+        self._running: set[asyncio.Task[AgentReply]] = set()
+
+    async def run(self, agent: Callable[[], Coroutine[Any, Any, AgentReply]]) -> AgentReply:
+        """Run a coroutine on that loop, from another one. Cancelling this cancels it there."""
+
+        async def tracked() -> AgentReply:
+            task = asyncio.current_task()
+            assert task is not None
+            self._running.add(task)
+            try:
+                return await agent()
+            finally:
+                self._running.discard(task)
+
+        context = self._context.copy()
+        return await asyncio.wrap_future(context.run(asyncio.run_coroutine_threadsafe, tracked(), self._loop))
+
+    async def settle(self) -> None:
+        """Wait for agents that were cancelled and still clean up."""
+        if self._running:
+            await asyncio.wait(self._running)
+
+
+class FunctionModel:
+    """Asks an async function on the loop of its caller. One of these serves one run.
+
+    Whatever the function raises ends the run with an error; a ModelError of its own is passed on as it is, and so is
+    tried again where it says that this may help.
     """
 
     seed = None
     notices = ()
 
-    def __init__(
-        self, name: str, function: AgentFunction, *, case: str, run: str, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, name: str, function: AgentFunction, *, case: str, run: str, loop: CallerLoop) -> None:
         self.name = name
         self._function = function
         self._case = case
@@ -110,7 +140,7 @@ class FunctionModel:
         """Ask the function, and tell its answer as a model would."""
         asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
         try:
-            answer = answer_of(await self._reply(asked))
+            answer = answer_of(await self._loop.run(partial(self._reply, asked)))
         except ModelError:
             raise
         except Exception as error:
@@ -121,15 +151,10 @@ class FunctionModel:
         yield AnswerFinished(answer.stop_reason or ("tool calls" if answer.calls else "answered"), answer.usage)
 
     async def _reply(self, request: AgentRequest) -> AgentReply:
-        """Run the function on its loop. Cancelling this cancels the function."""
-
-        async def reply() -> AgentReply:
-            awaitable = self._function(request)
-            if not inspect.isawaitable(awaitable):
-                raise TypeError("an agent must be an async function: write it with `async def`")
-            return await awaitable
-
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(reply(), self._loop))
+        reply = self._function(request)
+        if not inspect.isawaitable(reply):
+            raise TypeError("an agent must be an async function: write it with `async def`")
+        return await reply
 
 
 def answer_of(reply: object) -> AgentAnswer:
