@@ -1,0 +1,66 @@
+"""The same suites come to the same report whoever runs them: the command line, the app, or a caller of `Evaluation`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.program import Program
+from tests.programs import program_of
+from tests.tui.apps import opened
+from workbench.config.resources import bundled
+from workbench.evaluation.approval import needs
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.plan import FinishedRun, plan
+from workbench.evaluation.report import Report
+from workbench.evaluation.run import Evaluation
+
+SAMPLES = bundled("sample_suites")
+MEASURED = ("started_at", "batch", "timing", "latency")
+"""What no two batches have in common, besides everything that ends in `_ms`."""
+
+
+def apart_from_times(value: Any, key: str = "") -> Any:
+    """A part of a report without times and ids; suites by the names of their files."""
+    if key in MEASURED or key.endswith("_ms"):
+        return None
+    if isinstance(value, dict):
+        return {name: apart_from_times(part, name) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [apart_from_times(part) for part in value]
+    return Path(value).name if key == "suite" and isinstance(value, str) else value
+
+
+def shown(report: Report) -> Any:
+    return apart_from_times(json.loads(report.json()))
+
+
+async def by_app(home: Path, repeats: int) -> Report:
+    async with opened(home / "app", paths=[SAMPLES], models=["offline"], live=True) as app:
+        suites = [(suite, suite.file.suite) for suite in app.app.open_suites.suites]
+        cases = [(suite, tuple(case.id for case in valid.cases)) for suite, valid in suites if valid is not None]
+        await app.app.starter.run(cases, repeats)
+        book = app.app.selection.book
+        await app.until(lambda: not book.under_way())
+        records = [run for suite, ids in cases for case_id in ids for run in book.runs_of((suite.path, case_id))]
+        runs = [
+            FinishedRun(place, run.planned.case, run.result)
+            for place, run in enumerate(records)
+            if run.result is not None
+        ]
+        valid_suites = {str(suite.path): valid for suite, valid in suites if valid is not None}
+        return Report(runs=tuple(runs), suites=valid_suites, started_at="")
+
+
+async def test_command_line_app_and_evaluation_come_to_the_same_report(tmp_path: Path) -> None:
+    repeats = 2
+    words = ("run", str(SAMPLES), "--model", "offline", "--repeats", str(repeats), "--no-history", "--format", "json")
+    done = Program(tmp_path).run(*words)
+    planned = plan(RunOptions(suites=(SAMPLES,), models=("offline",), repeats=repeats), program_of(tmp_path / "home"))
+    async with Evaluation(planned, needs(planned).approved()) as going:
+        report = await going.report()
+    assert len(report.results) == len(planned.runs)
+    assert shown(report) == apart_from_times(json.loads(done.stdout))
+    assert shown(report) == shown(await by_app(tmp_path, repeats))
+    assert (done.returncode, report.passed) == (report.exit_code, False)
