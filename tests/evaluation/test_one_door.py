@@ -54,7 +54,7 @@ async def by_app(home: Path, repeats: int) -> Report:
 
 
 async def test_command_line_app_and_evaluation_come_to_the_same_report(tmp_path: Path) -> None:
-    repeats = 2
+    repeats = 1
     words = ("run", str(SAMPLES), "--model", "offline", "--repeats", str(repeats), "--no-history", "--format", "json")
     done = Program(tmp_path).run(*words)
     planned = plan(RunOptions(suites=(SAMPLES,), models=("offline",), repeats=repeats), program_of(tmp_path / "home"))
