@@ -32,7 +32,7 @@ from workbench.trajectory.events import Event, TextDelta
 from workbench.trajectory.fold import fold
 from workbench.trajectory.messages import JsonValue, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
-from workbench.tui.kit.copying import copy_text
+from workbench.tui.shell.copying import copy_text
 
 ROOT = Path(__file__).parents[1] / "workbench"
 

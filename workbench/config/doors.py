@@ -95,7 +95,11 @@ DOORS: tuple[Door, ...] = (
     Door(
         "clipboard",
         "Copied texts, redacted.",
-        ("tui/kit/copying.py:copy_text.copy", "tui/terminal/clipboard.py:copy", "tui/terminal/clipboard.py:_taken_by"),
+        (
+            "tui/shell/copying.py:copy_text.copy",
+            "tui/terminal/clipboard.py:copy",
+            "tui/terminal/clipboard.py:_taken_by",
+        ),
     ),
     Door("pictures", "The screen as SVG and as text, redacted.", ("tui/terminal/screenshot.py:_saved_in",)),
     Door(

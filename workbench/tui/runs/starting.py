@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,16 +13,19 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import is_stale, trouble
 from workbench.batches.plan import Execution, PlannedRun, plan_runs
 from workbench.config.models import DEFAULT_CONCURRENCY
-from workbench.config.resources import bundled
+from workbench.config.program import Program
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.suite.numerals import counted
-from workbench.suite.trust import TrustStore, needs_trust
+from workbench.suite.trust import needs_trust
+from workbench.tui.kit.stage import Panes, Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.words import model_label
+from workbench.tui.runs.runner import Runner
+from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.batches.resuming import Resumption
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from workbench.suite.model import Case
     from workbench.tools.code_files import FoundCode
     from workbench.tui.runs.fork_draft import ForkDraft
-    from workbench.tui.shell.workbench import Workbench
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
@@ -43,25 +45,39 @@ RunOf = tuple[Path, str, str]
 
 
 class Starter:
-    """Starts cases, and remembers what was trusted until the program ends. With `trust_all` nothing is asked."""
+    """Starts cases, after asking what they may use, and remembers what was trusted until the program ends."""
 
-    def __init__(self, app: Workbench, *, trust_all: bool, compares: bool = False) -> None:
-        """With `compares`, the history shows batches of several models as comparisons."""
-        self._app = app
+    def __init__(
+        self,
+        stage: Stage,
+        selection: Selection,
+        panes: Panes,
+        runner: Runner,
+        program: Program,
+        trust: Trust,
+        *,
+        catch_up: Callable[[], Awaitable[object]],
+        compares: bool = False,
+    ) -> None:
+        """`catch_up` reads all suites again and asks about conflicts. With `compares`, the history shows batches of
+        several models as comparisons."""
+        self._stage = stage
+        self._selection = selection
+        self._open_suites = selection.open_suites
+        self._book = selection.book
+        self._panes = panes
+        self._runner = runner
+        self._program = program
+        self._trust = trust
+        self._read_again = catch_up
         self._compares = compares
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
         """Cases that are on their way: their suites are being read, or somebody is asked about them."""
-        store = TrustStore(app.program.folders.trust_file, bundled_folder=bundled("sample_suites"))
-        self._trust = Trust(store, all_of_them=trust_all)
-
-    def is_bundled(self, suite: Path) -> bool:
-        """Whether a suite came with the program."""
-        return self._trust.store.is_bundled(suite)
 
     async def begin(self, begin: Begin) -> None:
         """Run what the app begins with."""
-        suites = [(suite, suite.file.suite) for suite in self._app.main.desk.suites]
+        suites = [(suite, suite.file.suite) for suite in self._open_suites.suites]
         cases = [
             (suite, tuple(case.id for case in said.cases if begin.options.selection.takes(said, case)))
             for suite, said in suites
@@ -78,7 +94,7 @@ class Starter:
         fresh = [(suite, tuple(key for key in keys if self._is_free((suite.path, key)))) for suite, keys in cases]
         fresh = [(suite, keys) for suite, keys in fresh if keys]
         if not fresh:
-            self._app.main.announce("That is being started already")
+            self._stage.announce("That is being started already")
             return
         beginning = {(suite.path, key) for suite, keys in fresh for key in keys}
         self._beginning |= beginning
@@ -89,17 +105,16 @@ class Starter:
             self._beginning -= beginning
 
     def _is_free(self, case: CaseKey) -> bool:
-        return case not in self._beginning and not self._app.main.book.under_way(case)
+        return case not in self._beginning and not self._book.under_way(case)
 
     async def _run(self, cases: Cases, repeats: int | None, until: Until, begin: Begin | None) -> None:
-        main = self._app.main
         wanted = [suite.path for suite, _ in cases]
         await self._catch_up([suite for suite, _ in cases])
         runs: list[PlannedRun] = []
         lost: Path | None = None
         refused: str | None = None
         for suite, case_ids in cases:
-            if main.desk.at(suite.path) is not suite:
+            if self._open_suites.at(suite.path) is not suite:
                 continue
             # As it is edited, saved or not; cases that are being mended do not keep the others from running.
             file = suite.runnable(case_ids) or suite.file
@@ -115,36 +130,37 @@ class Starter:
             models = len({run.model for run in plan.runs})
             if until != "end":
                 plan = replace(plan, runs=plan.runs[:1])
-            (main.bring if until == "end" else main.go_to)("run")
-            await self._app.runner.start(plan, approval, until)
+            (self._panes.bring if until == "end" else self._panes.go_to)("run")
+            await self._runner.start(plan, approval, until)
             if (notice := refused or self._other_model(plan.runs)) is not None:
-                main.announce(notice, "warned", GLYPHS.warned)
+                self._stage.announce(notice, "warned", GLYPHS.warned)
             elif len(plan.runs) < models:
                 model = model_label(plan.runs[0].model)
-                main.announce(f"Step by step on {model}, the first of {counted(models, 'model')}; m chooses another")
+                self._stage.announce(
+                    f"Step by step on {model}, the first of {counted(models, 'model')}; m chooses another"
+                )
             return
         why = refused or await asyncio.to_thread(self._why_none, wanted)
         if why is None and lost is not None:
             why = f"what was to run is no longer in {lost.name}"
-        self._app.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
+        self._stage.announce(f"Nothing was run: {why}" if why else "Nothing was run", "warned", GLYPHS.warned)
 
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
         """Run cases on single models, whatever else they are run on, `repeats` times if that is given; says why some
         are not. What is under way already is left out."""
         async with self._busy:
-            main = self._app.main
-            busy = {(run.path, run.case_id, run.model) for run in main.book.under_way()}
+            busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
                 if each not in busy:
                     of_suites.setdefault(each[0], {})[each] = None
             if not of_suites:
                 return "that runs already"
-            await self._catch_up([suite for suite in main.desk.suites if suite.path in of_suites])
+            await self._catch_up([suite for suite in self._open_suites.suites if suite.path in of_suites])
             runs: list[PlannedRun] = []
             why: str | None = None
             for path, fresh in of_suites.items():
-                suite = main.desk.at(path)
+                suite = self._open_suites.at(path)
                 case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in fresh))
                 file = (suite.runnable(case_ids) or suite.file) if suite is not None else None
                 # Of thousands of cells that takes longer than a key may.
@@ -158,7 +174,7 @@ class Starter:
                     runs += planned
             plan, approval, untrusted = await self._approved(self._plan(runs))
             if plan.runs:
-                await self._app.runner.start(plan, approval)
+                await self._runner.start(plan, approval)
             return why or untrusted
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
@@ -177,19 +193,19 @@ class Starter:
     async def fork(self, draft: ForkDraft) -> str | None:
         """Start a fork of a run, graded by its case as it is now; says why not, if it is not started."""
         async with self._busy:
-            main, path = self._app.main, draft.run.path
-            await self._catch_up([suite for suite in main.desk.suites if suite.path == path])
-            now = main.desk.case_now((path, draft.run.case_id))
+            path = draft.run.path
+            await self._catch_up([suite for suite in self._open_suites.suites if suite.path == path])
+            now = self._open_suites.case_now((path, draft.run.case_id))
             if now is None:
                 return await asyncio.to_thread(self._why_none, [path]) or "its case is gone, or has errors"
             if (why := draft.why_not(now) or self._refusal(now.file)) is not None:
                 return why
-            planned = draft.planned(now, main.models)
+            planned = draft.planned(now, self._selection.models)
             plan, approval, untrusted = await self._approved(self._plan([planned]))
             if not plan.runs:
                 return untrusted
-            main.book.branch(planned.run_id, draft.run)
-            await self._app.runner.start(plan, approval)
+            self._book.branch(planned.run_id, draft.run)
+            await self._runner.start(plan, approval)
             return None
 
     async def resume(self, resumption: Resumption) -> str | None:
@@ -197,39 +213,39 @@ class Starter:
         from workbench.evaluation.resume import plan_of
 
         async with self._busy:
-            plan = plan_of(resumption, self._app.program, self._trust.store.is_exempt)
+            plan = plan_of(resumption, self._program, self._trust.store.is_exempt)
             approved, approval, untrusted = await self._approved(plan)
             if untrusted is not None:
                 return untrusted
             try:
-                await self._app.runner.start(approved, approval)
+                await self._runner.start(approved, approval)
             except HistoryError as error:
                 return str(error)
             return None
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
         """What grading runs of some cases may call, after asking for trust, or which suite is not trusted."""
-        proposal = await asyncio.to_thread(Needs.of_grading, cases, self._app.program)
+        proposal = await asyncio.to_thread(Needs.of_grading, cases, self._program)
         return await self._approval(proposal, "grade nothing")
 
     def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
         """The code that grading runs of a suite may call without asking; `None` where it would have to be asked."""
         assert file.suite is not None
-        proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._app.program)
+        proposal = Needs.of_grading([(file, case) for case in file.suite.cases], self._program)
         grants = [request.grant for request in proposal.requests if self._trust.covers(request)]
         return grants[0].code if grants else None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
         """Read everything again if one of these suites is another one on the disk."""
         if await asyncio.to_thread(lambda: any(is_stale(suite.disk) for suite in suites if not suite.is_new)):
-            await self._app.saver.settle(await self._app.reader.read())
+            await self._read_again()
 
     def _plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
         """The plan of runs, made as `options` say, else as their cases say."""
         execute, all_tools = (options.execute, options.execute_all) if options is not None else (None, False)
         return Plan.of(
             runs,
-            self._app.program,
+            self._program,
             execution=Execution(True if all_tools else execute, all_tools, self._trust.store.is_exempt),
             concurrency=options.concurrency if options is not None else DEFAULT_CONCURRENCY,
             compares=self._compares,
@@ -255,11 +271,11 @@ class Starter:
         decision = Decision(needs, self._trust)
         for question in decision.questions:
             request = question.first
-            answer = await self._app.push_screen_wait(
+            answer = await self._stage.ask(
                 TrustScreen(request.file.path, request.needs, question.lines, mocks=request.mocks, refusing=refusing)
             )
             for problem in await asyncio.to_thread(decision.answer, question, answer or "no"):
-                self._app.main.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
+                self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         return decision
 
     async def approval_of_servers(self, file: SuiteFile) -> Approval | str:
@@ -267,7 +283,7 @@ class Starter:
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
-        proposal = await asyncio.to_thread(Needs.of_servers, [file], self._app.program)
+        proposal = await asyncio.to_thread(Needs.of_servers, [file], self._program)
         approval = await self._approval(proposal, "start nothing")
         return f"Nothing was started: {approval}" if isinstance(approval, str) else approval
 
@@ -275,17 +291,16 @@ class Starter:
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, by: GraderName | None
     ) -> tuple[PlannedRun, ...]:
         """A recorded case runs on the model on which it was recorded, where that is known and no other was chosen."""
-        main = self._app.main
-        recorded = main.workspace.recording_at(file.path)
-        if main.models or recorded is None or not recorded.known:
-            return plan_runs([file], models=main.models, case_ids=case_ids, repeats=repeats, by=by)
+        recorded = self._open_suites.workspace.recording_at(file.path)
+        if self._selection.models or recorded is None or not recorded.known:
+            return plan_runs([file], models=self._selection.models, case_ids=case_ids, repeats=repeats, by=by)
         planned = plan_runs([file], models=[recorded.planned.model], case_ids=case_ids, repeats=repeats, by=by)
         # Not the user chose it: whatever the suite describes is asked about.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
         """Why a recording cannot be run anew, if it cannot: what stands beside its suite does not stand beside it."""
-        recorded = self._app.main.workspace.recording_at(file.path)
+        recorded = self._open_suites.workspace.recording_at(file.path)
         needs = needs_trust(file.suite, file.path) if file.suite is not None else None
         if recorded is None or needs is None or not (needs.commands or needs.modules or needs.python):
             return None
@@ -295,13 +310,12 @@ class Starter:
 
     def _other_model(self, runs: Sequence[PlannedRun]) -> str | None:
         """Says that a recorded case runs on another model, when nobody chose that."""
-        main = self._app.main
-        for run in runs if not main.models else ():
-            recorded = main.workspace.recording_at(run.file.path)
+        for run in runs if not self._selection.models else ():
+            recorded = self._open_suites.workspace.recording_at(run.file.path)
             if recorded is not None and not recorded.known:
                 model = recorded.planned.model
                 return f"Recorded on {model}, which is not named here: runs on {model_label(run.model)}; m chooses"
         return None
 
     def _why_none(self, paths: Sequence[Path]) -> str | None:
-        return next(filter(None, (trouble(self._app.main.workspace, path) for path in paths)), None)
+        return next(filter(None, (trouble(self._open_suites.workspace, path) for path in paths)), None)

@@ -68,6 +68,10 @@ class Reader:
             if open_suites.workspace is before:
                 return open_suites.read(found)
 
+    async def catch_up(self) -> None:
+        """Read all suites, and ask about those that were edited here and say something else on the disk."""
+        await self._saver.settle(await self.read())
+
     def put_off(self, found: Mapping[Path, str]) -> None:
         """Leave it to saving to ask about suites that changed here and on the disk; `found` has the hash of each file,
         empty when it is gone."""

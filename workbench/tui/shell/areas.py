@@ -104,7 +104,7 @@ class Areas:
                 selection,
                 main,
                 main.known_tools,
-                is_bundled=app.starter.is_bundled,
+                is_bundled=app.is_bundled,
                 forget_draft=app.drafting.forget,
                 deleted=program.folders.deleted,
             ),

@@ -27,8 +27,11 @@ from workbench.authoring.workspace import Workspace, open_workspace
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.config.logs import LOG_NAME
 from workbench.config.program import Program
+from workbench.config.resources import bundled
+from workbench.evaluation.approval import Trust
 from workbench.reports.visible import one_line
 from workbench.suite.numerals import counted
+from workbench.suite.trust import TrustStore
 from workbench.tools.listings import Listings
 from workbench.tui.breakpoints.project import Breaking
 from workbench.tui.breakpoints.state import Breakpoints
@@ -164,11 +167,22 @@ class Workbench(PaintedApp):
         )
         self._questions = Questions(self, book, self.runner, program.secrets, self._may_ask)
         self._second_hand = SecondHand(book, self.main.set_interval, self._second_passed)
-        self.starter = Starter(self, trust_all=trust, compares=begin is not None and begin.opens == "compare")
         self.drafting = Drafting(self, self.open_suites, self.selection, program.folders.drafts)
-        self.saver = Saver(self, self.open_suites, self.selection, self.drafting, self.starter.is_bundled)
-        self.run_saver = RunSaver(self, self.starter.is_bundled, program.secrets)
+        store = TrustStore(program.folders.trust_file, bundled_folder=bundled("sample_suites"))
+        self.is_bundled = store.is_bundled
+        self.saver = Saver(self, self.open_suites, self.selection, self.drafting, store.is_bundled)
+        self.run_saver = RunSaver(self, store.is_bundled, program.secrets)
         self.reader = Reader(self, self.open_suites, self.saver, program.models, self._is_typing)
+        self.starter = Starter(
+            self,
+            self.selection,
+            self.main,
+            self.runner,
+            program,
+            Trust(store, all_of_them=trust),
+            catch_up=self.reader.catch_up,
+            compares=begin is not None and begin.opens == "compare",
+        )
         self._watch = Watch(self, self.open_suites, self.selection, self.reader, self.saver)
         self.leaving = Leaving(self)
         self.containment = Containment(self)
@@ -401,7 +415,7 @@ class Workbench(PaintedApp):
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
         """Copy a text, without its secrets, and announce where it went."""
-        from workbench.tui.kit.copying import copy_text
+        from workbench.tui.shell.copying import copy_text
 
         copy_text(self, text, what, announce)
 
