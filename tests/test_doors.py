@@ -401,7 +401,7 @@ def _is_handler(node: ast.AST) -> bool:
 def _writes(call: ast.Call) -> bool:
     called, text = ast.unparse(call.func), ast.unparse(call)
     name = called.rpartition(".")[2]
-    if called in ("write", "desk.write"):  # of `cli.door`, and what passes lines on to it
+    if called in ("write", "command.write"):  # of `cli.door`, and what passes lines on to it
         return False
     if name in ("open", "fdopen") and called != "os.open":
         modes = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]

@@ -4,11 +4,13 @@ done."""
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from workbench.cli.history_options import add_history_options
+from workbench.cli.history_options import add_history_options, history_to_read
 from workbench.cli.judges import add_judging_options
+from workbench.cli.parser import options_as
 from workbench.cli.run import add_by_option
 
 _BATCH = "a batch: its number, or the name it was given"
@@ -25,12 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _prune(_word(words, "prune", "remove batches, and give their room back"))
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """Do what the word says; returns an exit code."""
-    from workbench.cli.history_desk import at_the_desk
+    from workbench.cli.history_command import run_history_command
 
-    code: int = at_the_desk(options, import_module(f"workbench.cli.history_{options.word}").execute)
-    return code
+    word = import_module(f"workbench.cli.history_{arguments.word}")
+    options, judge = options_as(word.Options, arguments), getattr(arguments, "judge", None)
+    return run_history_command(partial(word.execute, options), history_to_read(arguments, ()), judge)
 
 
 def _word(

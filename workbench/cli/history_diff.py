@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.batch_tests import tests_of
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.same_suites import same_suites
-from workbench.cli.history_desk import Desk, grading_of, newest
+from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import OK
 from workbench.grading.run_summary import RunSummary
@@ -45,35 +44,45 @@ class _Side:
         return {(run.suite.key, run.case_id, run.model) for run in self.runs if run.figures is None}
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Which batches are compared, as they were graded when, and how that is shown."""
+
+    before: str
+    after: str | None
+    grading: int | str | None
+    format: str
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """Compare; returns an exit code."""
-    with desk.history() as history:
+    with command.history() as history:
         before = _side(history, history.batch(options.before), options.grading)
         after_batch = history.batch(options.after) if options.after is not None else newest(history)
         if options.after is None and after_batch.number == before.batch.number:
             raise HistoryError(f"batch {after_batch.number} is the newest one: say with which to compare it")
         after = _side(history, after_batch, options.grading)
-    desk.learn_secrets(before.batch, after.batch)
+    command.learn_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)
     unfinished = before.unfinished, after.unfinished
     diff = batch_diff(before.figures, after.figures, unfinished=unfinished, same=same)
     tests = tests_of(before.figures, after.figures, across=diff.across, same=same)
-    notes = list(notes_between(diff, before, after, same, history_option(desk.file)))
+    notes = list(notes_between(diff, before, after, same, history_option(command.file)))
     suites = {suite.key: suite for side in (before, after) for suite in side.batch.suites}
     with_model = len(diff.models) > 1
     if options.format == "json":
         from workbench.reports.history_reports import diff_report
 
-        desk.write_json(diff_report(diff, before, after, tests, suites, notes))
+        command.write_json(diff_report(diff, before, after, tests, suites, notes))
         return OK
     said = list(test_lines(tests, *names_of(before, after)))
     title = title_of(before, after)
     if options.format == "markdown":
-        desk.write(markdown_lines(diff, suites, title=title, notes=[*said, *notes], with_model=with_model))
+        command.write(markdown_lines(diff, suites, title=title, notes=[*said, *notes], with_model=with_model))
         return OK
-    desk.write([desk.paint(title, "strong"), counts_text(diff, desk.paint), *said])
-    desk.write(desk.paint(note, "quiet") for note in notes)
-    desk.write(change_lines(diff.changes, suites, desk.cut_at, desk.paint, with_model=with_model))
+    command.write([command.paint(title, "strong"), counts_text(diff, command.paint), *said])
+    command.write(command.paint(note, "quiet") for note in notes)
+    command.write(change_lines(diff.changes, suites, command.cut_at, command.paint, with_model=with_model))
     return OK
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.analysis.aggregates import aggregates_of
@@ -13,7 +12,7 @@ from workbench.analysis.quality import quality_of
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.recordings import export_recording
 from workbench.cli.door import json_report
-from workbench.cli.history_desk import Desk, grading_of
+from workbench.cli.history_command import HistoryCommand, grading_of
 from workbench.cli.report_output import can_record_in, is_named_as_report
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.grading.grade import RunResult
@@ -29,33 +28,43 @@ from workbench.suite.numerals import counted
 from workbench.trajectory.recording import Recording
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Which batch is exported, as it was graded when, where to and in which form."""
+
+    batch: str
+    folder: Path
+    grading: int | str | None
+    format: str
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """Export; returns an exit code."""
     if is_named_as_report(options.folder) and not options.folder.is_dir():
-        desk.warn(f"{options.folder} is named as a file: name the folder to export into")
+        command.warn(f"{options.folder} is named as a file: name the folder to export into")
         return USAGE
-    with desk.history() as history:
+    with command.history() as history:
         batch = history.batch(options.batch)
-        desk.learn_secrets(batch)
+        command.learn_secrets(batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
         over = [run for run in runs if run.figures is not None]
         if missing := len(runs) - len(over):
-            desk.warn(f"{counted(missing, 'run')} of batch {batch.number} never happened, and cannot be exported")
+            command.warn(f"{counted(missing, 'run')} of batch {batch.number} never happened, and cannot be exported")
         if not over:
-            desk.warn("nothing was exported")
+            command.warn("nothing was exported")
             return USAGE
         if not can_record_in(options.folder):
             return USAGE
         if options.format == "json":
-            return _report(history, batch, over, grading, options.folder, desk)
+            return _report(history, batch, over, grading, options.folder, command)
         damaged: list[str] = []
         count = 0
         for _, recording in history.recordings(over, grading, damaged.append):
-            export_recording(options.folder, recording, desk.program.secrets, f"{_name(batch, grading)}.")
+            export_recording(options.folder, recording, command.program.secrets, f"{_name(batch, grading)}.")
             count += 1
-    desk.warn_of_damage(damaged)
-    desk.write([f"{called(batch)}: {counted(count, 'recording')} in {one_line(str(options.folder))}"])
+    command.warn_of_damage(damaged)
+    command.write([f"{called(batch)}: {counted(count, 'recording')} in {one_line(str(options.folder))}"])
     return USAGE if damaged else OK
 
 
@@ -65,14 +74,19 @@ def _name(batch: BatchRow, grading: Regrade | None) -> str:
 
 
 def _report(
-    history: History, batch: BatchRow, runs: Sequence[RunRow], grading: Regrade | None, folder: Path, desk: Desk
+    history: History,
+    batch: BatchRow,
+    runs: Sequence[RunRow],
+    grading: Regrade | None,
+    folder: Path,
+    command: HistoryCommand,
 ) -> int:
     """Write the report that `workbench run` would have written; returns an exit code."""
     file = folder / f"{_name(batch, grading)}.json"
     damaged: list[str] = []
     suites = _suites(history, batch, damaged.append)
     results = [_result(run, recording) for run, recording in history.recordings(runs, grading, damaged.append)]
-    desk.warn_of_damage(damaged)
+    command.warn_of_damage(damaged)
     gates = {path: suite.gate for path, suite in suites.items()}
     quality = quality_of(results, gates, None, aggregates=aggregates_of(results, suites))
     cases = {path: {case.id: case for case in suite.cases} for path, suite in suites.items()}
@@ -98,12 +112,12 @@ def _report(
         with file.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError:
-        desk.warn(f"{file} is there already: move it away, or export into another folder")
+        command.warn(f"{file} is there already: move it away, or export into another folder")
         return USAGE
     except OSError as error:
-        desk.warn(f"cannot write {file}: {error.strerror}")
+        command.warn(f"cannot write {file}: {error.strerror}")
         return USAGE
-    desk.write([f"{called(batch)}: {counted(len(results), 'run')} in {one_line(str(file))}"])
+    command.write([f"{called(batch)}: {counted(len(results), 'run')} in {one_line(str(file))}"])
     return USAGE if damaged else OK
 
 

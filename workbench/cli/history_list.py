@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.analysis.trends import trends_of
-from workbench.cli.history_desk import Desk
+from workbench.cli.history_command import HistoryCommand
 from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
@@ -18,27 +18,36 @@ from workbench.reports.history_list import batch_lines, trend_lines
 from workbench.reports.visible import one_line
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Which batches are listed, and how."""
+
+    suite: str | None
+    limit: int
+    format: str
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """List; returns an exit code."""
-    with desk.history() as history:
+    with command.history() as history:
         batches = history.all_batches()
         regraded = history.regraded()
     if options.suite is not None:
         ids = {suite.id for batch in batches for suite in batch.suites if _is(suite, options.suite)}
         if batches and not ids:
             names = ", ".join(dict.fromkeys(suite.path for batch in batches for suite in batch.suites))
-            desk.warn(f"no batch of a suite {options.suite!r} is kept in {desk.file}; there are {names}")
+            command.warn(f"no batch of a suite {options.suite!r} is kept in {command.file}; there are {names}")
             return USAGE
         batches = [batch for batch in batches if any(suite.id in ids for suite in batch.suites)]
     runs, forks = _apart(batches)
-    desk.learn_secrets(*runs[: options.limit], *forks[: options.limit])
+    command.learn_secrets(*runs[: options.limit], *forks[: options.limit])
     if options.format == "json":
         from workbench.reports.history_reports import list_report
 
-        desk.write_json(list_report(desk.file, batches[: options.limit], batches, regraded))
+        command.write_json(list_report(command.file, batches[: options.limit], batches, regraded))
     else:
-        going = frozenset(batch.number for batch in batches if desk.is_going(batch))
-        desk.write(_lines(batches, regraded, going, options.limit, desk))
+        going = frozenset(batch.number for batch in batches if command.is_going(batch))
+        command.write(_lines(batches, regraded, going, options.limit, command))
     return OK
 
 
@@ -48,26 +57,26 @@ def _is(suite: SuiteRef, wanted: str) -> bool:
 
 
 def _lines(
-    batches: list[BatchRow], regraded: Mapping[int, int], going: frozenset[int], limit: int, desk: Desk
+    batches: list[BatchRow], regraded: Mapping[int, int], going: frozenset[int], limit: int, command: HistoryCommand
 ) -> Iterator[str]:
     now = datetime.now(UTC)
     if not batches:
-        keeps_one = f"'workbench run PATH{history_option(desk.file)}' keeps one"
-        yield one_line(f"no batch is kept in {desk.file} yet: {keeps_one}, and so does the app")
+        keeps_one = f"'workbench run PATH{history_option(command.file)}' keeps one"
+        yield one_line(f"no batch is kept in {command.file} yet: {keeps_one}, and so does the app")
         return
     runs, forks = _apart(batches)
-    yield from batch_lines(runs[:limit], regraded, going, now=now, width=desk.width, paint=desk.paint)
+    yield from batch_lines(runs[:limit], regraded, going, now=now, width=command.width, paint=command.paint)
     if forks:
         yield ""
         yield "forks of single runs, which speak for no case"
-        yield from batch_lines(forks[:limit], regraded, going, now=now, width=desk.width, paint=desk.paint)
+        yield from batch_lines(forks[:limit], regraded, going, now=now, width=command.width, paint=command.paint)
     suites = tuple(dict.fromkeys(suite for batch in runs[:limit] for suite in batch.suites))
-    trends = list(trend_lines(suites, trends_of(reversed(runs)), desk.width, desk.paint))
+    trends = list(trend_lines(suites, trends_of(reversed(runs)), command.width, command.paint))
     yield from ("", *trends) if trends else ()
     yield ""
     hidden = max(len(runs) - limit, 0) + max(len(forks) - limit, 0)
     more = f", {hidden:,} of them not shown (--limit N)" if hidden else ""
-    yield desk.paint(f"{batches_text(len(batches))}{more}, in {_file(desk.file)}", "quiet")
+    yield command.paint(f"{batches_text(len(batches))}{more}, in {_file(command.file)}", "quiet")
 
 
 def _apart(batches: list[BatchRow]) -> tuple[list[BatchRow], list[BatchRow]]:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from workbench.cli.history_desk import Desk
+from workbench.cli.history_command import HistoryCommand
 from workbench.evaluation.exit_codes import OK
 from workbench.history.editing import name_batch
 from workbench.reports.visible import one_line
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Which batch is named; with `remove`, it loses its name."""
+
+    batch: str
+    name: str | None
+    remove: bool
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """Name the batch, or take its name away; returns an exit code."""
-    with desk.history() as history:
+    with command.history() as history:
         batch = history.batch(options.batch)
         loses = next((each for each in history.all_batches() if options.name and each.name == options.name), None)
-    name_batch(desk.file, batch.number, None if options.remove else options.name, desk.warn)
+    name_batch(command.file, batch.number, None if options.remove else options.name, command.warn)
     if options.remove:
         had = f", no longer {one_line(batch.name)}" if batch.name else ", which had no name"
-        desk.write([f"#{batch.number}{had}"])
+        command.write([f"#{batch.number}{had}"])
         return OK
+    assert options.name is not None  # one of the two is given
     lost = f"; #{loses.number} was, until now" if loses is not None and loses.number != batch.number else ""
-    desk.write([f"#{batch.number} is {one_line(options.name)} now{lost}"])
+    command.write([f"#{batch.number} is {one_line(options.name)} now{lost}"])
     return OK

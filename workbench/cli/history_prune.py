@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workbench.cli.door import ask
-from workbench.cli.history_desk import Desk
+from workbench.cli.history_command import HistoryCommand
 from workbench.cli.history_list import batches_text, bytes_text
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.database import bytes_on_disk
@@ -19,48 +19,59 @@ from workbench.reports.history_list import batch_lines
 from workbench.reports.when import took_s
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Which batches are removed."""
+
+    keep: int | None
+    older_than: float | None
+    batch: Sequence[str]
+    named: bool
+    yes: bool
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """Remove, after asking; returns an exit code."""
     if options.keep is None and options.older_than is None and not options.batch:
-        desk.warn("nothing was removed: say what, with --keep N, --older-than AGE or --batch BATCH")
+        command.warn("nothing was removed: say what, with --keep N, --older-than AGE or --batch BATCH")
         return USAGE
     now = datetime.now(UTC)
-    with desk.history() as history:
+    with command.history() as history:
         known = history.all_batches()
         chosen = _chosen(history, known, options, now)
         if options.keep is not None or options.older_than is not None:
             for batch in (batch for batch in known if batch.damage is not None and batch not in chosen):
-                desk.warn(f"batch {batch.number} is damaged and stays: --batch {batch.number} removes it")
-        going = [batch for batch in chosen if desk.is_going(batch)]
+                command.warn(f"batch {batch.number} is damaged and stays: --batch {batch.number} removes it")
+        going = [batch for batch in chosen if command.is_going(batch)]
         for batch in going:
-            desk.warn(f"batch {batch.number} is going on and stays: stop it first")
+            command.warn(f"batch {batch.number} is going on and stays: stop it first")
         # What was asked for by its name and stays is no success, whatever else is removed.
         code = USAGE if _named(history, options).intersection(batch.number for batch in going) else OK
         chosen = [batch for batch in chosen if batch not in going]
         regraded, size = history.regraded(), history.bytes_of([batch.number for batch in chosen])
     if not chosen:
         if code == OK:
-            desk.write(["there is nothing to remove"])
+            command.write(["there is nothing to remove"])
         return code
-    desk.learn_secrets(*chosen)
-    desk.write(batch_lines(chosen, regraded, (), now=now, width=desk.width, paint=desk.paint))
+    command.learn_secrets(*chosen)
+    command.write(batch_lines(chosen, regraded, (), now=now, width=command.width, paint=command.paint))
     what = f"{batches_text(len(chosen))}, about {bytes_text(size)}"
     if not (options.yes or _confirmed(f"Remove {what}, for good?")):
-        desk.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
+        command.warn(f"nothing was removed ({what}): answer 'yes' on a terminal, or give --yes")
         return USAGE
-    before = bytes_on_disk(desk.file)
-    remove_batches(desk.file, [batch.number for batch in chosen], desk.warn)
-    freed = max(before - bytes_on_disk(desk.file), 0)
-    desk.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller"])
+    before = bytes_on_disk(command.file)
+    remove_batches(command.file, [batch.number for batch in chosen], command.warn)
+    freed = max(before - bytes_on_disk(command.file), 0)
+    command.write([f"removed {batches_text(len(chosen))}; the history is {bytes_text(freed)} smaller"])
     return code
 
 
-def _named(history: History, options: argparse.Namespace) -> set[int]:
+def _named(history: History, options: Options) -> set[int]:
     """The batches of `--batch`."""
     return {history.batch(which, damaged=True).number for which in options.batch}
 
 
-def _chosen(history: History, known: Sequence[BatchRow], options: argparse.Namespace, now: datetime) -> list[BatchRow]:
+def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """What is to be removed, the newest first: batches that are named by the options, and of the others those that are
     both beyond the newest N and older than the age, where both are said; none that has a name, or is damaged."""
     batches = [batch for batch in known if batch.damage is None]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from workbench.cli.door import printing_to, warn_of_problems
-from workbench.cli.history_desk import Desk
+from workbench.cli.history_command import HistoryCommand
 from workbench.cli.judges import judge_is_known
 from workbench.cli.trust import approved
 from workbench.evaluation.approval import Needs
@@ -31,54 +32,67 @@ from workbench.reports.move_kinds import Move, graded_text, moves_said
 from workbench.reports.moves import VerdictReport
 from workbench.reports.visible import one_line
 from workbench.suite.loading import SuiteFile, load_suite
+from workbench.suite.model import GraderName
 from workbench.suite.numerals import counted
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Which batches are graded again, by what, and how that is shown."""
+
+    batches: Sequence[str]
+    suite: Path | None
+    by: GraderName | None
+    judge: str | None
+    trust: bool
+    format: str
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """Grade again, keep that, and report; returns an exit code."""
-    suite = _suite(options, desk)
-    with desk.history() as history:
+    suite = _suite(options, command)
+    with command.history() as history:
         batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
-        plans = [plan_regrading(history, batch, desk.program, suite=suite, by=options.by) for batch in batches]
+        plans = [plan_regrading(history, batch, command.program, suite=suite, by=options.by) for batch in batches]
         for plan in plans:
             for said in _left_out(plan, suite):
-                desk.warn(f"batch {plan.batch.number}: {said}")
+                command.warn(f"batch {plan.batch.number}: {said}")
         wanted = [(run.file, run.case) for plan in plans for run in plan.runs]
         if not wanted:
-            desk.warn("nothing was graded")
+            command.warn("nothing was graded")
             return USAGE
-        if not judge_is_known(options.judge, (file for file, _ in wanted), desk.program):
+        if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
-        needs = Needs.of_grading(wanted, desk.program, judges=options.judge is not None)
-        approval = approved(needs, desk.program, all_of_them=options.trust, together=True)
+        needs = Needs.of_grading(wanted, command.program, judges=options.judge is not None)
+        approval = approved(needs, command.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE
-        judges = partial(RegradingJudges, desk.program, approval, options.judge)
+        judges = partial(RegradingJudges, command.program, approval, options.judge)
         graded: list[tuple[BatchRow, int, list[GradedAgain]]] = []
         damaged: list[str] = []
         for plan in plans:
             with printing_to(sys.stderr):  # what a suite's Python prints must not spoil the report
                 again = list(grade_again(history, plan.runs, judges, damaged.append))
             if again:
-                graded.append((plan.batch, _keep(history, plan.batch, again, desk), again))
-        desk.warn_of_damage(damaged)
+                graded.append((plan.batch, _keep(history, plan.batch, again, command), again))
+        command.warn_of_damage(damaged)
     if options.format == "json":
-        desk.write_json(_report(graded))
+        command.write_json(_report(graded))
     else:
-        desk.write(_lines(graded, desk))
+        command.write(_lines(graded, command))
     if damaged or any(plan.problems for plan in plans):
         return USAGE
     in_error = any(each.after.status == "error" != each.before.status for _, _, again in graded for each in again)
     return INFRASTRUCTURE if in_error else OK
 
 
-def _suite(options: argparse.Namespace, desk: Desk) -> SuiteFile | None:
+def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
     """The suite of `--suite`; raises HistoryError when it cannot be used."""
     if options.suite is None:
         return None
     file = load_suite(options.suite)
     if file.suite is None:
-        warn_of_problems(file.errors, desk.program.secrets)
+        warn_of_problems(file.errors, command.program.secrets)
         raise HistoryError(f"nothing was graded: put {file.path} right first")
     return file
 
@@ -102,22 +116,22 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         )
 
 
-def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], desk: Desk) -> int:
+def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], command: HistoryCommand) -> int:
     """Keep the new grades; the number of the grading."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    keep_grades(desk.file, batch, again, graded_at, desk.program.secrets, desk.warn)
+    keep_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
     return history.gradings(batch.number)[-1].number
 
 
-def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], desk: Desk) -> Iterator[str]:
+def _lines(graded: Sequence[tuple[BatchRow, int, Sequence[GradedAgain]]], command: HistoryCommand) -> Iterator[str]:
     for batch, number, again in graded:
         moves = [(each, Move(each.before, each.after)) for each in again]
-        yield desk.paint(f"{called(batch)}: {counted(len(again), 'run')} graded again, grading {number}", "strong")
+        yield command.paint(f"{called(batch)}: {counted(len(again), 'run')} graded again, grading {number}", "strong")
         for each, move in moves:
             if move.moved:
                 what = f"{run_title(each.run.row)} ({one_line(each.run.row.model)})"
                 why = f": {one_line(each.after.error)}" if each.after.error is not None else ""
-                after = desk.paint(graded_text(each.after), each.after.status)
+                after = command.paint(graded_text(each.after), each.after.status)
                 yield f"  {what}: {graded_text(each.before)} → {after}{why}"
         for each in again:
             if each.after.not_regraded is not None:

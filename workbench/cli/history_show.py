@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.redacting import EventDoor, SuiteParts, shown_result
-from workbench.cli.history_desk import Desk, grading_of, newest
+from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.config.history_file import history_option
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.history import History
@@ -34,43 +34,55 @@ _RUNS_OF_CASE_MAX = 1_000
 """So many of the latest runs of one case are looked at."""
 
 
-def execute(options: argparse.Namespace, desk: Desk) -> int:
+@dataclass(frozen=True)
+class Options:
+    """What is shown: a batch, the newest without one, or one of its cases or runs."""
+
+    batch: str | None
+    case: str | None
+    run: int | None
+    verbose: bool
+    grading: int | str | None
+    format: str
+
+
+def execute(options: Options, command: HistoryCommand) -> int:
     """Show; returns an exit code."""
-    with desk.history() as history:
+    with command.history() as history:
         if options.case is not None:
-            return _show_case(history, options.batch, options.case, options.format, desk)
+            return _show_case(history, options.batch, options.case, options.format, command)
         batch = history.batch(options.batch) if options.batch is not None else newest(history)
-        desk.learn_secrets(batch)
+        command.learn_secrets(batch)
         grading = grading_of(history, batch, options.grading)
         if options.run is not None:
-            _show_run(history, batch, options.run, grading, options, desk)
+            _show_run(history, batch, options.run, grading, options, command)
         else:
-            _show_batch(history, batch, grading, options, desk)
+            _show_batch(history, batch, grading, options, command)
     return OK
 
 
 def _show_batch(
-    history: History, batch: BatchRow, grading: Regrade | None, options: argparse.Namespace, desk: Desk
+    history: History, batch: BatchRow, grading: Regrade | None, options: Options, command: HistoryCommand
 ) -> None:
     runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
     damaged: list[str] = []
     reached = list(gates_reached(history.gates(batch, damaged.append), runs))
-    desk.warn_of_damage(damaged)
+    command.warn_of_damage(damaged)
     if options.format == "json":
         from workbench.reports.history_reports import shown_batch
 
-        desk.write_json(shown_batch(batch, gradings, grading, runs, reached))
+        command.write_json(shown_batch(batch, gradings, grading, runs, reached))
         return
-    paint, width = desk.paint, desk.width
-    option, going = history_option(desk.file), desk.is_going(batch)
-    desk.write(head_lines(batch, gradings, grading, runs, option, going=going, width=width, paint=paint))
-    desk.write(paint(f"  {said}", "warn") for said in later_runs(batch, grading, runs, option))
-    desk.write(("", *totals_lines(batch, runs, paint)))
+    paint, width = command.paint, command.width
+    option, going = history_option(command.file), command.is_going(batch)
+    command.write(head_lines(batch, gradings, grading, runs, option, going=going, width=width, paint=paint))
+    command.write(paint(f"  {said}", "warn") for said in later_runs(batch, grading, runs, option))
+    command.write(("", *totals_lines(batch, runs, paint)))
     names = {str(suite.file): suite.name for suite in batch.suites}
-    desk.write((*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), ""))
-    desk.write(runs_lines(runs, desk.cut_at, paint, every=options.verbose))
+    command.write((*gate_lines(reached, names, paint, with_model=len(batch.models) > 1), ""))
+    command.write(runs_lines(runs, command.cut_at, paint, every=options.verbose))
     shows_run = f"'workbench history show {batch.number} --run N{option}' tells a run step by step"
-    desk.write(["", paint(one_line(shows_run), "quiet")])
+    command.write(["", paint(one_line(shows_run), "quiet")])
 
 
 def _show_run(
@@ -78,14 +90,14 @@ def _show_run(
     batch: BatchRow,
     number: int,
     grading: Regrade | None,
-    options: argparse.Namespace,
-    desk: Desk,
+    options: Options,
+    command: HistoryCommand,
 ) -> None:
     run = next((run for run in history.runs(batch.number, grading) if run.place == number - 1), None)
     if run is None:
         raise HistoryError(f"batch {batch.number} has {batch.planned:,} runs: there is no run {number}")
     recording = history.recording(run, grading)
-    parts = SuiteParts(desk.program.secrets)
+    parts = SuiteParts(command.program.secrets)
     result = shown_result(result_of_recording(recording), parts.secrets)
     door = EventDoor(parts)
     shown = [*(event for each in recording.events for event in door.take(each)), *door.rest()]
@@ -93,21 +105,21 @@ def _show_run(
         events = [parsed_json(event_to_line(event)) for event in shown]
         from workbench.reports.history_reports import shown_run
 
-        desk.write_json(shown_run(run, events, recording.result or {}))
+        command.write_json(shown_run(run, events, recording.result or {}))
         return
-    desk.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    desk.write(told_lines(shown, result, desk.width, desk.paint, verbose=options.verbose))
+    command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
+    command.write(told_lines(shown, result, command.width, command.paint, verbose=options.verbose))
 
 
-def _show_case(history: History, which: str | None, case_id: str, form: str, desk: Desk) -> int:
+def _show_case(history: History, which: str | None, case_id: str, form: str, command: HistoryCommand) -> int:
     """A case of the suites of one batch, or of all that were kept; returns an exit code."""
     batches = {each.number: each for each in history.all_batches()}
     looked_at = [history.batch(which)] if which is not None else history.batches()
-    desk.learn_secrets(*looked_at)
+    command.learn_secrets(*looked_at)
     suites = dict.fromkeys(suite.key for each in looked_at for suite in each.suites)
     damaged: list[str] = []
     runs = {suite: history.runs_of_case(suite, case_id, _RUNS_OF_CASE_MAX, damaged.append) for suite in suites}
-    desk.warn_of_damage(damaged)
+    command.warn_of_damage(damaged)
     if which is not None:
         in_it = {run.suite.key for run in history.runs(looked_at[0].number) if run.case_id == case_id}
         runs = {suite: found for suite, found in runs.items() if suite in in_it}
@@ -117,14 +129,14 @@ def _show_case(history: History, which: str | None, case_id: str, form: str, des
     if form == "json":
         from workbench.reports.history_reports import shown_case
 
-        desk.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
+        command.write_json(shown_case(case_id, (run for of_suite in runs.values() for run in of_suite)))
         return USAGE if damaged else OK
     for of_suite in runs.values():
-        desk.write([_case_title(of_suite[0], desk.paint)])
+        command.write([_case_title(of_suite[0], command.paint)])
         if cells := over_time(of_suite):
-            desk.write(case_lines(cells, of_suite, batches, desk.width, desk.paint))
+            command.write(case_lines(cells, of_suite, batches, command.width, command.paint))
         else:
-            desk.write(["  no run of it came to an end"])
+            command.write(["  no run of it came to an end"])
     return USAGE if damaged else OK
 
 

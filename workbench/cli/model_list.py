@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import sys
@@ -10,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.cli.door import ask, begin_program, know_suites, warn, write, write_json
-from workbench.cli.model_options import model_options
+from workbench.cli.door import ask, know_suites, warn, write, write_json
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.evaluation.approval import Needs, Trust, needs_asking
@@ -67,12 +65,20 @@ class _Found:
     problems: dict[str, None] = field(default_factory=dict)
 
 
-def list_models(options: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class ModelList:
+    """Which models are listed: those of `model`, else those that settings and suites at the paths name. With `check`,
+    each is asked whether it answers."""
+
+    paths: Sequence[str]
+    model: Sequence[str]
+    check: bool
+    trust: bool
+    format: str
+
+
+def list_models(options: ModelList, program: Program) -> int:
     """List, and check if that is wanted; returns an exit code."""
-    said = model_options(options)
-    if said is None:
-        return USAGE
-    program = begin_program(said)
     paths = [Path(path) for path in options.paths or ["."]]
     missing = [path for path in paths if not path.exists()]
     if missing or "" in options.paths:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.model_options import add_model_options
+from workbench.cli.model_options import add_model_options, model_options
+from workbench.evaluation.exit_codes import USAGE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """List, and check if that is wanted; returns an exit code."""
-    from workbench.cli.model_list import list_models
+    from workbench.cli.door import begin_program
+    from workbench.cli.model_list import ModelList, list_models
 
-    return list_models(options)
+    models = model_options(arguments)
+    if models is None:
+        return USAGE
+    wanted = ModelList(arguments.paths, arguments.model, arguments.check, arguments.trust, arguments.format)
+    return list_models(wanted, begin_program(models))

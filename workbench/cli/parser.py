@@ -5,9 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from workbench.cli.typed_keys import KEY_OPTION, NO_KEYS_HERE, without_keys
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Options = TypeVar("_Options", bound="DataclassInstance")
+
+
+def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
+    """The options of a command, a dataclass whose fields are named like the arguments."""
+    return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 
 class Parser(argparse.ArgumentParser):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import shutil
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from workbench.analysis.tool_lint import lint_suite
@@ -36,7 +35,20 @@ class RefusedError(Exception):
     """What was asked for cannot be done; the message says why and what to do."""
 
 
-def list_or_call(options: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class ToolOptions:
+    """Which tools are listed, or which one is called with which arguments, a JSON object, and how that is shown."""
+
+    paths: Sequence[str]
+    server: str | None
+    call: str | None
+    args: str | None
+    lint: bool
+    trust: bool
+    format: str
+
+
+def list_or_call(options: ToolOptions) -> int:
     """List the tools of suites, or call one; returns an exit code."""
     program = begin_program()
     output = sys.stdout
@@ -58,7 +70,7 @@ def list_or_call(options: argparse.Namespace) -> int:
 
 
 async def _until_signalled(
-    options: argparse.Namespace,
+    options: ToolOptions,
     files: Sequence[SuiteFile],
     program: Program,
     approval: Approval,
@@ -88,7 +100,7 @@ async def _until_signalled(
 
 
 async def _work(
-    options: argparse.Namespace,
+    options: ToolOptions,
     files: Sequence[SuiteFile],
     program: Program,
     approval: Approval,
@@ -119,7 +131,7 @@ def _linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
     return replace(suite, findings=lint_suite(_suite(file), tools))
 
 
-def _by_hand(options: argparse.Namespace) -> ByHand | None:
+def _by_hand(options: ToolOptions) -> ByHand | None:
     """What is to be called, if anything is; raises RefusedError or ValueError."""
     if options.call is None and options.args is not None:
         raise RefusedError("--args are the arguments of a call: say of which tool with --call TOOL")
@@ -131,7 +143,7 @@ def _by_hand(options: argparse.Namespace) -> ByHand | None:
     return ByHand(options.call, arguments, options.format)
 
 
-def _suites(options: argparse.Namespace) -> list[SuiteFile]:
+def _suites(options: ToolOptions) -> list[SuiteFile]:
     """The suites that are meant, whole ones; raises NoSuitesError or RefusedError."""
     files = load_suites(options.paths)
     warn_of_problems(problem for file in files for problem in file.errors)

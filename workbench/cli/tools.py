@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 
+from workbench.cli.parser import options_as
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="suite files, or folders that hold them")
@@ -20,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """List, lint or call; returns an exit code."""
-    from workbench.cli.tool_list import list_or_call
+    from workbench.cli.tool_list import ToolOptions, list_or_call
 
-    return list_or_call(options)
+    return list_or_call(options_as(ToolOptions, arguments))

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """0 when no suite and no `workbench.toml` has an error, else 2. Warnings and what an audit finds change nothing."""
     # Imported here, so that `--help` answers at once.
     from workbench.cli.door import begin_program, know_suites, warn, warn_of_problems, write
@@ -36,14 +36,14 @@ def execute(options: argparse.Namespace) -> int:
     from workbench.suite.numerals import counted
 
     try:
-        files = _with_listed_names(load_suites(options.paths))
+        files = _with_listed_names(load_suites(arguments.paths))
     except NoSuitesError as error:
         warn(str(error))
         return USAGE
     program = begin_program()
     know_suites(program, files)
     warn_of_problems(problem for file in files for problem in file.problems)
-    settings = _settings_problems([*map(Path, options.paths), *(file.path for file in files)], program)
+    settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
     for said in settings:
         warn(said)
     unjudged = () if settings else _unjudged(files, program)
@@ -57,8 +57,8 @@ def execute(options: argparse.Namespace) -> int:
     parts = [f"{valid:,} valid {'suite' if valid == 1 else 'suites'}{found}"]
     parts += [f"{broken:,} with errors"] if broken else []
     parts += [counted(warnings, "warning")] if warnings else []
-    audited = list(_audited(files)) if options.audit else []
-    if options.audit:
+    audited = list(_audited(files)) if arguments.audit else []
+    if arguments.audit:
         skipped = f" ({counted(broken, 'suite')} with errors not audited)" if broken else ""
         parts.append(counted(sum(number for number, _ in audited), "audit finding") + skipped)
     for _, lines in audited:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from workbench.batches.known_secrets import learn_secrets
 from workbench.cli.door import begin_program, warn, write, write_json
-from workbench.cli.history_options import history_to_read
 from workbench.cli.report_output import report_width
 from workbench.config.history_file import history_option
 from workbench.config.model_book import ModelOptions
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Where a word of `workbench history` is done."""
+class HistoryCommand:
+    """One word of `workbench history` while it runs: the program, the history's file, and how text is shown."""
 
     program: Program
     file: Path
@@ -79,16 +77,16 @@ class Desk:
         write_json(report)
 
 
-def at_the_desk(options: argparse.Namespace, word: Callable[[argparse.Namespace, Desk], int]) -> int:
-    """Do one word; returns its exit code, or that of wrong usage when the history cannot be used for it."""
+def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
+    """Run one word of `workbench history` on a history; returns its exit code, or that of wrong usage when the history
+    cannot be used for it."""
     try:
-        program = begin_program(ModelOptions(judge=getattr(options, "judge", None)))
+        program = begin_program(ModelOptions(judge=judge))
     except ConfigError as error:
         warn(str(error))
         return USAGE
-    file = history_to_read(options, ())
     try:
-        return word(options, Desk(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
+        return word(HistoryCommand(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
     except (HistoryError, RecordingError) as error:
         warn(str(error), program.secrets)
         return USAGE
