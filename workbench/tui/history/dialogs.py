@@ -4,9 +4,8 @@ whether it is removed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
-from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.history.records import BatchRow
@@ -42,10 +41,6 @@ class GoOnScreen(AskScreen[Literal["go on", "no"]]):
     which they will be as today."""
 
     TITLE_LINE = "Not everything is as it was"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("g", "answer('go on')", show=False),
-        Binding("n", "answer('no')", show=False),
-    ]
 
     def __init__(self, batch: BatchRow, said: Sequence[str], *, today: bool) -> None:
         models = ", with models and judges of today" if today else ""
@@ -64,10 +59,6 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
     """Before a batch is taken out of the history."""
 
     TITLE_LINE = "Remove the batch"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "answer('remove')", show=False),
-        Binding("n", "answer('no')", show=False),
-    ]
 
     def __init__(self, batch: BatchRow) -> None:
         first = "" if batch.damage is not None else "; w saves its runs as recordings first"

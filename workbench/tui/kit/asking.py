@@ -45,6 +45,8 @@ class AskScreen(Dialog[_Answer]):
         self._leaving = leaving
         self._harmless = harmless | {self._no}
         self._rest: Timer | None = None
+        for answer, option in self._answers:
+            self._bindings.bind(option.key, f"answer({answer!r})")
 
     @property
     def _offered(self) -> tuple[_Answer, ...]:

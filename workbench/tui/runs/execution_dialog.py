@@ -30,8 +30,6 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
     TITLE_LINE = "A run wants to execute a tool for real"
     REST_S = 0.4
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "answer('yes')", show=False),
-        Binding("n", "answer('no')", show=False),
         Binding("x", "answer('stop')", show=False),
         Binding("X", "app.stop_all", show=False),
         Binding("q", "app.quit", show=False),
@@ -55,10 +53,6 @@ class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
     """Asks before a tool that may change something is called by hand."""
 
     TITLE_LINE = "Execute this tool for real?"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "answer('yes')", show=False),
-        Binding("n", "answer('no')", show=False),
-    ]
 
     def __init__(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue], secrets: Secrets) -> None:
         super().__init__(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
-
-from textual.binding import Binding, BindingType
+from typing import Literal
 
 from workbench.reports.visible import one_line
 from workbench.suite.trust import SuiteNeeds
@@ -25,13 +23,6 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 class TrustScreen(AskScreen[TrustAnswer]):
     """Once, always or no; with `mocks` also whether mocks will do. `allowed` is what trust allows, one line each."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "answer('once')", show=False),
-        Binding("a", "answer('always')", show=False),
-        Binding("m", "answer('mocks')", show=False),
-        Binding("n", "answer('no')", show=False),
-    ]
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
 
 from workbench.authoring.case_list import named_path
@@ -37,12 +37,6 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
 
     TITLE_LINE = "Changed here and on disk"
     REST_S = 0.4
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "answer('mine')", show=False),
-        Binding("d", "answer('theirs')", show=False),
-        Binding("s", "answer('name')", show=False),
-        Binding("l", "answer('later')", show=False),
-    ]
 
     def __init__(self, path: Path, found: Difference, *, gone: bool) -> None:
         if gone:
@@ -66,10 +60,6 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
     """Before more is written to a suite than was changed in it."""
 
     TITLE_LINE = "Saving writes more than you changed"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "answer('save')", show=False),
-        Binding("n", "answer('no')", show=False),
-    ]
 
     def __init__(self, path: Path, found: Difference) -> None:
         said = f"Some comments or formatting would be lost. Saving changes the file: {found}."
@@ -98,11 +88,6 @@ class LeftScreen(AskScreen[LeftAnswer]):
 
     TITLE_LINE = "Unsaved changes of before"
     REST_S = 0.4
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "answer('take')", show=False),
-        Binding("x", "answer('away')", show=False),
-        Binding("l", "answer('later')", show=False),
-    ]
 
     def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
         said: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {found}.", "text")]
@@ -127,12 +112,6 @@ class UnsavedScreen(AskScreen[UnsavedAnswer]):
     """Before the end, when suites have changes that are not saved. `trouble`: why they cannot be kept as drafts."""
 
     TITLE_LINE = "Not everything is saved"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "answer('save')", show=False),
-        Binding("k", "answer('drafts')", show=False),
-        Binding("x", "answer('discard')", show=False),
-        Binding("n", "answer('stay')", show=False),
-    ]
 
     def __init__(self, paths: Sequence[Path], trouble: str | None) -> None:
         answers: list[tuple[UnsavedAnswer, Option]] = [

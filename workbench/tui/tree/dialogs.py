@@ -86,10 +86,6 @@ class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
     """Before a suite's file is taken away."""
 
     TITLE_LINE = "Delete the suite"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d", "answer('delete')", show=False),
-        Binding("n", "answer('no')", show=False),
-    ]
 
     def __init__(self, said: Sequence[str]) -> None:
         super().__init__(
