@@ -19,7 +19,7 @@ from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes_screen import BatchDiffScreen
 from workbench.tui.history.dialogs import GoOnScreen
 from workbench.tui.history.timeline_screen import TimelineScreen
-from workbench.tui.kit.rows import KeptHead
+from workbench.tui.kit.rows import Head
 from workbench.tui.runs.trust_dialog import TrustScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.two_runs.screen import PairScreen
@@ -302,7 +302,7 @@ async def test_what_is_said_of_two_batches_has_the_rows_it_needs_where_there_are
     suites, history = history_of(tmp_path, Made(well("Movie night")), Made(well("Lights off")))
     async with opened(suites, size=size, live=True, history=history) as app:
         await shown(app, "space", "down", "space", "down")
-        head = app.app.screen.query_one(KeptHead)
+        head = app.app.screen.query_one(Head)
         needed = len(app.app.screen._head_lines(size[0]))  # type: ignore[attr-defined]
         assert head.size.height == min(needed, max(4, size[1] // 4))
 

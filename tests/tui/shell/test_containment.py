@@ -17,9 +17,10 @@ from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.suite.drafts import Drafts
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.help import HelpScreen
+from workbench.tui.kit.rows import RowsView
 from workbench.tui.shell.containment import CANNOT_BE_DRAWN
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.tools.screen import ToolList, ToolsScreen
+from workbench.tui.tools.screen import ToolsScreen
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.view import SuiteTree
 
@@ -111,7 +112,7 @@ async def test_a_pane_that_cannot_be_drawn_says_so_and_is_tried_again_at_the_nex
     [
         ("question_mark", [(HelpScreen, "compose"), (HelpScreen, "on_mount"), (HelpScreen, "arrange")]),
         ("question_mark", [(ReadLines, "render_line"), (ReadLines, "get_content_height")]),
-        ("t", [(ToolsScreen, "compose"), (ToolsScreen, "on_mount"), (ToolList, "render_line"), (ToolList, "on_mount")]),
+        ("t", [(ToolsScreen, "compose"), (ToolsScreen, "on_mount"), (RowsView, "render_line"), (RowsView, "on_mount")]),
     ],
 )
 async def test_a_screen_over_the_main_one_that_cannot_be_drawn_is_closed(

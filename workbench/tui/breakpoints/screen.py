@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
@@ -23,15 +22,16 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.rows import RowsView
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message as Text
-from workbench.tui.lines.prose import message_lines, title_line
+from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import Line, Span
 
 if TYPE_CHECKING:
+    from workbench.engine.breakpoints import Breakpoint
     from workbench.tui.breakpoints.project import Breaking
 
 
@@ -45,35 +45,21 @@ _NONE: Text = (
 )
 
 
-class _Points(LineView):
-    """The breakpoints, one row each."""
+class _Points:
+    """The breakpoints as rows."""
 
-    class Switched(Message):
-        """The row that the cursor was on was clicked."""
-
-    class Moved(Message):
-        """The cursor may be on another row."""
-
-    def __init__(self, breaking: Breaking, widget_id: str) -> None:
-        super().__init__(widget_id)
+    def __init__(self, breaking: Breaking) -> None:
         self._breaking = breaking
+        self.cursor = 0
 
     @property
-    def has_cursor(self) -> bool:
-        return bool(self._breaking.all.points)
+    def rows(self) -> Sequence[Breakpoint]:
+        """All of them."""
+        return self._breaking.all.points
 
-    def line_count(self) -> int:
-        return len(self._breaking.all.points) or len(message_lines(_NONE, self.text_width))
-
-    def line_at(self, index: int) -> Line:
-        points = self._breaking.all.points
-        return point_line(points[index], self.text_width) if points else message_lines(_NONE, self.text_width)[index]
-
-    def moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def chosen(self, index: int) -> None:
-        self.post_message(self.Switched())
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a breakpoint."""
+        self.cursor = index
 
 
 class _LineField(SafeInput):
@@ -131,7 +117,7 @@ class BreakpointsScreen(SideScreen[None]):
     def compose(self) -> ComposeResult:
         yield Bar("breakpoints-title")
         with Vertical(id="breakpoints-body"):
-            yield _Points(self._breaking, "breakpoints-list")
+            yield RowsView(_Points(self._breaking), self._row_line, lambda: _NONE, "breakpoints-list")
             yield CompletionList()
         yield ReadLines(self._said, "breakpoints-said")
         yield _LineField("breakpoints-line", self._step)
@@ -148,8 +134,8 @@ class BreakpointsScreen(SideScreen[None]):
         return BreakpointsNow(count=count, typing="a breakpoint" if self._typing else None)
 
     @property
-    def _list(self) -> _Points:
-        return self.query_one("#breakpoints-list", _Points)
+    def _list(self) -> RowsView:
+        return self.query_one("#breakpoints-list", RowsView)
 
     @property
     def _completions(self) -> CompletionList:
@@ -165,6 +151,9 @@ class BreakpointsScreen(SideScreen[None]):
 
     def _offered(self) -> list[tuple[Action, bool]]:
         return [(action, True) for action in TYPING] if self._typing else super()._offered()
+
+    def _row_line(self, index: int, width: int) -> Line:
+        return point_line(self.breakpoints.points[index], width)
 
     def _said(self, width: int) -> list[Line]:
         if self._typing:
@@ -296,11 +285,11 @@ class BreakpointsScreen(SideScreen[None]):
     def _completion_chosen(self, event: CompletionList.Chosen) -> None:
         self._take(event.completion)
 
-    @on(_Points.Switched)
+    @on(RowsView.Opened)
     def _clicked_again(self) -> None:
         self.do_switch()
 
-    @on(_Points.Moved)
+    @on(RowsView.Moved)
     def _cursor_moved(self) -> None:
         self._note = None
         self._show()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -20,7 +19,7 @@ from workbench.tui.comparing.actions import FEATURE
 from workbench.tui.kit.actions import ListNow, bindings_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.rows import KeptDetail, KeptRows
+from workbench.tui.kit.rows import Detail, ListState, RowsView
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
@@ -31,28 +30,16 @@ from workbench.tui.lines.words import score
 _SCORE_CELLS = 4
 
 
-@dataclass
-class PairedState:
-    """`second` against `first`, the base, both by name."""
+class PairedState(ListState[Pair]):
+    """`second` against `first`, the base, both by name. The rows are the cases that were graded with both, the
+    discordant ones first."""
 
-    found: Paired
-    first: str
-    second: str
-    cursor: int = 0
-
-    @property
-    def rows(self) -> tuple[Pair, ...]:
-        """The cases that were graded with both, the discordant ones first."""
-        return self.found.pairs
-
-    @property
-    def selected(self) -> Pair | None:
-        """The case under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
-    def move_to(self, index: int) -> None:
-        """Put the cursor on a case."""
-        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+    def __init__(self, found: Paired, first: str, second: str) -> None:
+        super().__init__()
+        self.found = found
+        self.first = first
+        self.second = second
+        self.rows = list(found.pairs)
 
     def said(self, width: int) -> list[Line]:
         """What the tests say, and on which numbers."""
@@ -119,8 +106,8 @@ class PairedScreen(SideScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield Bar("paired-title")
-        yield KeptDetail(self.state.said, "paired-said")
-        yield KeptRows(self.state, self.state.row_line, nothing_message, "paired-list")
+        yield Detail(self.state.said, "paired-said")
+        yield RowsView(self.state, self.state.row_line, nothing_message, "paired-list")
         yield KeyBar("paired-keys")
 
     def on_mount(self) -> None:
@@ -136,7 +123,7 @@ class PairedScreen(SideScreen[None]):
             has_text=True, refuses={} if self.state.rows else {"paired.open": "no case was graded with both"}
         )
 
-    def on_kept_rows_opened(self) -> None:
+    def on_rows_view_opened(self) -> None:
         self.action_do("paired.open")
 
     def do_open(self) -> None:

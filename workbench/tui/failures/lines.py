@@ -41,7 +41,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         return cut_line((Span("Expected and called", "strong"), Span("  all graded runs", "muted")), width)
     if row.run is None:
         total = len(row.group.runs)
-        fold = GLYPHS.folded if state.is_folded(row.group) else GLYPHS.open
+        fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
         count = f"{total:,}" if row.shown == total else f"{row.shown:,} of {total:,}"
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
     run, main = row.run, row.run.main == row.group.cause

@@ -4,6 +4,7 @@ cursor."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -11,6 +12,7 @@ from workbench.analysis.causes import Cause
 from workbench.analysis.failures import CauseGroup, FailedRun, Failures, failures_of
 from workbench.grading.grade import GRADED
 from workbench.reports.failures import failures_text
+from workbench.tui.kit.rows import FoldingState
 from workbench.tui.run_book.record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
@@ -33,10 +35,11 @@ class FailureRow(NamedTuple):
         return self.kind, cause, self.run.result.run_id if self.run is not None else ""
 
 
-class FailureList:
+class FailureList(FoldingState[FailureRow]):
     """All failures of some runs, as rows: none before `find_out` was called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
+        super().__init__()
         done = [record for record in records if record.status is not None]
         self.records = [record for record in done if record.status in GRADED]
         # As they are now: they may be graded anew meanwhile.
@@ -46,11 +49,6 @@ class FailureList:
         self.several_models = len({record.model for record in done}) > 1
         self.under_way = len(records) - len(done)
         """Runs that were not over when this was made."""
-        self.filter = ""
-        self.rows: list[FailureRow] = []
-        self.cursor = 0
-        self._folded: set[Cause] = set()
-        self._texts: dict[int, str] = {}
 
     def find_out(self) -> None:
         """Find out why runs failed. Reads each of them, which takes a second for ten thousand: may be called on another
@@ -65,19 +63,10 @@ class FailureList:
         return len(self.suite_names) > 1
 
     @property
-    def selected(self) -> FailureRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
-    @property
     def record(self) -> RunRecord | None:
         """The run under the cursor."""
         row = self.selected
         return self.records[row.run.index] if row is not None and row.run is not None else None
-
-    def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
-        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
         """Fold what was folded before, and go to where the cursor was, if that is still there."""
@@ -87,51 +76,33 @@ class FailureList:
     @property
     def folded(self) -> frozenset[Cause]:
         """The causes whose runs are hidden."""
-        return frozenset(self._folded)
-
-    def is_folded(self, group: CauseGroup) -> bool:
-        """Whether the runs of a cause are hidden; a filter shows them."""
-        return group.cause in self._folded and not self.filter
-
-    def fold(self, folded: bool) -> bool:
-        """Fold or unfold the cause that the cursor is on or below; whether that changed anything."""
-        row = self.selected
-        if row is None or row.group is None or self.filter or self.is_folded(row.group) == folded:
-            return False
-        (self._folded.add if folded else self._folded.discard)(row.group.cause)
-        self._rebuild((FailureRow("cause", row.group) if folded else row).key)
-        return True
-
-    def set_filter(self, text: str) -> None:
-        """Show only runs that have every word of `text` in their suite, case, model, tools or parameters."""
-        self.filter = text
-        self._rebuild(self.selected.key if self.selected is not None else None)
+        return frozenset(group.cause for group in self.failures.groups if group.cause in self._folded)
 
     def as_text(self) -> str:
         """All of it, for copying."""
         return failures_text(self.failures, self.suite_names)
 
-    def _rebuild(self, stay_on: RowKey | None = None) -> None:
-        words = self.filter.casefold().split()
-        self.rows = []
-        for group in self.failures.groups:
-            runs = [run for run in group.runs if self._fits(run, words)]
-            if runs:
-                self.rows.append(FailureRow("cause", group, shown=len(runs)))
-                if not self.is_folded(group):
-                    self.rows += [FailureRow("run", group, run) for run in runs]
-        if self.failures.confusion.counts and not words:
-            self.rows.append(FailureRow("table"))
-        self.move_to(next((at for at, row in enumerate(self.rows) if row.key == stay_on), self.cursor))
+    def _key(self, row: FailureRow) -> RowKey:
+        return row.key
 
-    def _fits(self, run: FailedRun, words: Sequence[str]) -> bool:
-        if not words:
-            return True
-        text = self._texts.get(run.index)
-        if text is None:
-            result = run.result
-            subjects = " ".join(str(symptom.subject or "") for symptom in run.symptoms)
-            suite = self.suite_names.get(result.suite, "")
-            said = f"{suite} {result.case_name} {result.case_id} {result.model} {subjects}"
-            text = self._texts[run.index] = said.casefold()
-        return all(word in text for word in words)
+    def _group(self, row: FailureRow) -> Cause | None:
+        return row.group.cause if row.group is not None else None
+
+    def _found(self) -> list[FailureRow]:
+        """The filter looks for words in suite, case, model, tools and parameters."""
+        found: list[FailureRow] = []
+        for group in self.failures.groups:
+            runs = [run for run in group.runs if self._fits(run.index, partial(self._text_of, run))]
+            if runs:
+                found.append(FailureRow("cause", group, shown=len(runs)))
+                if not self.is_folded(group.cause):
+                    found += [FailureRow("run", group, run) for run in runs]
+        if self.failures.confusion.counts and not self.filter.strip():
+            found.append(FailureRow("table"))
+        return found
+
+    def _text_of(self, run: FailedRun) -> str:
+        result = run.result
+        subjects = " ".join(str(symptom.subject or "") for symptom in run.symptoms)
+        suite = self.suite_names.get(result.suite, "")
+        return f"{suite} {result.case_name} {result.case_id} {result.model} {subjects}"

@@ -17,15 +17,14 @@ from workbench.tui.grades.lines import ROWS, copied_grade, grade_page, list_line
 from workbench.tui.grades.state import GradesState
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.painting import Bar
+from workbench.tui.kit.rows import Detail
 from workbench.tui.kit.side_screen import ColumnsScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import title_line
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.terminal.theming import Ground
 
 
 class GradeList(LineView):
@@ -75,12 +74,6 @@ class GradeList(LineView):
         self.post_message(self.Opened())
 
 
-class GradeDetail(ReadLines):
-    """Everything about the grade that the list's cursor is on."""
-
-    GROUND: ClassVar[Ground] = "background"
-
-
 OtherRun = Callable[[GradesState, int], GradesState | None]
 """Goes to the next (1) or previous (-1) run of the case that has grades, and returns its grades."""
 
@@ -112,7 +105,7 @@ class GradesScreen(ColumnsScreen[None]):
             with Vertical(id="list-column"):
                 yield GradeList(self.state, "grades-list")
             with Vertical(id="detail-column"):
-                yield GradeDetail(lambda width: grade_page(self.state, width).lines, "grades-detail")
+                yield Detail(lambda width: grade_page(self.state, width).lines, "grades-detail")
         yield KeyBar("grades-keys")
 
     def on_mount(self) -> None:
@@ -134,8 +127,8 @@ class GradesScreen(ColumnsScreen[None]):
         return self.query_one("#grades-list", GradeList)
 
     @property
-    def _detail(self) -> GradeDetail:
-        return self.query_one("#grades-detail", GradeDetail)
+    def _detail(self) -> Detail:
+        return self.query_one("#grades-detail", Detail)
 
     @on(GradeList.Moved)
     def _moved(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from rich.cells import cell_len
 
@@ -11,7 +12,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.history.records import COUNTED, BatchPart, BatchRow, Regrade, RunRow, SuiteRef
 from workbench.reports.history_list import called
 from workbench.reports.when import local_time
-from workbench.tui.kit.rows import pair_of, turned
+from workbench.tui.kit.rows import MarkedState
 from workbench.tui.run_book.kept import ReadBatches
 
 _READING = ("open", "mark", "name", "go_on", "regrade", "grading", "export")
@@ -21,38 +22,27 @@ _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 """Actions that need a batch."""
 
 
-class HistoryList:
+class HistoryList(MarkedState[BatchRow]):
     """All batches as rows, the newest first."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.is_read = False
         self.problem: str | None = None
         """Why the history could not be read, if it could not."""
         self.batches: tuple[BatchRow, ...] = ()
-        self.rows: list[BatchRow] = []
-        """Those that are shown."""
         self.going: frozenset[int] = frozenset()
         """The numbers of those of which runs are made now, here or in another program."""
         self.name_cells = 0
         """How wide the longest number with its name is."""
-        self.cursor = 0
-        self.filter = ""
         self.shows_forks = False
-        self.marked: tuple[int, ...] = ()
-        """Numbers of batches, in the order in which they were marked."""
         self.regraded: Mapping[int, int] = {}
         """How often batches were graded again, by their numbers."""
         self._gradings: dict[int, tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]] = {}
         self._chosen: dict[int, int] = {}
-        self._texts: dict[int, str] = {}
         self._trends: dict[tuple[str, str], list[tuple[int, float]]] | None = None
 
     # What is there
-
-    @property
-    def selected(self) -> BatchRow | None:
-        """The batch under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
 
     @property
     def forks(self) -> int:
@@ -69,7 +59,7 @@ class HistoryList:
 
     def take(self, read: ReadBatches) -> None:
         """Show what was read; the cursor stays on its batch, unless it is on the newest one."""
-        stay_on = self.selected.number if self.selected is not None and self.cursor else None
+        newest = not self.cursor
         changed = {number for number, times in read.regraded.items() if times != self.regraded.get(number)}
         self.is_read, self.problem = True, None
         self.batches, self.regraded, self.going = read.batches, read.regraded, read.going
@@ -83,7 +73,9 @@ class HistoryList:
         self._trends = None
         there = {batch.number for batch in self.batches}
         self.marked = tuple(number for number in self.marked if number in there)
-        self._rebuild(stay_on)
+        self._rebuild()
+        if newest:
+            self.move_to(0)
 
     def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
         """Show those batches that go on as they are now."""
@@ -102,34 +94,10 @@ class HistoryList:
 
     # Moving and choosing
 
-    def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
-        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
-
-    def set_filter(self, text: str) -> None:
-        """Show only batches that have every word of `text` in their number, name, date, suites or models."""
-        self.filter = text
-        self._rebuild(self.selected.number if self.selected is not None else None)
-
     def show_forks(self, shown: bool) -> None:
         """Show batches that are forks of a run, or hide them."""
         self.shows_forks = shown
-        self._rebuild(self.selected.number if self.selected is not None else None)
-
-    def mark(self) -> None:
-        """Mark the batch under the cursor, or take its mark away; of three the first loses its own."""
-        if self.selected is not None:
-            self.marked = turned(self.marked, self.selected.number)
-
-    def unmark(self) -> None:
-        """Take all marks away."""
-        self.marked = ()
-
-    @property
-    def pair(self) -> tuple[BatchRow, BatchRow] | None:
-        """The two marked batches, the earlier one first; `None` while there are not two."""
-        found = [batch for number in sorted(self.marked) if (batch := self.at(number)) is not None]
-        return pair_of(found)
+        self._rebuild()
 
     def refusals(self) -> dict[str, str]:
         """Why what can be done to a batch cannot be done to the one under the cursor, by the ids of actions."""
@@ -206,24 +174,27 @@ class HistoryList:
         known = self._trends.get((part.suite.key, part.model), [])
         return [rate for number, rate in known if number <= batch.number][-TREND_MAX:]
 
-    def _rebuild(self, stay_on: int | None) -> None:
-        words = self.filter.casefold().split()
-        self.rows = [
+    def _key(self, row: BatchRow) -> int:
+        return row.number
+
+    def _id(self, row: BatchRow) -> int:
+        return row.number
+
+    def _in_order(self) -> Sequence[BatchRow]:
+        return self.batches[::-1]
+
+    def _found(self) -> list[BatchRow]:
+        """The filter looks for words in number, name, date, suites and models."""
+        return [
             batch
             for batch in self.batches
-            if (self.shows_forks or batch.kind != "fork") and (not words or self._fits(batch, words))
+            if (self.shows_forks or batch.kind != "fork") and self._fits(batch.number, partial(_text_of, batch))
         ]
-        self.move_to(next((at for at, batch in enumerate(self.rows) if batch.number == stay_on), self.cursor))
 
-    def _fits(self, batch: BatchRow, words: Sequence[str]) -> bool:
-        text = self._texts.get(batch.number)
-        if text is None:
-            suites = " ".join(f"{suite.name} {suite.path}" for suite in batch.suites)
-            said = (
-                f"#{batch.number} {batch.name or ''} {local_time(batch.started_at)} {suites} {' '.join(batch.models)}"
-            )
-            text = self._texts[batch.number] = said.casefold()
-        return all(word in text for word in words)
+
+def _text_of(batch: BatchRow) -> str:
+    suites = " ".join(f"{suite.name} {suite.path}" for suite in batch.suites)
+    return f"#{batch.number} {batch.name or ''} {local_time(batch.started_at)} {suites} {' '.join(batch.models)}"
 
 
 def parts_of(batch: BatchRow, runs: Sequence[RunRow]) -> tuple[BatchPart, ...]:

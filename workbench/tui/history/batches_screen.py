@@ -180,7 +180,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
 
-    def _said(self) -> Message:
+    def _message(self) -> Message:
         return list_message(self.state, str(self._file) if self._file is not None else None)
 
     def _detail_lines(self, width: int) -> Sequence[Line]:

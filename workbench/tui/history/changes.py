@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind, batch_diff
@@ -14,6 +15,7 @@ from workbench.reports.batch_diff import by_grading, markdown_lines, names_of, n
 from workbench.reports.history_list import called
 from workbench.reports.visible import one_line
 from workbench.tui.history.batches import figures_in
+from workbench.tui.kit.rows import FoldingState
 from workbench.tui.run_book.kept import ReadBatch
 
 
@@ -32,11 +34,12 @@ class Side(NamedTuple):
     grading: Regrade | None
 
 
-class DiffList:
+class DiffList(FoldingState[DiffRow]):
     """The changes between two batches, as rows."""
 
     def __init__(self, before: ReadBatch, after: ReadBatch, history: str) -> None:
         """`history` is what a command that is typed needs to find the two."""
+        super().__init__()
         self.before = before
         self.after = after
         same = same_suites(before.batch.suites, after.batch.suites)
@@ -53,12 +56,6 @@ class DiffList:
         self.suites: dict[str, SuiteRef] = earlier | later
         self._changed = {key for key in earlier.keys() & later.keys() if earlier[key].hash != later[key].hash}
         self.several_models = len(self.diff.models) > 1
-        self.filter = ""
-        self.rows: list[DiffRow] = []
-        self.cursor = 0
-        self._folded: set[ChangeKind] = set()
-        self._texts: dict[int, str] = {}
-        """What the filter looks for words in, by the id of the change."""
         self._rebuild()
 
     # What there is
@@ -69,11 +66,6 @@ class DiffList:
         first one."""
         before, after = (f"{called(side.batch)}{by_grading(side.grading)}" for side in (self.before, self.after))
         return before, after
-
-    @property
-    def selected(self) -> DiffRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
 
     @property
     def several_suites(self) -> bool:
@@ -95,55 +87,27 @@ class DiffList:
             markdown_lines(self.diff, self.suites, title=title, notes=notes, with_model=self.several_models)
         )
 
-    # Moving and choosing
+    def _key(self, row: DiffRow) -> tuple[ChangeKind, int | None]:
+        return row.kind, id(row.change) if row.change is not None else None
 
-    def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
-        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+    def _group(self, row: DiffRow) -> ChangeKind:
+        return row.kind
 
-    def is_folded(self, kind: ChangeKind) -> bool:
-        """Whether the changes of a kind are hidden; a filter shows them."""
-        return kind in self._folded and not self.filter
-
-    def fold(self, folded: bool) -> bool:
-        """Fold or unfold the kind that the cursor is on or below; whether that changed anything."""
-        row = self.selected
-        if row is None or self.filter or self.is_folded(row.kind) == folded:
-            return False
-        (self._folded.add if folded else self._folded.discard)(row.kind)
-        self._rebuild(DiffRow(row.kind) if folded else row)
-        return True
-
-    def set_filter(self, text: str) -> None:
-        """Show only changes that have every word of `text` in their suite, case, model, kind or what became of them."""
-        self.filter = text
-        self._rebuild(self.selected)
-
-    def _rebuild(self, stay_on: DiffRow | None = None) -> None:
-        words = self.filter.casefold().split()
-        self.rows = []
+    def _found(self) -> list[DiffRow]:
+        """The filter looks for words in suite, case, model, kind, and what became of the case."""
+        found: list[DiffRow] = []
         for kind in KINDS:
-            changes = [change for change in self.diff.of(kind) if self._fits(change, words)]
+            changes = [each for each in self.diff.of(kind) if self._fits(id(each), partial(self._text_of, each))]
             if changes:
-                self.rows.append(DiffRow(kind, len(changes)))
+                found.append(DiffRow(kind, len(changes)))
                 if not self.is_folded(kind):
-                    self.rows += [DiffRow(kind, change=change) for change in changes]
-        stands = (
-            at
-            for at, row in enumerate(self.rows)
-            if stay_on is not None and row.kind == stay_on.kind and row.change is stay_on.change
-        )
-        self.move_to(next(stands, self.cursor))
+                    found += [DiffRow(kind, change=change) for change in changes]
+        return found
 
-    def _fits(self, change: CaseChange, words: Sequence[str]) -> bool:
-        if not words:
-            return True
-        text = self._texts.get(id(change))
-        if text is None:
-            suite = self.suites[change.suite]
-            said = f"{change.kind} {suite.name} {suite.path} {change.case_id} {change.case_name} {change.model}"
-            text = self._texts[id(change)] = f"{said} {change.sentence}".casefold()
-        return all(word in text for word in words)
+    def _text_of(self, change: CaseChange) -> str:
+        suite = self.suites[change.suite]
+        said = f"{change.kind} {suite.name} {suite.path} {change.case_id} {change.case_name} {change.model}"
+        return f"{said} {change.sentence}"
 
 
 def _unfinished(runs: Sequence[RunRow]) -> set[CellKey]:

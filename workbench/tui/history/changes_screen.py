@@ -14,7 +14,7 @@ from workbench.tui.history.change_lines import detail_lines, head_lines, list_me
 from workbench.tui.history.changes import DiffList
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.background import worked_out
-from workbench.tui.kit.list_screen import KeptScreen
+from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.glyphs import GLYPHS
 from workbench.tui.lines.prose import Message
@@ -33,7 +33,7 @@ class ChangesWays(Protocol):
         ...
 
 
-class BatchDiffScreen(KeptScreen[DiffList]):
+class BatchDiffScreen(ListScreen[None, DiffList]):
     """The changes by kind, each of which folds, and both sides of the one under the cursor."""
 
     FEATURE = FEATURE
@@ -49,7 +49,7 @@ class BatchDiffScreen(KeptScreen[DiffList]):
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
 
-    def _said(self) -> Message:
+    def _message(self) -> Message:
         return list_message(self.state)
 
     def _head_lines(self, width: int) -> Sequence[Line]:

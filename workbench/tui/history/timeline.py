@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 from rich.cells import cell_len
@@ -16,7 +17,7 @@ from workbench.reports.visible import one_line
 from workbench.reports.when import local_time_of_ms
 from workbench.suite.numerals import counted
 from workbench.tui.history.batch_lines import paragraph
-from workbench.tui.kit.rows import pair_of, turned
+from workbench.tui.kit.rows import MarkedState
 from workbench.tui.lines.glyphs import GLYPHS, STATUS_SIGNS
 from workbench.tui.lines.prose import Message
 from workbench.tui.lines.spans import EMPTY, Line, Role, Span, cells, cut_line, padded, spread
@@ -39,7 +40,7 @@ _GOOD = {"passed": 1.0, "warned": 1.0, "failed": 0.0}
 """What a run without a score counts in the trend."""
 
 
-class Timeline:
+class Timeline(MarkedState[RunRow]):
     """The runs of one case, as rows, each as it was graded when it ran; `names` are those of batches that have one,
     `regraded` has the numbers of those that were graded again; `damaged` says of runs that are left out why."""
 
@@ -51,15 +52,11 @@ class Timeline:
         regraded: Container[int] = (),
         damaged: Sequence[str] = (),
     ) -> None:
+        super().__init__()
         self.case_name = case_name
         self.runs = tuple(runs)
         self.damaged = len(damaged)
         """How many runs are left out."""
-        self.rows: list[RunRow] = []
-        self.cursor = 0
-        self.filter = ""
-        self.marked: tuple[int, ...] = ()
-        """Ids of runs, in the order in which they were marked."""
         self.regraded = len({run.batch for run in runs if run.batch in regraded})
         """How many of the batches were graded again."""
         self._names = names
@@ -71,17 +68,6 @@ class Timeline:
             if run.batch != before.batch and run.suite.hash != before.suite.hash
         }
         self._rebuild()
-
-    @property
-    def selected(self) -> RunRow | None:
-        """The run under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
-    @property
-    def pair(self) -> tuple[RunRow, RunRow] | None:
-        """The two marked runs, the earlier one first; `None` while there are not two."""
-        found = [run for run in reversed(self.runs) if run.id in self.marked]
-        return pair_of(found)
 
     def called(self, run: RunRow) -> str:
         """How the batch of a run is called."""
@@ -107,33 +93,22 @@ class Timeline:
                 found.setdefault(run.model, []).append(0.0 if math.isnan(value) else min(max(value, 0.0), 1.0))
         return {model: scores[-TREND_MAX:] for model, scores in found.items()}
 
-    def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
-        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
+    def _id(self, row: RunRow) -> int:
+        return row.id
 
-    def mark(self) -> None:
-        """Mark the run under the cursor, or take its mark away; of three the first loses its own."""
-        if (run := self.selected) is not None:
-            self.marked = turned(self.marked, run.id)
+    def _key(self, row: RunRow) -> int:
+        return row.id
 
-    def unmark(self) -> None:
-        """Take all marks away."""
-        self.marked = ()
+    def _in_order(self) -> Sequence[RunRow]:
+        return self.runs[::-1]
 
-    def set_filter(self, text: str) -> None:
-        """Show only runs that have every word of `text` in their batch, date, model or status."""
-        self.filter = text
-        self._rebuild()
+    def _found(self) -> list[RunRow]:
+        """The filter looks for words in batch, date, model and status."""
+        return [run for run in self.runs if self._fits(run.id, partial(self._text_of, run))]
 
-    def _rebuild(self) -> None:
-        stay_on, words = self.selected, self.filter.casefold().split()
-        self.rows = [run for run in self.runs if not words or self._fits(run, words)]
-        self.move_to(self.rows.index(stay_on) if stay_on in self.rows else self.cursor)
-
-    def _fits(self, run: RunRow, words: Sequence[str]) -> bool:
+    def _text_of(self, run: RunRow) -> str:
         status = run.figures.status if run.figures is not None else "missing"
-        text = f"{self.called(run)} {_when(run)} {run.model} {model_label(run.model)} {status}".casefold()
-        return all(word in text for word in words)
+        return f"{self.called(run)} {_when(run)} {run.model} {model_label(run.model)} {status}"
 
 
 def row_line(state: Timeline, run: RunRow, width: int) -> Line:

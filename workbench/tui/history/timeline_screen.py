@@ -39,7 +39,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
 
-    def _said(self) -> Message:
+    def _message(self) -> Message:
         return list_message(self.state)
 
     def _head_lines(self, width: int) -> Sequence[Line]:

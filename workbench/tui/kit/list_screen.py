@@ -1,21 +1,21 @@
-"""What the screens of the history have in common: a list that can be filtered, and beside or below it everything about
-its row."""
+"""A screen of rows that can be filtered, next to or above everything about the row under the cursor."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from workbench.tui.kit.actions import ListNow
+from workbench.tui.kit.actions import ListNow, Situation
 from workbench.tui.kit.bars import KeyBar
+from workbench.tui.kit.closing import Answer
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.rows import KeptDetail, KeptHead, KeptRows, Rows
-from workbench.tui.kit.side_screen import Filtered, ListScreen
+from workbench.tui.kit.rows import Detail, Head, ListState, MarkedState, RowsView
+from workbench.tui.kit.side_screen import ColumnsScreen, FilterScreen
 from workbench.tui.kit.stage import Stage
 from workbench.tui.lines.prose import Message, title_line
 from workbench.tui.lines.spans import Line
@@ -25,30 +25,28 @@ STACKED_ROWS = 18
 
 
 HEAD_ROWS = 4
-"""What is said of all of it takes so many rows at most, or a quarter of those there are."""
+"""The head takes at most so many rows, or a quarter of those there are."""
 
 
-class KeptState(Rows, Filtered, Protocol):
-    """What is listed, and by which words it is filtered."""
-
-
-State = TypeVar("State", bound=KeptState)
+State = TypeVar("State", bound=ListState[Any])
 Row = TypeVar("Row")
-Row_co = TypeVar("Row_co", covariant=True)
 
 
-class KeptScreen(ListScreen[None], Generic[State]):
-    """A list of what is kept. Where it is too narrow for two columns the detail stands below, where it is too low for
-    that as well, in its place."""
+class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
+    """A list that can be filtered, and everything about its row next to it. Where there is no room for two columns the
+    detail stands below if the screen `STACKS`, and otherwise, or where it is too low for that, in the list's place."""
 
     DEFAULT_CSS = """
-    KeptScreen KeptHead { height: auto; }
-    KeptScreen #list-column { width: 58%; max-width: 120; }
-    KeptScreen.stacked #columns { layout: vertical; }
-    KeptScreen.stacked #list-column { width: 100%; max-width: 100%; height: 1fr; }
-    KeptScreen.stacked #detail-column { width: 100%; height: 1fr; border-left: none; border-top: solid $border; }
+    ListScreen Head { height: auto; }
+    ListScreen #list-column { width: 58%; max-width: 120; }
+    ListScreen.stacked #columns { layout: vertical; }
+    ListScreen.stacked #list-column { width: 100%; max-width: 100%; height: 1fr; }
+    ListScreen.stacked #detail-column { width: 100%; height: 1fr; border-left: none; border-top: solid $border; }
     """
     TWO_COLUMNS_CELLS = 130
+    STACKS: ClassVar[bool] = True
+    CLICKED: ClassVar[str] = "open"
+    """What a click on the row under the cursor does: what follows the screen's name in the id of an action."""
     FILTERED_BY: ClassVar[str] = ""
     """What words of the filter are looked for in."""
 
@@ -61,17 +59,20 @@ class KeptScreen(ListScreen[None], Generic[State]):
     def compose(self) -> ComposeResult:
         name = self.NAME
         yield Bar(f"{name}-title")
-        yield KeptHead(self._head_lines, f"{name}-head")
+        yield Head(self._head_lines, f"{name}-head")
         with Horizontal(id="columns"):
             with Vertical(id="list-column"):
-                yield KeptRows(self.state, self._row_line, self._said, f"{name}-list")
+                yield RowsView(self.state, self._row_line, self._message, f"{name}-list")
                 yield FilterField(placeholder=self.FILTERED_BY)
             with Vertical(id="detail-column"):
-                yield KeptDetail(self._detail_lines, f"{name}-detail")
+                yield self._detail_view()
         yield KeyBar(f"{name}-keys")
 
     def on_mount(self) -> None:
         self._show_bars()
+
+    def _detail_view(self) -> Detail:
+        return Detail(self._detail_lines, f"{self.NAME}-detail")
 
     # What a screen says
 
@@ -79,7 +80,7 @@ class KeptScreen(ListScreen[None], Generic[State]):
         """One row of the list."""
         raise NotImplementedError
 
-    def _said(self) -> Message:
+    def _message(self) -> Message:
         """What stands in the place of rows where there are none."""
         raise NotImplementedError
 
@@ -100,26 +101,26 @@ class KeptScreen(ListScreen[None], Generic[State]):
         return {}
 
     @property
-    def situation(self) -> ListNow:
+    def situation(self) -> Situation:
         return ListNow(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
 
     # What is shown
 
     @property
-    def _list(self) -> KeptRows:
-        return self.query_one(f"#{self.NAME}-list", KeptRows)
+    def _list(self) -> RowsView:
+        return self.query_one(f"#{self.NAME}-list", RowsView)
 
     @property
-    def _detail(self) -> KeptDetail:
-        return self.query_one(f"#{self.NAME}-detail", KeptDetail)
+    def _detail(self) -> Detail:
+        return self.query_one(f"#{self.NAME}-detail", Detail)
 
     @property
     def _one_column(self) -> bool:
-        return self.app.size.width < self.TWO_COLUMNS_CELLS and self.app.size.height < STACKED_ROWS
+        return super()._one_column and not (self.STACKS and self.app.size.height >= STACKED_ROWS)
 
     def _place_columns(self) -> None:
         self.set_class(self.app.size.width < self.TWO_COLUMNS_CELLS and not self._one_column, "stacked")
-        self.query_one(KeptHead).styles.max_height = max(HEAD_ROWS, self.app.size.height // 4)
+        self.query_one(Head).styles.max_height = max(HEAD_ROWS, self.app.size.height // 4)
         super()._place_columns()
 
     def _show_state(self, *, moved: bool = True) -> None:
@@ -132,35 +133,29 @@ class KeptScreen(ListScreen[None], Generic[State]):
         self.query_one(f"#{self.NAME}-title", Bar).say(lambda width: title_line(left, ends, width))
         super()._show_bars()
 
-    @on(KeptRows.Moved)
+    @on(RowsView.Moved)
     def _moved(self) -> None:
         self._show_state()
 
-    @on(KeptRows.Opened)
+    @on(RowsView.Opened)
     def _opened(self) -> None:
-        self.action_do(f"{self.NAME}.open")
+        self.action_do(f"{self.NAME}.{self.CLICKED}")
+
+    def _to_list(self) -> None:
+        self._go_to("list")
+
+    def do_back(self) -> None:
+        """Leave the filter, then the detail, then the screen."""
+        if self._filtering or self.state.filter:
+            self._close_filter(keep=False)
+        else:
+            super().do_back()
 
 
-class Marked(KeptState, Protocol[Row_co]):
-    """What is listed, and what of it is marked."""
-
-    marked: tuple[int, ...]
-
-    def mark(self) -> None:
-        """Mark the row under the cursor, or take its mark away."""
-
-    def unmark(self) -> None:
-        """Take all marks away."""
-
-    @property
-    def pair(self) -> tuple[Row_co, Row_co] | None:
-        """The two that are marked, the earlier one first; `None` while there are not two."""
+Marking = TypeVar("Marking", bound=MarkedState[Any])
 
 
-MarkedState = TypeVar("MarkedState", bound=Marked[object])
-
-
-class MarkingScreen(KeptScreen[MarkedState], Generic[MarkedState, Row]):
+class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     """A list of which two rows can be marked, to be put beside each other."""
 
     MARKED: ClassVar[str]
@@ -169,7 +164,7 @@ class MarkingScreen(KeptScreen[MarkedState], Generic[MarkedState, Row]):
     def do_mark(self) -> None:
         """Mark the row under the cursor, or take its mark away; two that are marked then are put side by side."""
         self.state.mark()
-        pair = cast("tuple[Row, Row] | None", self.state.pair)
+        pair: tuple[Row, Row] | None = self.state.pair
         if pair is not None:
             self.state.unmark()
         elif self.state.marked:

@@ -246,21 +246,3 @@ class ColumnsScreen(SideScreen[Answer]):
             self._go_to("list")
         else:
             self.dismiss()
-
-
-class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer]):
-    """Two columns whose list can be filtered."""
-
-    def _show_state(self, *, moved: bool = True) -> None:
-        """Show the list and its row as they are now; `moved`: the row is another one."""
-        raise NotImplementedError
-
-    def _to_list(self) -> None:
-        self._go_to("list")
-
-    def do_back(self) -> None:
-        """Leave the filter, then the detail, then the screen."""
-        if self._filtering or self.state.filter:
-            self._close_filter(keep=False)
-        else:
-            super().do_back()

@@ -10,11 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.message import Message
 
 from workbench.analysis.tool_lint import LintFinding, lint_suite
 from workbench.batches.serving import ServerOf
@@ -24,17 +20,11 @@ from workbench.suite.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.connection import ServerStatus
 from workbench.tui.kit.actions import bindings_for
-from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.dialogs import ReadLines
-from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.painting import Bar
-from workbench.tui.kit.side_screen import ListScreen
+from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.stage import Announce, Stage
 from workbench.tui.lines.glyphs import GLYPHS
-from workbench.tui.lines.prose import message_lines, title_line
+from workbench.tui.lines.prose import Message, message_lines
 from workbench.tui.lines.spans import EMPTY, Line, Span
-from workbench.tui.terminal.theming import Ground
 from workbench.tui.tools.actions import FEATURE, ToolsNow
 from workbench.tui.tools.call_form import CallForm
 from workbench.tui.tools.call_screen import CallScreen
@@ -71,56 +61,14 @@ class ToolsWays(Protocol):
         ...
 
 
-class ToolList(LineView):
-    """Suites, servers and tools, one row each."""
-
-    class Moved(Message):
-        """The cursor is on another row."""
-
-    class Opened(Message):
-        """A row was clicked once more."""
-
-    def __init__(self, state: ToolShelves, widget_id: str) -> None:
-        super().__init__(widget_id)
-        self.state = state
-        self.cursor = state.cursor
-        self.loading_tools = True
-        """Whether it is not known yet what there is."""
-
-    def line_count(self) -> int:
-        return len(self.state.rows) or len(self._message())
-
-    @property
-    def has_cursor(self) -> bool:
-        return bool(self.state.rows)
-
-    def line_at(self, index: int) -> Line:
-        if not self.state.rows:
-            return self._message()[index]
-        return row_line(self.state, self.state.rows[index], self.text_width)
-
-    def moved(self) -> None:
-        self.state.move_to(self.cursor)
-        self.post_message(self.Moved())
-
-    def chosen(self, index: int) -> None:
-        self.post_message(self.Opened())
-
-    def _message(self) -> tuple[Line, ...]:
-        return () if self.loading_tools else message_lines(list_message(self.state), self.text_width)
-
-
-class ToolDetail(ReadLines):
-    """Everything about the row that the list's cursor is on."""
-
-    GROUND: ClassVar[Ground] = "background"
-
-
-class ToolsScreen(ListScreen[None]):
+class ToolsScreen(ListScreen[None, ToolShelves]):
     """The servers and tools of some suites. Nothing is started before a key says so, and trust has been given."""
 
-    DEFAULT_CSS = "ToolsScreen #list-column { width: 40%; }"
+    DEFAULT_CSS = "ToolsScreen #list-column { width: 40%; max-width: 60; }"
     TWO_COLUMNS_CELLS = 100
+    STACKS = False
+    CLICKED = "show"
+    FILTERED_BY = "words of name, description or server"
     FEATURE = FEATURE
     NAME = "tools"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(FEATURE.at(NAME))
@@ -136,25 +84,16 @@ class ToolsScreen(ListScreen[None]):
         ways: ToolsWays,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
-        super().__init__(stage)
+        super().__init__(stage, ToolShelves((), {}))
         self._files = tuple(files)
         self._place = place
         self._forms = forms
         self._now = now
         self._known = known
         self._ways = ways
-        self.state: ToolShelves = ToolShelves((), {})
+        self._loading = True
+        """Whether it is not known yet what there is."""
         self._servers = ToolServers(known.runner, stage.call_later, self._take)
-
-    def compose(self) -> ComposeResult:
-        yield Bar("tools-title")
-        with Horizontal(id="columns"):
-            with Vertical(id="list-column"):
-                yield ToolList(self.state, "tools-list")
-                yield FilterField(placeholder="words of name, description or server")
-            with Vertical(id="detail-column"):
-                yield ToolDetail(self._detail, "tools-detail")
-        yield KeyBar("tools-keys")
 
     def on_mount(self) -> None:
         self.run_worker(self._load(), group="tools")
@@ -172,8 +111,9 @@ class ToolsScreen(ListScreen[None]):
                 self._files, {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             )
 
-        self.state = self._list.state = await asyncio.to_thread(remembered)
-        self._list.loading_tools = False
+        self.state = await asyncio.to_thread(remembered)
+        self._list.state = self.state
+        self._loading = False
         self._list.move_cursor(self.state.cursor)
         await self._servers.look(self.state.shelves)
         await self._lint()
@@ -199,26 +139,23 @@ class ToolsScreen(ListScreen[None]):
             self.run_worker(self._lint(), group="tools")
         self._show_state(moved=False)
 
-    @property
-    def _list(self) -> ToolList:
-        return self.query_one("#tools-list", ToolList)
+    def _row_line(self, index: int, width: int) -> Line:
+        return row_line(self.state, self.state.rows[index], width)
 
-    def _detail(self, width: int) -> Sequence[Line]:
+    def _message(self) -> Message:
+        return () if self._loading else list_message(self.state)
+
+    def _detail_lines(self, width: int) -> Sequence[Line]:
         row = self.state.selected
         if row is None:
-            return message_lines((("Looking for tools …", "muted"),) if self._list.loading_tools else (), width)
+            return message_lines((("Looking for tools …", "muted"),) if self._loading else (), width)
         return detail_lines(self.state, row, width, self._now())
 
     def _show_state(self, *, moved: bool = True) -> None:
-        if not self.is_mounted:
-            return
-        if self._list.cursor != self.state.cursor:
-            self._list.move_cursor(self.state.cursor)
-        self._list.repaint()
-        self.query_one("#tools-detail", ToolDetail).show_anew(from_top=moved)
-        self._show_bars()
+        if self.is_mounted:  # a server may tell how it is after the screen was left
+            super()._show_state(moved=moved)
 
-    def _show_bars(self) -> None:
+    def _title(self) -> tuple[Line, Sequence[Line]]:
         state = self.state
         tokens = sum(shelf.tokens for shelf in state.shelves)
         known = f"{counted(state.tool_count, 'tool')} {GLYPHS.dot} about {tokens:,} tokens " if state.tool_count else ""
@@ -227,16 +164,7 @@ class ToolsScreen(ListScreen[None]):
         found: Line = findings if state.finding_count else EMPTY
         right: Line = (Span(known, "muted"), *found)
         left: Line = (Span(" Tools ", "badge"), Span(f" {one_line(self._place)}{self._filter_said}"))
-        self.query_one("#tools-title", Bar).say(lambda width: title_line(left, (right, found), width))
-        super()._show_bars()
-
-    @on(ToolList.Moved)
-    def _moved(self) -> None:
-        self._show_state()
-
-    @on(ToolList.Opened)
-    def _opened(self) -> None:
-        self.action_do("tools.show")
+        return left, (right, found)
 
     # What can be done
 

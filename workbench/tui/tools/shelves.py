@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from workbench.suite.model import Server
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tools.listings import Listing, definition_of
 from workbench.trajectory.messages import ToolDefinition
+from workbench.tui.kit.rows import ListState
 
 RowKind = Literal["suite", "shelf", "tool", "note"]
 
@@ -59,17 +60,15 @@ class ToolRow(NamedTuple):
         return self.kind, self.shelf.key, self.tool.name if self.tool is not None else ""
 
 
-class ToolShelves:
+class ToolShelves(ListState[ToolRow]):
     """All shelves of some suites, as rows."""
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
+        super().__init__()
         self._shelves = [shelf for file in files for shelf in _shelves_of(file, remembered.get(file.path, {}))]
         self._findings: dict[Path, tuple[LintFinding, ...]] = {}
         self._about: dict[tuple[Path, ToolName | None], list[LintFinding]] = {}
         self._named = len(files) > 1
-        self.filter = ""
-        self.rows: list[ToolRow] = []
-        self.cursor = 0
         self._rebuild()
         self.cursor = next((at for at, row in enumerate(self.rows) if row.kind != "suite"), 0)
 
@@ -77,19 +76,9 @@ class ToolShelves:
     def shelves(self) -> Sequence[Shelf]:
         return self._shelves
 
-    @property
-    def selected(self) -> ToolRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
-    def move_to(self, index: int) -> None:
-        """Put the cursor on a row, the nearest one there is."""
-        self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
-
     def set_filter(self, text: str) -> None:
         """Show only tools that have every word of `text` in their name, description, server or suite."""
-        self.filter = text
-        self._rebuild()
+        super().set_filter(text)
         row = self.selected
         if text and (row is None or row.kind != "tool"):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
@@ -106,6 +95,7 @@ class ToolShelves:
             tools, listed_at = status.tools, None
         elif shelf.state == "running":
             listed_at = now
+        self._texts.clear()
         self._shelves[at] = replace(shelf, state=status.state, reason=status.reason, tools=tools, listed_at=listed_at)
         self._rebuild()
         return tools != shelf.tools
@@ -148,23 +138,22 @@ class ToolShelves:
     def tool_count(self) -> int:
         return sum(len(shelf.tools) for shelf in self._shelves)
 
-    def _rebuild(self) -> None:
-        key = self.selected.key if self.selected is not None else None
-        words = self.filter.casefold().split()
-        self.rows = []
+    def _key(self, row: ToolRow) -> tuple[RowKind, ShelfKey, str]:
+        return row.key
+
+    def _found(self) -> list[ToolRow]:
+        found: list[ToolRow] = []
         last: Path | None = None
         for shelf in self._shelves:
-            tools = [tool for tool in shelf.tools if not words or _fits(shelf, tool, words)]
-            if words and not tools:
+            tools = [tool for tool in shelf.tools if self._fits((shelf.key, tool.name), partial(_text_of, shelf, tool))]
+            if self._words and not tools:
                 continue
             if self._named and shelf.file.path != last:
-                self.rows.append(ToolRow("suite", shelf))
+                found.append(ToolRow("suite", shelf))
             last = shelf.file.path
-            self.rows.append(ToolRow("shelf", shelf))
-            self.rows += [ToolRow("tool", shelf, tool) for tool in tools] or [ToolRow("note", shelf)]
-        self.move_to(self.cursor)
-        if key is not None:
-            self.cursor = next((at for at, row in enumerate(self.rows) if row.key == key), self.cursor)
+            found.append(ToolRow("shelf", shelf))
+            found += [ToolRow("tool", shelf, tool) for tool in tools] or [ToolRow("note", shelf)]
+        return found
 
 
 def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
@@ -193,7 +182,6 @@ def _shelves_of(file: SuiteFile, remembered: Mapping[str, Listing]) -> list[Shel
     return shelves
 
 
-def _fits(shelf: Shelf, tool: ToolDefinition, words: Sequence[str]) -> bool:
+def _text_of(shelf: Shelf, tool: ToolDefinition) -> str:
     suite = shelf.file.suite.name if shelf.file.suite is not None else ""
-    text = f"{tool.name} {tool.description} {tool.server or ''} {suite} {shelf.file.path.stem}".casefold()
-    return all(word in text for word in words)
+    return f"{tool.name} {tool.description} {tool.server or ''} {suite} {shelf.file.path.stem}"
