@@ -1,4 +1,5 @@
-"""Texts compared as they look: values and checks with their texts in Unicode's canonical composition (NFC)."""
+"""Puts texts into normal forms in which they are compared: Unicode's canonical composition (NFC), and BFCL's loose
+form."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from workbench.suite.checks import AllOf, AnyOf, Check, Contains, Equals, OneOf,
 
 
 def canonical_text(text: str) -> str:
-    """The text in NFC."""
+    """Returns the text in NFC."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def canonical(value: JsonValue) -> JsonValue:
-    """The value with all its texts and keys in NFC; works without recursion, however deep it is."""
+    """Returns the value with all its texts and keys in NFC. Works without recursion, at any depth."""
     if isinstance(value, str):
         return canonical_text(value)
     if not isinstance(value, list | dict):
@@ -41,12 +42,12 @@ def canonical(value: JsonValue) -> JsonValue:
 
 
 def compares_texts(check: Check) -> bool:
-    """Whether the check, or one inside of it, compares texts character by character."""
+    """Returns whether the check, or one nested in it, compares texts character by character."""
     return asks(check, Equals, OneOf, Contains, Prefix, Suffix, Pattern)
 
 
 def canonical_check(check: Check) -> Check:
-    """A check of those with its texts in NFC; any other as it is."""
+    """Returns a check that compares texts with its texts in NFC; any other check unchanged."""
     match check:
         case Equals(equals=value):
             return _changed(check, "equals", value, canonical(value))
@@ -68,8 +69,8 @@ _LEFT_OUT = str.maketrans({**dict.fromkeys(" ,./-_*^", ""), "'": '"'})
 
 
 def loose(value: JsonValue) -> JsonValue:
-    """The value with its texts in lower case and in NFC, without blanks and `, . / - _ * ^`, single quotes as double
-    ones, as BFCL standardises texts. Names in objects stay. May raise RecursionError."""
+    """Returns the value with its texts in lower case and NFC, without blanks and `, . / - _ * ^`, and with single
+    quotes as double ones, as BFCL standardises texts. Names in objects stay. May raise RecursionError."""
     if isinstance(value, str):
         return canonical_text(value.translate(_LEFT_OUT).lower())
     if isinstance(value, list):

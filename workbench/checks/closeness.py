@@ -1,4 +1,4 @@
-"""How close numbers and times are to the expected ones, and which texts spell a number."""
+"""Measures how close numbers and times are to the expected ones, and reads numbers from texts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def spelled_number(text: str) -> int | float | None:
-    """The number that a text spells by JSON's grammar, with JSON's white space around it or none; `None` for any other
-    text, and for an integer of more digits than Python reads (4,300)."""
+    """Returns the number that a text spells by JSON's grammar, with optional JSON white space around it; `None` for any
+    other text, and for an integer of more digits than Python reads (4,300)."""
     spelled = text.strip(_SPACE)
     if _NUMBER.fullmatch(spelled) is None:
         return None
@@ -30,7 +30,8 @@ def spelled_number(text: str) -> int | float | None:
 
 
 def json_number(value: JsonValue) -> int | float:
-    """The number that a value is or, as a text, spells. Raises TypeError for everything else, booleans included."""
+    """Returns the number that a value is or, as a text, spells. Raises TypeError for everything else, booleans
+    included."""
     number = spelled_number(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise TypeError("not a number")
@@ -38,9 +39,9 @@ def json_number(value: JsonValue) -> int | float:
 
 
 def published_number(value: JsonValue) -> float:
-    """The number that Arcade's numeric critic reads: that of Python's `float`, with booleans as 1 and 0.
+    """Returns the number that Arcade's numeric critic reads: Python's `float`, with booleans as 1 and 0.
 
-    Raises TypeError, ValueError or OverflowError where it fails.
+    Raises TypeError, ValueError or OverflowError as `float` does.
     """
     if value is None or isinstance(value, list | dict):
         raise TypeError("not a number")
@@ -48,9 +49,10 @@ def published_number(value: JsonValue) -> float:
 
 
 def closeness(check: Near, actual: float) -> float:
-    """How close a number is to `check.near`: 1 at the number itself. With `value_range` not bounded below.
+    """Returns how close a number is to `check.near`, at most 1. With `value_range` there is no lower bound.
 
-    - `value_range = [low, high]`: 1 - |e - a| with both scaled to the range, in just this order of operations (Arcade).
+    - `value_range = [low, high]`: 1 - |e - a| with both scaled to the range, in exactly this order of operations, as
+      Arcade's numeric critic computes it.
     - `tolerance`: 1 within it, then falling linearly to 0 at twice the tolerance; integers are compared exactly.
 
     Raises ValueError or OverflowError when there is nothing to compare.
@@ -66,7 +68,7 @@ def closeness(check: Near, actual: float) -> float:
 
 
 def is_close(check: Near, credit: float) -> bool:
-    """Whether a closeness is close enough."""
+    """Returns whether a closeness is sufficient for the check to hold."""
     return credit >= (check.match_threshold if check.value_range is not None else 1.0)
 
 
@@ -78,14 +80,15 @@ def _tolerant(near: float, actual: float, tolerance: float) -> float:
     if distance <= tolerance:
         return 1.0
     exact = all(isinstance(number, int) for number in (near, actual, tolerance))
-    # 0.3 and 0.4 are a hair more than 0.1 apart in binary: what is written as within the tolerance is within it.
+    # In binary, 0.3 and 0.4 are slightly more than 0.1 apart: what is within the tolerance as written counts as within
+    # it.
     if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
         return 1.0
     return min(max(0.0, 2 - float(distance) / tolerance), _BELOW_ONE) if tolerance else 0.0
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-"""The most that a number beyond the tolerance earns, however little it is beyond."""
+"""The largest credit for a number beyond the tolerance, however close it is."""
 
 
 def seconds_between(left: datetime, right: datetime) -> float:

@@ -1,4 +1,4 @@
-"""Checks and JSON values as short texts for a person, on screens and in issues."""
+"""Describes checks and JSON values as short texts for a person, on screens and in issues."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from workbench.suite.checks import (
 
 
 class CheckError(Exception):
-    """A check could not be evaluated: its Python function raised, or what it needs is not there.
+    """A check could not be evaluated: its Python function raised, or something it needs is missing.
 
     That says nothing about the model, so it ends a run with status `error`. The message names the check.
     """
 
 
 class FunctionRaisedError(CheckError):
-    """The function of a `python` check raised, or answered neither True nor False."""
+    """The function of a `python` check raised, or returned neither True nor False."""
 
 
 SHOWN_CELLS = 60
@@ -113,16 +113,16 @@ def _described(check: Check) -> str:
 
 
 describe: ByIdentity[Check, str] = ByIdentity(_described)
-"""What a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
+"""Returns what a check asks for, in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 
 def describe_whole(check: Check) -> str:
-    """What a check asks for, however long it is, on one line."""
+    """Returns what a check asks for on one line of any length."""
     return _describe(check, _as_json)
 
 
 def describe_value(value: JsonValue) -> str:
-    """A JSON value as JSON on one line, cut to `SHOWN_CELLS`."""
+    """Returns a JSON value as JSON on one line, cut to `SHOWN_CELLS`."""
     return cut(_as_json(value))
 
 
@@ -134,7 +134,7 @@ def _as_json(value: JsonValue) -> str:
 
 
 def cut(text: str, cells: int = SHOWN_CELLS) -> str:
-    """The text, or its beginning and an ellipsis, within a number of terminal cells."""
+    """Returns the text cut to a number of terminal cells, ending in an ellipsis when it was longer."""
     if text.isascii():
         return text if len(text) <= cells else text[: cells - 1] + "…"
     width = 0

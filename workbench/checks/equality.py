@@ -1,4 +1,4 @@
-"""When two JSON values are equal: by the rule of JSON, and by Python's."""
+"""Equality of JSON values: by the rule of JSON, and by Python's."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pydantic import JsonValue
 from workbench.suite.checks import Equals
 
 EqualsRule = Callable[[Equals, JsonValue], bool]
-"""How an `equals` check (or a plain value) is compared with a value. May raise what the comparison raises."""
+"""Compares an `equals` check (or a plain value) with a value. May raise what the comparison raises."""
 
 
 def json_equal(left: JsonValue, right: JsonValue) -> bool:
-    """JSON equality, deep: numbers by value (5 = 5.0, integers exactly), and a boolean is never a number.
+    """Compare two JSON values deeply: numbers by value (5 = 5.0, integers exactly), and a boolean is never a number.
 
-    The order of an object's keys does not matter, that of a list does. Works without recursion, however deep.
+    The order of an object's keys does not matter, that of a list does. Works without recursion, at any depth.
     """
     if isinstance(left, str):
         return left == right

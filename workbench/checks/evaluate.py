@@ -1,4 +1,4 @@
-"""One check against one value: a score in 0..1, whether it holds, and why."""
+"""Evaluates one check against one value: a score in 0..1, whether it holds, and why."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from workbench.suite.numerals import decimals
 from workbench.suite.timestamps import read_timestamp
 
 CallPython = Callable[[str, JsonValue], object]
-"""Calls the function behind a reference such as `"checks:is_even"` with a value. It should answer a bool."""
+"""Calls the function behind a reference such as `"checks:is_even"` with a value. It should return a bool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckVerdict:
-    """What one check says of one value. `score` is in 0..1, and can lie between for the graded checks.
+    """The result of one check for one value. `score` is in 0..1, with values in between for the graded checks.
 
     `note` is the reason alone. `measured` is false when there was nothing to measure: no number for `near`, a time
-    beyond the calendar, a value too deep to compare; the check then does not hold.
+    beyond the calendar, a value nested too deeply. The check then does not hold.
     """
 
     score: float
@@ -86,7 +86,7 @@ EMPTY_CONTEXT = CheckContext()
 
 
 def why(check: Check, verdict: CheckVerdict, value: JsonValue, given: bool = True) -> str:
-    """The verdict as one line for a person, naming what was expected and what came."""
+    """Returns the verdict as one line for a person, with the expected and the actual value."""
     got = describe_value(value) if given else "nothing"
     note = f" ({verdict.note})" if verdict.note else ""
     return f"expected {describe(check)}, got {got}{note}"
@@ -127,8 +127,8 @@ def evaluate(
 
 
 def _evaluate_parts(check: AllOf | AnyOf, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
-    """The verdict of the part that decides: of all_of the worst, of any_of the best. A judge is asked only where the
-    other parts leave it open."""
+    """Returns the verdict of the deciding part: the worst of `all_of`, the best of `any_of`. A judge is asked only when
+    the other parts do not decide."""
     must_all = isinstance(check, AllOf)
     found: list[tuple[CheckVerdict, Check]] = []
     for part in sorted(check.parts, key=lambda part: asks(part, Judged)):
@@ -172,9 +172,9 @@ def all_hold(
     equal: EqualsRule = by_json,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> bool:
-    """Whether the checks of all named arguments hold; arguments without a check are not looked at.
+    """Returns whether the checks of all named arguments hold. Arguments without a check are ignored.
 
-    This is a mock's `when` and a prohibition's `args`. Raises CheckError as `evaluate` does.
+    This evaluates a mock's `when` and a prohibition's `args`. Raises CheckError as `evaluate` does.
     """
     return all(
         evaluate(check, arguments.get(name), name in arguments, equal=equal, context=context).holds
@@ -201,7 +201,7 @@ def _evaluate_python(check: PythonCheck, value: JsonValue, call_python: CallPyth
     except Exception as error:
         raise FunctionRaisedError(f"the check {describe(check)!r} raised {type(error).__name__}: {error}") from error
     if not isinstance(holds, bool):
-        # "no" is true in Python: guessing what was meant would make a wrong verdict out of a mistake.
+        # "no" is true in Python: guessing what was meant would turn a mistake into a wrong verdict.
         raise FunctionRaisedError(f"the check {describe(check)!r} must return True or False, not {holds!r}")
     return _HOLDS if holds else CheckVerdict(0.0, False, "the function returned False")
 
@@ -319,7 +319,7 @@ def _equals_text(check: EqualsText, value: JsonValue) -> CheckVerdict:
     return _verdict(json_equal(loose(check.equals_text), loose(value)), "different text")
 
 
-# Each function takes exactly the class it stands under, which a dictionary's type cannot say.
+# Each function takes exactly the class it is listed under, which the type of a dictionary cannot express.
 _EVALUATORS: dict[type[CheckBase], Callable[[Any, JsonValue], CheckVerdict]] = {
     EqualsNull: _equals_null,
     Present: _present,

@@ -1,7 +1,7 @@
-"""Searching a text for a regular expression, with a time limit.
+"""Searches a text for a regular expression, with a time limit.
 
-A pattern is written for Python's `re` and searched by the package `regex`, whose searches can be ended. docs/checks.md
-lists where the two differ.
+Patterns are written for Python's `re` and searched by the package `regex`, whose searches can be ended. docs/checks.md
+lists the differences.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ SEARCH_LIMIT_S = 0.5
 """Processor time for all searches of one check in a run."""
 
 LARGEST_PATTERN = 100_000
-"""Elements of a pattern with its fixed repetitions written out: `regex` needs some 700 bytes for each."""
+"""The largest number of elements in a pattern with its fixed repetitions expanded: `regex` needs some 700 bytes for
+each."""
 
 _QUICK_S = 0.02
-"""Most searches end within it. Until then the lock of the interpreter is kept: giving it up costs more than they do."""
+"""Most searches end within it. Until then the interpreter lock is held, because releasing it costs more than the
+search."""
 
 _QUICK_CHARACTERS = 100_000
-"""In a longer text the end of the time is noticed late."""
+"""In a longer text the end of the time limit is noticed late."""
 
 _LONGEST_SHOWN = 80
 _KEPT_PATTERNS = 512
@@ -45,15 +47,15 @@ _TOKENS_OF_VERBOSE = re.compile(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTALL)
 _VERBOSE = re.compile(r"\(\?[a-z]*x")
 
 SpentTime = dict[str, float]
-"""The seconds of processor time that the searches for a pattern have taken."""
+"""The seconds of processor time that the searches for a pattern have taken, by pattern."""
 
 
 class SearchError(CheckError):
-    """A text could not be searched; the message names the pattern and the text's length."""
+    """A text could not be searched. The message names the pattern and the text's length."""
 
 
 def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
-    """Whether a pattern is found in a text. With `spent`, the time of earlier searches for it counts too.
+    """Returns whether a pattern is found in a text. With `spent`, the time of earlier searches for it counts too.
 
     Raises SearchError when the time runs out, and for a pattern that cannot be searched for.
     """
@@ -76,8 +78,9 @@ def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
             spent[pattern] = spent.get(pattern, 0.0) + took_s
         if took_s >= left_s * 0.9:
             raise _ran_out(pattern, text)
-        # The timeout counts the processor time of all threads: others may have used it up. They do less while the lock
-        # is kept, and the time is doubled until this thread has had its share.
+        # The timeout counts the processor time of all threads, so others may have used it up. They do less while the
+        # lock
+        # is held, and the time is doubled until this thread has had its share.
         timeout_s, concurrent = (left_s, True) if timeout_s < left_s else (timeout_s * 2, False)
 
 
@@ -96,8 +99,8 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
 
 
 def for_regex(pattern: str) -> str:
-    """A pattern of Python's `re` as `regex` must read it to mean the same: `{e}` is no fuzzy match, `[[:alpha:]]` no
-    class."""
+    """Returns a pattern of Python's `re` so that `regex` reads it the same way: `{e}` is no fuzzy match, `[[:alpha:]]`
+    no class."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS
     return tokens.sub(lambda token: _escaped(token[0]), pattern)
 

@@ -1,4 +1,4 @@
-"""Validators of JSON Schemas, which fetch nothing and whose patterns are searched with a time limit."""
+"""Makes validators of JSON Schemas that fetch nothing and search patterns with a time limit."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 
 def validator_of(schema: Mapping[str, Any], *, of_its_dialect: bool = False) -> Draft202012Validator:
-    """A validator of a schema, which raises SearchError when a search takes too long, and else what jsonschema's do.
+    """Returns a validator of a schema. It raises SearchError when a search takes too long, otherwise what jsonschema's
+    validators raise. Schemas are read as of draft 2020-12, or with `of_its_dialect` as their `$schema` says.
 
-    Schemas are read as of draft 2020-12, or `of_its_dialect`: the one that their `$schema` names. Raises jsonschema's
-    SchemaError for what is no schema, and RecursionError for what is nested too deeply.
+    Raises jsonschema's SchemaError for an invalid schema, and RecursionError for one that is nested too deeply.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
     from referencing import Registry
 
     dialect = validator_for(schema, default=Draft202012Validator) if of_its_dialect else Draft202012Validator
-    # The one keyword that searches inside of jsonschema: it is not looked at beside patterns for names.
+    # The only other keyword that searches inside jsonschema; it is not evaluated next to patterns for names.
     cls = _guarded(dialect, without_unevaluated='"patternProperties"' in json.dumps(schema, default=str))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # Python's remarks on patterns
+        warnings.simplefilter("ignore", FutureWarning)  # Python's warnings about patterns
         cls.check_schema(schema)
     return cls(schema, registry=Registry())
 
 
 @cache
 def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> type[Draft202012Validator]:
-    """jsonschema's validator, but for the keywords that search."""
+    """Returns jsonschema's validator class with the searching keywords replaced."""
     from jsonschema.validators import extend
 
     keywords: dict[str, Any] = {

@@ -1,4 +1,5 @@
-"""How similar two texts are, 0..1: TF-IDF cosine as Arcade's similarity critic counts it, or a metric of rapidfuzz."""
+"""Measures how similar two texts are, 0..1: by TF-IDF cosine as Arcade's similarity critic does, or by a metric of
+rapidfuzz."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _RAPIDFUZZ: dict[SimilarityMetric, Callable[[str, str], float]] = {
 
 
 def as_text(value: JsonValue) -> str:
-    """A value as the text that is compared: lists joined by blanks, everything else as Python writes it (null is
-    `None`). Raises RecursionError or ValueError for values too deep or numbers too long to be written."""
+    """Returns a value as the text to compare: lists joined by blanks, everything else as Python writes it (null is
+    `None`). Raises RecursionError or ValueError for values nested too deeply or numbers too long to be written."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -36,8 +37,8 @@ def as_text(value: JsonValue) -> str:
 
 
 def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") -> float:
-    """Similarity of two texts, 0..1, symmetric except for rapidfuzz's own subtleties. Two blank texts are equal, a
-    blank and another have nothing in common."""
+    """Returns the similarity of two texts, 0..1, symmetric except for rapidfuzz's own subtleties. Two blank texts are
+    equal; a blank text and any other have nothing in common."""
     if not expected.strip() or not actual.strip():
         return 1.0 if not expected.strip() and not actual.strip() else 0.0
     if metric == "cosine":
@@ -46,10 +47,10 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
 
 
 def cosine(left: str, right: str) -> float:
-    """Cosine of the TF-IDF vectors of two texts, over these two texts alone.
+    """Returns the cosine of the TF-IDF vectors of two texts, over these two texts alone.
 
-    Tokens are runs of two or more word characters, in lower case; texts without any token are compared as they are.
-    Source of the formula: Arcade evals, which takes scikit-learn's defaults (smoothed idf, L2 norm).
+    Tokens are runs of two or more word characters, in lower case; texts without any token are compared literally. The
+    formula is that of Arcade evals, which uses scikit-learn's defaults (smoothed idf, L2 norm).
     """
     if left == right:
         return 1.0

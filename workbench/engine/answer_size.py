@@ -1,4 +1,4 @@
-"""How much of an answer has come, held against the limits of `providers.model`."""
+"""Measures an answer while it arrives, against the limits of `providers.model`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from workbench.trajectory.messages import JsonValue
 
 
 class AnswerSize:
-    """The size of one answer, while it comes."""
+    """The size of one answer so far."""
 
     def __init__(self) -> None:
         self._characters = self._calls = self._values = 0
 
     def add(self, event: ModelEvent) -> None:
-        """Count a piece of the answer. Raises TooMuchError."""
+        """Count a piece of the answer. Raises TooMuchError when the answer exceeds a limit."""
         match event:
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
                 self._characters = _counted(self._characters, len(piece), MOST_CHARACTERS, "characters")
@@ -40,7 +40,7 @@ def _counted(before: int, more: int, most: int, what: str) -> int:
 
 
 def _values_in(value: JsonValue, most: int) -> int:
-    """How many values stand in one, at any depth; it is not counted much further than to `most`."""
+    """Returns the number of values nested in a value, at any depth. Counting stops soon after `most`."""
     count, waiting = 0, [value]
     while waiting and count <= most:
         value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Arguments that a model gives, as far as everything behind the engine can hold them."""
+"""Checks whether the arguments of a model's call can be processed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MAX_DEPTH = 100
 
 
 def usable(finished: CallFinished) -> CallFinished:
-    """The call as it is, or as one with broken arguments when they are nested too deeply or hold what JSON lacks."""
+    """Returns the call unchanged, or marked as broken when its arguments are nested too deeply or hold what JSON
+    lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished
@@ -23,7 +24,7 @@ def usable(finished: CallFinished) -> CallFinished:
 
 
 def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
-    """What a call said whose text is not at hand, as near to it as it can be told."""
+    """Returns an approximate text of a call's arguments when the original text is not available."""
     try:
         return json.dumps(dict(arguments), ensure_ascii=False)
     except RecursionError:
@@ -31,7 +32,7 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 
 
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
-    """Why arguments cannot be used; `None` when they can."""
+    """Returns why arguments cannot be used; `None` when they can."""
     level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_DEPTH):
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):

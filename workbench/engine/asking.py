@@ -1,6 +1,6 @@
-"""One model request of a run: waiting for the endpoint's turn, streaming the answer, and trying again.
+"""Sends one model request of a run: waits for the endpoint's turn, streams the answer, and retries.
 
-Only the attempt that succeeded counts as the model's latency; turns and waits are outside of it, and outside of the
+Only the successful attempt counts as the model's latency. Turns and waits count neither as latency nor towards the
 run's time limit.
 """
 
@@ -28,8 +28,10 @@ from workbench.trajectory.trajectory import Round
 
 
 async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit) -> Round:
-    """Ask until an answer is whole, and return it; raises ModelError when no attempt that may be made succeeds,
-    and TooMuchError."""
+    """Send a request, retrying as the policy allows, and return the complete answer.
+
+    Raises ModelError when no permitted attempt succeeds, and TooMuchError.
+    """
     attempt = 1
     while True:
         try:

@@ -1,5 +1,5 @@
-"""Breakpoints that can be set and may never hold: of a tool or an argument that nobody knows, or with a check that is
-misspelt, and so a value."""
+"""Warns of breakpoints that may never hold: for an unknown tool or argument, or with a misspelt check, which is a plain
+value."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 
 def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing speaks
-    against it. Where no tool is known at all, nothing is said about names."""
+    """Returns why a breakpoint may never hold, as far as the `tools` of the open suites are known; `None` where nothing
+    suggests that. Names are not doubted while no tool is known."""
     if point.tool is None:
         return None
     known = tuple(tools)
@@ -39,7 +39,8 @@ def _with(said: str, way_out: str) -> str:
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
-    """The schemas of a tool's arguments by name; `None` where others may be given too, or nothing is said of them."""
+    """Returns the schemas of a tool's arguments by name; `None` when other arguments are allowed, or none is
+    described."""
     schema = tool.parameters
     properties = schema.get("properties")
     open_to_others = schema.get("additionalProperties") not in (None, False)
@@ -48,7 +49,7 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 
 
 def _is_object(schema: JsonValue) -> bool:
-    """Whether an argument may be an object, which a table is then compared with."""
+    """Returns whether an argument may be an object, so that a table in a condition is compared with it."""
     types = schema.get("type") if isinstance(schema, Mapping) else None
     return types == "object" or (isinstance(types, list) and "object" in types)
 

@@ -1,4 +1,4 @@
-"""Whether a breakpoint holds a run at a point, and in which words."""
+"""Decides whether a breakpoint holds a run at a point, and describes why."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from workbench.suite.checks import Checks
 from workbench.trajectory.messages import JsonValue
 
 _AT: Mapping[str, At] = {"error": "result", "round": "request"}
-"""Where kinds of breakpoints hold a run; the others do it before a call."""
+"""Where the kinds of breakpoints hold a run. The kinds that are not listed hold it before a call."""
 
 Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
-"""Whether the checks of a condition hold of arguments. Raises ConditionError."""
+"""Answers whether the checks of a condition hold for arguments. Raises ConditionError."""
 
 Failing = Callable[[HoldPoint], Awaitable[str | None]]
-"""What fails of a call before which a run could be held, in a few words. Raises ConditionError."""
+"""Returns which check of the case the next call fails, in a few words; `None` when it fails none. Raises
+ConditionError."""
 
 
 class ConditionError(Exception):
-    """It cannot be found out whether a breakpoint holds a run; the message says why."""
+    """It cannot be decided whether a breakpoint holds a run. The message says why."""
 
 
 async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
-    """Why a run is held at a point, by the first breakpoint that says so; of several the cheap ones are looked at
-    first. A condition that cannot be evaluated holds it too, and is told."""
+    """Returns why a run is held at a point, by the first breakpoint that matches; `None` when none does. Cheap
+    breakpoints are evaluated first. A condition that cannot be evaluated holds the run too, with the error as the
+    reason."""
     for each in sorted((each for each in breakpoints if _is_about(each, point)), key=_cost):
         try:
             why = await _why(each, point, holds, failing)
@@ -39,7 +41,7 @@ async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: 
 
 
 def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
-    """Whether an enabled breakpoint can hold a run at a point, as far as that is known without looking further."""
+    """Returns whether an enabled breakpoint can hold a run at a point, judged without evaluating its condition."""
     if not each.enabled or point.at != _AT.get(each.on, "call"):
         return False
     if each.on == "round":

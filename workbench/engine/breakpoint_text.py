@@ -1,5 +1,5 @@
-"""Breakpoints as lines of text, which are the same on the command line, in the list and in the file that keeps them:
-`tool NAME`, `tool NAME when { argument = check }`, `error`, `failed-check`, `round N`, `not-read-only`."""
+"""Reads and writes breakpoints as lines of text, in the same form on the command line, in the list and in the file of a
+project: `tool NAME`, `tool NAME when { argument = check }`, `error`, `failed-check`, `round N`, `not-read-only`."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ cases = [{{ name = "none", user = "none" }}]
 tool = "none"
 result = ""
 {when}"""
-"""What a condition is read as: it is that of a mock, with the same checks and the same mistakes."""
+"""A condition is read as that of a mock, so that it allows the same checks and reports the same mistakes."""
 
 
 class BreakpointError(Exception):
-    """A line is no breakpoint: the message says where in the line, what is wrong and the way out."""
+    """A line is not a breakpoint. The message names the column, the mistake and the way out."""
 
 
 def breakpoint_of(line: str) -> Breakpoint:
@@ -72,7 +72,8 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """How a breakpoint is written, whether it is enabled or not. Raises ValueError for what TOML cannot say."""
+    """Returns how a breakpoint is written, whether it is enabled or not. Raises ValueError for what TOML cannot
+    express."""
     if point.round is not None:
         return f"{point.on} {point.round}"
     if point.tool is None:
@@ -90,13 +91,13 @@ def _written(name: str) -> str:
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
-    """The next word, the column where it begins, and where it ends."""
+    """Returns the next word, the column where it begins, and where it ends."""
     found = re.compile(r"\S+").search(line, at)
     return (found[0], found.start() + 1, found.end()) if found else ("", len(line.rstrip()) + 1, len(line))
 
 
 def _tool(line: str, at: int) -> tuple[str | None, int]:
-    """The name of a tool, if there is one, and where it ends."""
+    """Returns the name of a tool, if there is one, and where it ends."""
     _, start, end = _word(line, at)
     found = _NAME.match(line, start - 1)
     if found is None:

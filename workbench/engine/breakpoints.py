@@ -8,14 +8,15 @@ from typing import Literal
 from workbench.suite.checks import Checks
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
-"""What holds a run, in the words in which a breakpoint is written (`workbench.engine.breakpoint_text`)."""
+"""The kinds of breakpoints, as they are written (`workbench.engine.breakpoint_text`)."""
 
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Holds a run before calls of a `tool` (with `when`: whose arguments meet these checks), after results that are
-    errors, before calls that fail a check of the case, before the request of a `round`, or before calls of a tool that
-    is not marked read-only. With `tool`, the second and third mean only that one. One that is not `enabled` waits."""
+    """Holds a run before calls of a `tool` (with `when`: only those whose arguments meet these checks), after results
+    that are errors, before calls that fail a check of the case, before the request of a `round`, or before calls of a
+    tool that is not marked read-only. With `tool`, the second and third kind apply to that tool alone. A breakpoint
+    that is not `enabled` holds nothing."""
 
     on: BreakOn
     tool: str | None = None
@@ -24,7 +25,7 @@ class Breakpoint:
     enabled: bool = True
 
     def same_place(self, other: Breakpoint) -> bool:
-        """Whether both hold runs at the same places, enabled or not."""
+        """Returns whether both hold runs at the same places, enabled or not."""
         return (self.on, self.tool, self.when or None, self.round) == (
             other.on,
             other.tool,

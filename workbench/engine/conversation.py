@@ -1,4 +1,4 @@
-"""The conversation a case begins with, and how it grows as a run goes on."""
+"""The conversation that a case begins with, and how it grows during a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from workbench.trajectory.trajectory import Round
 
 
 def opening_messages(case: Case) -> tuple[Message, ...]:
-    """The case's earlier messages, then its request, or that of a chain's first step."""
+    """Returns the case's earlier messages, followed by its request or the request of a chain's first step."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.user
     return (*history, Message("user", user)) if user is not None else history
 
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
-    """A conversation that began with some messages, after these rounds."""
+    """Returns a conversation extended by these rounds."""
     said = list(messages)
     for done in rounds:
         said += messages_before(done.step.user if done.step is not None else None, done.added)
@@ -26,7 +26,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
 
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
-    """What is said to the model right before a request: a step's own message, then what a person added."""
+    """Returns the messages right before a request: the step's own message, then those that a person added."""
     said = (follow_up, *added) if follow_up is not None else tuple(added)
     return tuple(Message("user", text) for text in said)
 
@@ -37,15 +37,15 @@ def _message(message: PriorMessage) -> Message:
 
 
 def answer_message(answer: Round) -> Message:
-    """A finished answer as the assistant's message that goes back to the model, with the arguments as a person changed
-    them."""
+    """Returns a finished answer as the assistant's message that goes back to the model, with arguments as edited by a
+    person."""
     return Message(
         "assistant", answer.text, tuple(record.sent for record in answer.calls), provider_state=answer.provider_state
     )
 
 
 def result_messages(answer: Round) -> tuple[Message, ...]:
-    """The tool messages that answer the calls of a round."""
+    """Returns the tool messages that answer the calls of a round."""
     return tuple(
         Message("tool", record.result.content, call_id=record.call.id, is_error=record.result.is_error)
         for record in answer.calls

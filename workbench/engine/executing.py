@@ -1,5 +1,5 @@
-"""What answers the tool calls of a run, and whether it may: real executions are allowed, asked about, or refused, and
-each of them is put into the audit log."""
+"""Answers the tool calls of a run from mocks and servers. Real executions are allowed, asked about or refused, and each
+is written to the audit log."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from workbench.trajectory.trajectory import CallRecord
 
 @dataclass(frozen=True)
 class Audit:
-    """The log into which a run's executions go, and for whom they are made."""
+    """The audit log for a run's executions, and on whose behalf they are made."""
 
     log: AuditLog
     caller: Caller
 
 
 class Executor:
-    """Answers calls one after the other. A tool is asked about once in a run; without an `audit` none is executed."""
+    """Answers calls one after the other. A person is asked about each tool at most once in a run. Without an `audit`,
+    nothing is executed."""
 
     def __init__(
         self,
@@ -51,14 +52,14 @@ class Executor:
         self._definitions = {definition.name: definition for definition in tools.definitions}
 
     def definition(self, tool: str) -> ToolDefinition | None:
-        """What is known of a tool; `None` where none of that name is on offer."""
+        """Returns the definition of a tool; `None` when no tool of that name is offered."""
         return self._definitions.get(tool)
 
     async def answer(self, call: ToolCall, step_mock: JsonValue = None) -> ResultReceived:
-        """Answer a call from its step's mock, another mock or its server, and say so.
+        """Answer a call from its step's mock, another mock or its server, and emit the events for it.
 
-        Raises ToolsError when its server cannot answer, ExecutionRefusedError when it must not be executed, AuditError
-        when that cannot be written down.
+        Raises ToolsError when its server cannot answer, ExecutionRefusedError when it may not be executed, and
+        AuditError when the execution cannot be logged.
         """
         planned = await self._tools.plan(call, step_mock, judge=self._judged if self._judge is not None else None)
         if planned.source == "server" and planned.server is not None:
@@ -72,19 +73,20 @@ class Executor:
         return result
 
     def take_in(self, record: CallRecord, step_mock: JsonValue = None) -> None:
-        """A call that another run made, and its tool answered: nothing is asked or executed. Raises ToolsError."""
+        """Take account of a call that another run made and that is already answered: nothing is asked or executed.
+        Raises ToolsError."""
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
             self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """What a judge says, who has a time limit of their own."""
+        """Ask the judge about a mock's condition. The judge has a time limit of its own."""
         assert self._judge is not None
         async with self._limit.suspended():
             return await self._judge(check, value)
 
     async def _execute(self, call: ToolCall, planned: PlannedAnswer, server: str) -> tuple[ToolAnswer, float]:
-        """The server's answer, and after how many milliseconds it came."""
+        """Returns the server's answer and its latency in milliseconds."""
         allowed = await self._permit(call, self._definitions[call.tool])
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")

@@ -1,5 +1,5 @@
-"""The answers of one model as any other can take them: under call ids of ours, and without what only its provider
-understands."""
+"""Converts the answers of one model so that any other model accepts them: with new call ids, and without provider
+state."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workbench.trajectory.messages import Message
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _ID = "call{:05}"
-"""The strictest API wants nine letters and digits; others have only a longest length, or letters that they refuse."""
+"""The strictest API requires nine letters and digits. Others limit the length or the characters."""
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
-    """Rounds that follow an opening of a conversation. Their calls get other ids than those in the opening."""
+    """Returns rounds that follow the opening of a conversation, with call ids that differ from those in the opening."""
     taken = {call.id for message in opening for call in message.tool_calls}
     ids = (made for number in count(1) if (made := _ID.format(number)) not in taken)
     return tuple(_round(round_, ids) for round_ in rounds)

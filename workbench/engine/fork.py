@@ -1,4 +1,4 @@
-"""A run that begins like another one: what came before a point of it is told again, and no model or tool is asked."""
+"""Forks a run: everything before a point of another run is replayed, and no model or tool is asked for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """Where a fork goes on by itself: before the request of a round or, with `answered`, after its answer and the
+    """Where a fork continues on its own: before the request of a round or, with `answered`, after its answer and the
     results of that many of its calls."""
 
     round: int
@@ -40,14 +40,14 @@ class ForkPoint:
 
     @property
     def rounds(self) -> int:
-        """How many answers come before it."""
+        """The number of answers before it."""
         return self.round if self.answered is not None else self.round - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A run forked from another one, which may be finished, recorded or held. `system` is another system prompt (empty:
-    none) from the point on, `result` what takes the place of the last result before it."""
+    """A run forked from another one, which may be finished, recorded or held. `system` replaces the system prompt from
+    the point on (empty: none), `result` replaces the last result before it."""
 
     origin: Trajectory
     at: ForkPoint
@@ -56,7 +56,7 @@ class Fork:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What a person said in the origin right before the request that the fork makes first."""
+        """The messages that a person added in the original run right before the first request of the fork."""
         if self.at.answered is not None:
             return ()
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
@@ -64,8 +64,8 @@ class Fork:
 
 
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
-    """The system prompt of a request: of a step of a chain, counted from 1, or of none. That of the fork holds before
-    all others, and a case without steps keeps the one its run was begun with."""
+    """Returns the system prompt of a request: for a step of a chain, counted from 1, or for none. The prompt of the
+    fork takes precedence. A case without steps keeps the prompt with which its run began."""
     own = case.steps[step - 1].system if step is not None else None
     if fork is not None and fork.system is not None:
         system: str | None = fork.system
@@ -88,7 +88,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 
 
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
-    """Why a run cannot be forked there, given the requests of its case as it is now; `None` when it can."""
+    """Returns why a run cannot be forked there, given the requests of its case as it is now; `None` when it can."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -108,7 +108,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(told: list[Round], turns: Turns) -> str | None:
-    """Why no request comes after these rounds; `None` when one does."""
+    """Returns why no request follows these rounds; `None` when one does."""
     last: Round | None = None
     for number, round_ in enumerate(told):
         turn = turns.next(number, last)
@@ -126,8 +126,7 @@ def _why_nothing_follows(told: list[Round], turns: Turns) -> str | None:
 
 
 def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
-    """What a fork on a model tells again, to be told right after its start; last of all, that it is a run of its own
-    from here."""
+    """Returns the events that a fork on a model replays right after its start. The last one is `Forked`."""
     origin, at = fork.origin, fork.at
     assert origin.start is not None
     rounds = origin.rounds[: at.rounds]
@@ -146,8 +145,8 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
 
 
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
-    """A round with the results of so many calls of its last answer, and all of those that were set aside before. The
-    call that comes next keeps the arguments that a person gave it."""
+    """Returns the events of a round with the results of the first `answered` calls of its last answer, and with all
+    superseded answers. The next call keeps the arguments as edited by a person."""
     if of.step is not None:
         yield of.step
     answers = (*of.superseded, of)
@@ -182,7 +181,7 @@ def _answer(of: Round) -> Iterator[EventPayload]:
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
-    """What answered a call. What a person answered in place of the tool stays marked as that."""
+    """Returns the result of a call. A result that a person gave in place of the tool stays marked as such."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
     yield ResultReceived(record.call.id, first.content, first.is_error, source, first.latency_ms)

@@ -1,8 +1,8 @@
 """Asks a language model whether a value meets written criteria.
 
-Criteria and value go out as data between marks that nobody can foresee who writes the value. An answer counts only when
-it is a call of the tool `verdict`, or nothing but the same as a JSON object, for models that call no tools. It must
-carry the mark of its question, so a verdict that stands in the value never passes for the judge's own.
+Criteria and value are sent as data between marks that the author of the value cannot predict. An answer counts only
+when it is a call of the tool `verdict`, or nothing but the equivalent JSON object, for models that call no tools. It
+must carry the mark of its question, so a verdict inside the value never passes for the judge's own.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from workbench.trajectory.trajectory import Round, Trajectory
 from workbench.trajectory.typed_json import json_text
 
 PROMPT = 2
-"""The version of what a judge is told: judgements of another one are not remembered."""
+"""The version of the judge's prompt. Judgements made with a different version are not reused."""
 
 JUDGE_TIMEOUT_S = 120.0
-"""For one judgement. An endpoint's turn and waits before another attempt do not count."""
+"""The time limit of one judgement. Waiting for the endpoint's turn and before a retry does not count."""
 
 LONGEST_RATIONALE = 1_000
 
@@ -56,7 +56,7 @@ _VERDICT = ToolDefinition(
     "Say whether the value meets the criteria.",
     {
         "type": "object",
-        # The reason first: a model that has to give it before it decides, decides better.
+        # The reason comes first: a model decides better when it has to give the reason before the decision.
         "properties": {
             "mark": {"type": "string", "description": "the mark of the question, copied exactly"},
             "rationale": {"type": "string", "description": "what in the value decided, in one or two sentences"},
@@ -73,7 +73,7 @@ _FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | re.
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a judge answered; `rationale` is one line. `asked` is the conversation with it, tokens included."""
+    """The judge's answer. `rationale` is one line. `asked` is the conversation with the judge, including its tokens."""
 
     holds: bool
     rationale: str
@@ -81,7 +81,7 @@ class Ruling:
 
 
 class JudgeError(Exception):
-    """A judge gave no verdict; the message says why. `asked` is the conversation as far as it went."""
+    """A judge gave no verdict. The message says why; `asked` is the conversation up to then."""
 
     def __init__(self, message: str, asked: Trajectory) -> None:
         super().__init__(message)
@@ -115,7 +115,7 @@ async def ask_judge(
 
 
 def prompt_of(criteria: str, value: str) -> str:
-    """What a judge is asked, beside its standing orders."""
+    """Returns the question for the judge, which follows its standing instructions."""
     mark = mark_of(criteria, value)
     return (
         f"The criteria, between two lines that say CRITERIA {mark}:\n\n"
@@ -127,14 +127,14 @@ def prompt_of(criteria: str, value: str) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """The mark of a question: 16 hexadecimal digits that the value cannot hold, since they are a part of its own
+    """Returns the mark of a question: 16 hexadecimal digits that the value cannot contain, because they are part of its
     digest."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 class _WrittenArguments:
-    """The argument text of each call in the newest answer, as the judge wrote it. Parsing keeps only the last of two
-    equal keys."""
+    """The argument text of each call in the newest answer, as the judge wrote it. Parsing would keep only the last of
+    two equal keys."""
 
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
@@ -151,7 +151,7 @@ class _WrittenArguments:
         self._listener(event)
 
     def of(self, call_id: str) -> str | None:
-        """`None` for a call whose arguments did not come as text."""
+        """Returns the text of a call's arguments; `None` when they did not arrive as text."""
         fragments = self._fragments.get(call_id)
         return None if fragments is None else "".join(fragments)
 
@@ -164,7 +164,7 @@ async def _ask(
     except ModelError as error:
         if error.retryable or "tool" not in str(error).casefold():
             raise
-    # A server that refuses tools for this model: the orders say how to answer without.
+    # The server refuses tools for this model: the instructions say how to answer without them.
     return await ask(model, ModelRequest(2, _SYSTEM, messages, ()), recorder, retries, limit)
 
 
@@ -210,7 +210,8 @@ def _quoted(text: str) -> str:
 
 
 def _verdict_of(found: object, mark: str) -> tuple[bool, str]:
-    """The verdict in the arguments of a call or in a JSON object; raises ValueError with what is wrong."""
+    """Returns the verdict in the arguments of a call or in a JSON object. Raises ValueError, which says what is
+    wrong."""
     if not isinstance(found, Mapping):
         raise ValueError("a JSON object with `mark`, `rationale` and `holds` is asked for")
     holds, rationale = found.get("holds"), found.get("rationale")
@@ -227,15 +228,15 @@ def _verdict_of(found: object, mark: str) -> tuple[bool, str]:
 
 
 def _json_alone(text: str) -> object:
-    """The JSON value that a text is, but for thoughts before it and a fence around it. JSON in the midst of other words
-    is none: it may be a quotation from the value. Raises ValueError."""
+    """Returns the JSON value that a text consists of, apart from thoughts before it and a fence around it. JSON among
+    other words does not count, because it may be a quotation from the value. Raises ValueError."""
     bare = _THOUGHT.sub("", text, count=1).strip() if _THOUGHT.match(text) else text.strip()
     fenced = _FENCED.fullmatch(bare)
     return _parsed(fenced[1] if fenced else bare)
 
 
 def _parsed(text: str) -> object:
-    """JSON text as a value; raises ValueError when it is none, and when an object has one key twice."""
+    """Returns JSON text as a value. Raises ValueError when it is not JSON or when an object repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_without_doubles)
     except _DoubleKeyError:

@@ -1,4 +1,4 @@
-"""Whether a tool may really be executed: a read-only one may, any other has to be allowed."""
+"""Decides whether a tool may really be executed: a read-only one may, every other has to be allowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from workbench.trajectory.messages import ToolCall, ToolDefinition
 
 @dataclass(frozen=True, slots=True)
 class ExecutionQuestion:
-    """May this call be executed on its server? The call's arguments and the tool's texts are data."""
+    """Asks whether a call may be executed on its server. The call's arguments and the tool's texts are untrusted
+    data."""
 
     run_id: str
     call: ToolCall
@@ -23,24 +24,24 @@ AskExecution = Callable[[ExecutionQuestion], Awaitable[bool]]
 
 
 class ExecutionRefusedError(ToolsError):
-    """A call was not allowed to be executed; the message names the tool and the way out."""
+    """A call was not allowed to be executed. The message names the tool and the way out."""
 
 
 @dataclass(frozen=True)
 class Permission:
-    """What tools of a run may do without being asked about: with `all_tools`, or on `exempt` servers, everything, else
-    what is marked read-only. `ask` asks a person about the others; without it they are refused."""
+    """Which tools of a run may be executed without asking: all of them with `all_tools` or on `exempt` servers,
+    otherwise those marked read-only. `ask` asks a person about the rest; without it they are refused."""
 
     all_tools: bool = False
     ask: AskExecution | None = None
     exempt: bool = False
 
     def unasked(self, tool: ToolDefinition) -> Allowed | None:
-        """Why the tool may be executed without asking; `None` when it may not."""
+        """Returns why the tool may be executed without asking; `None` when it may not."""
         if tool.annotations.get("readOnlyHint") is True:
             return "read-only"
         return "exempt" if self.exempt else "all" if self.all_tools else None
 
 
 READ_ONLY = Permission()
-"""Nothing but what is marked read-only."""
+"""Allows only tools that are marked read-only."""

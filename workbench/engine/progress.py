@@ -1,4 +1,4 @@
-"""Progress of a real execution as events: not too many of them, and none after the result."""
+"""Emits the progress of a real execution as events, at a limited rate and never after the result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MIN_INTERVAL_S = 0.1
 
 
 class ProgressReports:
-    """Emits what a server says of one call, at most every `MIN_INTERVAL_S`; what comes sooner waits, and only the last
-    of it is kept. To be used on the engine's loop, and closed before the result is emitted."""
+    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_S` seconds. Of notices in between, only
+    the latest is emitted. Use it on the engine's loop, and close it before the result is emitted."""
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -23,7 +23,7 @@ class ProgressReports:
         self._closed = False
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Take note of how far the execution is."""
+        """Record a progress notice."""
         if self._closed or not math.isfinite(progress):
             return
         total = total if total is not None and math.isfinite(total) else None
@@ -32,7 +32,7 @@ class ProgressReports:
             self._emit()
 
     def close(self) -> None:
-        """Emit what still waits; what comes afterwards is dropped."""
+        """Emit the pending notice, if there is one. Later notices are dropped."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -40,7 +40,7 @@ class ProgressReports:
             self._recorder.emit(self._waiting)
 
     def _emit(self) -> None:
-        """Emit what waits, and wait for what comes next."""
+        """Emit the pending notice and start the next interval."""
         self._timer = None
         if self._waiting is not None:
             what, self._waiting = self._waiting, None

@@ -1,4 +1,4 @@
-"""Stamps what happens in a run with its sequence number and time, adds it up, and passes it on."""
+"""Stamps the events of a run with sequence number and time, folds them, and passes them on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from workbench.trajectory.fold import TrajectoryFold
 from workbench.trajectory.trajectory import Trajectory
 
 Clock = Callable[[], float]
-"""Monotonic seconds."""
+"""Returns monotonic seconds."""
 
 EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """The one place where events are made, of what really happened. The trajectory is the fold of exactly what the
-    listener was told."""
+    """The only place where events are made, and only from what really happened. The trajectory is the fold of exactly
+    the events that the listener received."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
@@ -27,15 +27,15 @@ class Recorder:
         self._fold = TrajectoryFold()
 
     def emit(self, what: EventPayload) -> None:
-        """Make an event of something that happened just now; raises TrajectoryError, and tells nobody, when it cannot
-        have happened."""
+        """Emit an event with the current time. Raises TrajectoryError, without emitting it, when it cannot follow the
+        events before it."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)
 
     def ms_since(self, moment_s: float) -> float:
-        """Milliseconds since a moment on the clock."""
+        """Returns the milliseconds since an earlier time of the clock."""
         return round((self.clock() - moment_s) * 1000, 3)
 
     @property
@@ -45,5 +45,5 @@ class Recorder:
 
     @property
     def trajectory(self) -> Trajectory:
-        """What all events so far add up to."""
+        """The fold of all events so far."""
         return self._fold.trajectory

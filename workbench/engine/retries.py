@@ -1,4 +1,4 @@
-"""How often, and after what wait, a request that failed for a passing reason is made again."""
+"""Decides whether and after what wait a request that failed for a temporary reason is retried."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Waits grow from `first_wait_s` by doubling up to `longest_wait_s`, spread by up to a quarter so that runs which
-    failed together do not come back together. What the endpoint asks for wins, up to `longest_asked_s`.
-
-    `attempts` counts the first one. `sleep` waits seconds, `spread` gives a number in 0..1.
-    """
+    """Exponential backoff. Waits double from `first_wait_s` up to `longest_wait_s`, each spread by up to a quarter so
+    that runs that failed together do not retry together. A wait that the endpoint asks for takes precedence, up to
+    `longest_asked_s`. `attempts` includes the first one. `sleep` waits seconds, `spread` returns a number in 0..1."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -24,7 +22,7 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def wait_s(self, attempt: int, asked_s: float | None) -> float | None:
-        """Seconds to wait after the failed attempt of that number (from 1); `None` when it was the last one."""
+        """Returns the seconds to wait after failed attempt number `attempt` (from 1); `None` when it was the last."""
         if attempt >= self.attempts:
             return None
         if asked_s is not None:

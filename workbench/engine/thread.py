@@ -1,4 +1,5 @@
-"""The engine's own thread with its own event loop: whoever shows things never waits for it, nor it for them."""
+"""Runs the engine on its own thread with its own event loop, so that neither the engine nor the screen waits for the
+other."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _Result = TypeVar("_Result")
 
 
 class EngineThread:
-    """A thread that runs coroutines given to it from anywhere. It starts at once and ends with `close`."""
+    """A thread that runs coroutines submitted from any thread. It starts at once and ends with `close`."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -26,15 +27,16 @@ class EngineThread:
 
     @property
     def alive(self) -> bool:
-        """Whether it still takes work."""
+        """Whether it still accepts coroutines."""
         return self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's loop; the future can be waited for from any other thread."""
+        """Run a coroutine on the engine's loop. Returns a future that any other thread can wait for."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
-        """End the loop and the thread; tasks still there are cancelled once. Waits at most about `timeout_s`."""
+        """End the loop and the thread. Tasks that are still running are cancelled once. Waits about `timeout_s` at
+        most."""
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))

@@ -1,4 +1,4 @@
-"""A run's time limit: what it waits for others, an endpoint's turn or a person's answer, does not count."""
+"""The time limit of a run. Waiting for an endpoint's turn or for a person does not count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from types import TracebackType
 
 
 class TimeLimit:
-    """Ends the body of the `async with` by TimeoutError after so many seconds, those inside `suspended` not counted."""
+    """Raises TimeoutError in the body of the `async with` after the given seconds, not counting time inside
+    `suspended`."""
 
     def __init__(self, seconds: float) -> None:
         self._timeout = asyncio.timeout(seconds)
@@ -25,9 +26,9 @@ class TimeLimit:
 
     @asynccontextmanager
     async def suspended(self) -> AsyncGenerator[None]:
-        """Time does not count inside."""
+        """Time inside this context does not count."""
         deadline = self._timeout.when()
-        if deadline is None:  # already suspended by whoever surrounds this
+        if deadline is None:  # already suspended by an outer context
             yield
             return
         clock = asyncio.get_running_loop().time

@@ -1,4 +1,4 @@
-"""Which request comes next: in the rounds of an ordinary case, and in the steps of a chain."""
+"""Decides which request comes next, in the rounds of an ordinary case and in the steps of a chain."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from workbench.trajectory.events import FinishReason
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."
-"""What a step without a message of its own sends after an answer that called nothing."""
+"""The message of a step that has none of its own, after an answer without calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request: with the step of a chain whose it is, counted from 1, and whether the calls that answer it are
-    made."""
+    """One request: the step of a chain it belongs to, counted from 1, and whether the calls in its answer are
+    executed."""
 
     step: int | None = None
     user: str | None = None
@@ -24,17 +24,17 @@ class Turn:
 
 
 class Turns(Protocol):
-    """The requests of one run, one after the other."""
+    """Plans the requests of one run, one after the other."""
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
-        """The request after so many rounds, the last of which is given, or why there is none."""
+        """Returns the request after `rounds` rounds, of which `last` is the last, or why there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """Those of an ordinary case: until the model answers in words, or so often. A case that allows one round and does
-    not check the answer looks at the first decision only."""
+    """The requests of an ordinary case: until the model answers without calls, or `max_rounds` times. A case that
+    allows one round and does not check the answer looks at the first decision only."""
 
     max_rounds: int
     checks_answer: bool
@@ -49,7 +49,7 @@ class RoundTurns:
 
 @dataclass(frozen=True, slots=True)
 class StepTurns:
-    """Those of a chain: one for each step and, where the answer is checked and none came yet, one more for it."""
+    """The requests of a chain: one for each step and, where the answer is checked and has not come yet, one more."""
 
     case: Case
 
@@ -68,5 +68,5 @@ class StepTurns:
 
 
 def turns_of(case: Case, max_rounds: int) -> Turns:
-    """The requests of a case."""
+    """Returns the requests of a case."""
     return StepTurns(case) if case.steps else RoundTurns(max_rounds, case.checks_answer)

@@ -1,4 +1,4 @@
-"""Events as JSON lines, and back: what is written re-reads as equal events."""
+"""Writes events as JSON lines and reads them back as equal events."""
 
 from __future__ import annotations
 
@@ -59,25 +59,25 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     ResultReceived: "result_received",
     RunFinished: "run_finished",
 }
-"""What each event is called in a line."""
+"""The name of each event in a line."""
 
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
 _FIELDS = {cls: tuple((stored_name(field), field.name) for field in fields(cls)) for cls in EVENT_NAMES}
 
 
 class EventLineError(ValueError):
-    """A line that is not an event of this version; the message says why, without the line."""
+    """A line that is not an event of this version. The message says why, without quoting the line."""
 
 
 def event_to_line(event: Event) -> str:
-    """One event as one line of compact JSON, without the line end.
+    """Returns one event as one line of compact JSON, without the line end.
 
-    Raises TypeError, ValueError or RecursionError when it holds what JSON cannot say.
+    Raises TypeError, ValueError or RecursionError when it holds what JSON cannot express.
     """
     payload = event.payload
     cls = type(payload)
     if cls in _DELTAS:
-        # Most events are pieces of an answer: a general encoder would cost five times as much.
+        # Most events are pieces of an answer: a general encoder would take five times as long.
         return (
             f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},'
             f'"ms":{event.time_ms!r},{_DELTAS[cls](payload)}}}'
@@ -94,7 +94,7 @@ def event_to_line(event: Event) -> str:
 
 
 def event_from_line(line: str) -> Event:
-    """Read what `event_to_line` wrote; raises EventLineError when the line is not an event."""
+    """Read what `event_to_line` wrote. Raises EventLineError when the line is not an event."""
     try:
         data = parsed_json(line)
     except ValueError as error:
@@ -103,7 +103,7 @@ def event_from_line(line: str) -> Event:
 
 
 def event_from_json(data: object) -> Event:
-    """The event of a line that has been parsed; raises EventLineError when it is none."""
+    """Returns the event of a parsed line. Raises EventLineError when it is not an event."""
     if not isinstance(data, dict) or "event" not in data:
         raise EventLineError("not an event: it must be a JSON object with the key 'event'")
     name = data["event"]

@@ -1,7 +1,7 @@
-"""What a run says while it happens.
+"""The events of a run.
 
-Every event is an `Event`: whose run it is, its sequence number from 0, when it happened, and what happened. A
-trajectory is exactly the fold of its events (`workbench.trajectory.trajectory`).
+Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. A trajectory is exactly the fold
+of its events (`workbench.trajectory.trajectory`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from workbench.trajectory.messages import JsonValue, Message, ResultSource, ToolDefinition, Usage
 
 StopReason = Literal["answered", "tool calls", "truncated", "refused"]
-"""Why a model ended an answer, in our words for every provider's."""
+"""Why a model ended an answer, in the same words for every provider."""
 
 FinishReason = Literal[
     "answered",
@@ -28,18 +28,18 @@ FinishReason = Literal[
     "timed out",
     "error",
 ]
-"""Why a run ended. `decided`: the single round of a case that looks at the first decision only ended with calls.
-`step failed` is of a chain that stops at its first failed step."""
+"""Why a run ended. `decided`: the only round of a case that looks at the first decision ended with calls. `step failed`
+is for a chain that stops at its first failed step."""
 
 HoldPlace = Literal["request", "call", "result", "permission"]
-"""Where a run is held: before a model request, before a tool call, after a result, or while somebody is asked whether a
+"""Where a run is held: before a model request, before a tool call, after a result, or while a person is asked whether a
 call may be executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The conversation as it stands before the first request. `notices` say what is not as the suite would have it: a
-    parameter that the API lacks, a listing of tools that is remembered because its server cannot be asked."""
+    """The conversation before the first request. `notices` name what differs from the suite: a parameter that the API
+    lacks, or a remembered listing of tools whose server cannot be reached."""
 
     suite_hash: str
     case_id: str
@@ -54,8 +54,8 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of a chain begins: the next request is its own. Steps count from 1. `system` is the system prompt in force
-    for it, `user` the message that is sent before its request, if one is."""
+    """A step of a chain begins; the next request belongs to it. Steps count from 1. `system` is the system prompt for
+    it, `user` the message sent before its request, if there is one."""
 
     step: int
     system: str | None = None
@@ -64,8 +64,8 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A model request goes out; rounds count from 1. A second one of the same round is a retry: what the first one was
-    answered so far is void."""
+    """A model request is sent. Rounds count from 1. A second request in the same round is a retry, which voids the
+    answer to the first."""
 
     round: int
 
@@ -80,7 +80,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """The failed request will be made again after a wait, for the `attempt`-th time (the first retry is 2)."""
+    """The failed request will be retried after a wait, as attempt number `attempt` (the first retry is 2)."""
 
     round: int
     attempt: int
@@ -133,7 +133,7 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFinished:
-    """A model's answer is complete. Times are milliseconds since the request went out."""
+    """A model's answer is complete. Times are milliseconds since the request was sent."""
 
     round: int
     stop_reason: StopReason
@@ -146,8 +146,8 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held, and time does not count; `call_id` names the call before or after which it is, `round` the round
-    whose request is held back, or to which the call belongs."""
+    """The run is held, and time does not count. `call_id` names the call before or after which it is held, `round` the
+    round of the pending request or of that call."""
 
     why: str
     call_id: str | None = None
@@ -157,15 +157,15 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The run goes on after `held_ms` milliseconds."""
+    """The run continues after `held_ms` milliseconds."""
 
     held_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class CallEdited:
-    """A person changed the arguments of a call before it was answered. The model is graded by its `original` ones; the
-    tool is called with, and the model reads that it called it with, `arguments`."""
+    """A person changed the arguments of a call before it was answered. The model is graded by the `original` arguments;
+    the tool is called with `arguments`, and the model reads these as its own."""
 
     call_id: str
     arguments: Mapping[str, JsonValue]
@@ -174,7 +174,8 @@ class CallEdited:
 
 @dataclass(frozen=True, slots=True)
 class ResultEdited:
-    """A person changed a result before the model read it; the original is what it was before."""
+    """A person changed a result before the model read it. `original_content` and `original_is_error` are the result
+    before."""
 
     call_id: str
     content: str
@@ -185,23 +186,23 @@ class ResultEdited:
 
 @dataclass(frozen=True, slots=True)
 class MessageAdded:
-    """A person says something to the model: a user's message before the next request."""
+    """A person adds a user message to the next request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """A person has the last answer, of that round, set aside with all its results: the same request is made again."""
+    """A person discards the last answer of a round with all its results; the same request is sent again."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The end of what a fork replays of another run: everything before it was told again, without any model or tool,
-    and everything after it happens. The fork goes on before the request of `round` or, with `answered`, after its
-    answer and the results of that many of its calls."""
+    """The end of the part that a fork replays. Everything before was replayed without any model or tool, everything
+    after it really happens. The fork continues before the request of `round` or, with `answered`, after its answer and
+    the results of that many of its calls."""
 
     run_id: str
     model: str
@@ -219,7 +220,8 @@ class ExecutionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionProgress:
-    """How far a server says that an execution is: `progress` of `total`, if it knows one, in its own unit."""
+    """The progress that a server reports for an execution: `progress` of `total`, if known, in the server's own
+    unit."""
 
     call_id: str
     progress: float
@@ -229,7 +231,7 @@ class ExecutionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ResultReceived:
-    """What answered a call, as the model will read it."""
+    """The answer to a call, as the model will read it."""
 
     call_id: str
     content: str
@@ -247,7 +249,7 @@ class RunFinished:
 
 
 ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta | CallFinished
-"""What a provider says while a model answers."""
+"""What a provider emits while a model answers."""
 
 EventPayload = (
     RunStarted
@@ -274,8 +276,8 @@ EventPayload = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: in which run, as its how-manieth event (from 0), and at how many milliseconds since the
-    run began on a monotonic clock."""
+    """One event: the run it belongs to, its sequence number in the run (from 0), and the milliseconds since the run
+    began on a monotonic clock."""
 
     run_id: str
     sequence: int

@@ -1,4 +1,4 @@
-"""Events added up to a trajectory, one by one, so that a live view and a finished run are computed by the same code."""
+"""Folds events into a trajectory, one by one, so that a live view and a finished run are computed by the same code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 
 class TrajectoryError(ValueError):
-    """Events that cannot have come from one run, in the order given."""
+    """Events that cannot come from one run in the given order."""
 
 
 @dataclass
@@ -76,8 +76,8 @@ class _OpenRound:
     superseded: tuple[Round, ...] = ()
     replayed: bool = False
 
-    def asked_again(self, **changes: Any) -> _OpenRound:
-        """The same request, not answered yet."""
+    def unanswered(self, **changes: Any) -> _OpenRound:
+        """Returns the same request, not answered yet."""
         return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
 
     def record(self) -> Round:
@@ -101,7 +101,7 @@ class _OpenRound:
 
 
 class TrajectoryFold:
-    """Adds events up to a trajectory. Events must come in sequence, from 0, without gaps."""
+    """Folds events into a trajectory. Events must come in sequence, from 0, without gaps."""
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -114,14 +114,14 @@ class TrajectoryFold:
         self._held_ms = 0.0
         self._is_held = False
         self._outside_ms = 0.0
-        """Time outside of the agent loop: before the start, in the queue of an endpoint, and of judges."""
+        """Time outside the agent loop: before the start, waiting for an endpoint's turn, and judging."""
         self._retry_wait_ms = 0.0
         self._step: StepStarted | None = None
         self._added: tuple[str, ...] = ()
         self._fork: Forked | None = None
 
     def add(self, event: Event) -> None:
-        """Take one more event; raises TrajectoryError when it cannot follow those before it."""
+        """Add an event. Raises TrajectoryError when it cannot follow the events before it."""
         if event.sequence != self._next_sequence:
             raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
         if self._finish is not None:
@@ -146,7 +146,7 @@ class TrajectoryFold:
                     self._rounds.append(_OpenRound(number, step=self._step, added=self._added))
                     self._step, self._added = None, ()
             case Regenerated(round=number):
-                self._set_aside(self._round(number))
+                self._supersede(self._round(number))
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case TextDelta(round=number, text=text):
@@ -209,7 +209,8 @@ class TrajectoryFold:
         )
 
     def _outside_before(self, event: Event) -> float:
-        """How much of the time since the last event was outside of the agent loop. Time held is counted elsewhere."""
+        """Returns how many of the milliseconds since the last event were outside the agent loop. Time while held is
+        counted elsewhere."""
         since_last_ms = event.time_ms - self._time_ms
         if self._is_held:
             return 0.0
@@ -219,22 +220,22 @@ class TrajectoryFold:
             case RequestStarted():
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
             case StepStarted() | RunFinished(reason="step failed"):
-                inside_ms = 0.0  # whether the step before failed was judged
+                inside_ms = 0.0  # judging whether the step before failed
             case ResultReceived(latency_ms=latency_ms):
-                inside_ms = latency_ms  # whether a mock applies may have been judged
+                inside_ms = latency_ms  # judging whether a mock applies
             case _:
                 return 0.0
         return max(since_last_ms - inside_ms, 0.0)
 
     def _begin_again(self, failed: _OpenRound) -> None:
-        """A retry: what the failed attempt answered is void, why it failed stays."""
+        """A retry voids the answer of the failed attempt but keeps its error."""
         self._forget_calls(failed)
-        self._rounds[-1] = failed.asked_again(errors=failed.errors)
+        self._rounds[-1] = failed.unanswered(errors=failed.errors)
 
-    def _set_aside(self, answered: _OpenRound) -> None:
-        """The same request is made again: what it was answered stays beside it. So does what was said before it."""
+    def _supersede(self, answered: _OpenRound) -> None:
+        """The same request is sent again; its answer is kept as superseded, and so are the messages added before it."""
         self._forget_calls(answered)
-        asked = answered.asked_again()
+        asked = answered.unanswered()
         asked.added += self._added
         asked.superseded += (replace(answered.record(), superseded=()),)
         self._rounds[-1], self._added = asked, ()
@@ -262,7 +263,7 @@ class TrajectoryFold:
 
 
 def fold(events: Iterable[Event]) -> Trajectory:
-    """Add up the events of one run; raises TrajectoryError when they do not belong together."""
+    """Fold the events of one run. Raises TrajectoryError when they do not belong together."""
     adding = TrajectoryFold()
     for event in events:
         adding.add(event)

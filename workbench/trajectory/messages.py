@@ -1,4 +1,4 @@
-"""The vocabulary of a conversation: messages, tool definitions, tool calls, results."""
+"""The parts of a conversation: messages, tool definitions, tool calls, results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 Role = Literal["user", "assistant", "tool"]
 
 ResultSource = Literal["step mock", "case mock", "suite mock", "server", "default", "edited", "skipped", "replayed"]
-"""Who answered a tool call: `edited`, a person in place of the tool; `skipped`, a person had it not made; `replayed`,
-the run from which this one was forked."""
+"""What answered a tool call. `edited`: a person in place of the tool. `skipped`: a person skipped it. `replayed`: the
+run from which this one was forked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as it is shown to a model; `server` names the MCP server it comes from, `None` for a written-out one."""
+    """A tool as models see it. `server` names the MCP server it comes from, `None` for a tool written in the suite."""
 
     name: str
     description: str = ""
@@ -28,11 +28,8 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model emitted it.
-
-    `arguments` is a JSON object. When what the model wrote is not one, `arguments` is empty, `raw` holds the text and
-    `problem` says why it is not an object.
-    """
+    """A call as the model emitted it. `arguments` is a JSON object. When the model wrote something else, `arguments` is
+    empty, `raw` holds the text and `problem` says why it is not an object."""
 
     id: str
     tool: str
@@ -43,10 +40,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation: `tool_calls` on an assistant's, `call_id` and `is_error` on a tool's.
+    """One message of the conversation. `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a
+    tool's.
 
-    `provider_state` is what a provider wants to see again word for word with its answer, signed reasoning for one; only
-    the provider that gave it understands it.
+    `provider_state` is what a provider expects back verbatim with its answer, such as signed reasoning. Only that
+    provider understands it.
     """
 
     role: Role

@@ -1,6 +1,6 @@
 """A recording: one run in one file, with all that is needed to read, replay and regrade it elsewhere.
 
-JSON lines: a header, the run's events, a result. docs/recordings.md describes version 1 key by key.
+It consists of JSON lines: a header, the run's events, a result. docs/recordings.md describes version 1 key by key.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from workbench.trajectory.typed_json import compact_json, parsed_json, reader_of
 VERSION = 1
 
 SUFFIX = ".run.jsonl"
-"""How the name of a recording ends."""
+"""The end of a recording's file name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSuite:
-    """The suite of a recorded run: its file's name, the SHA-256 of its bytes, and the text of a suite with the run's
-    case and, where that could be cut out, no other."""
+    """The suite of a recorded run: its file's name, the SHA-256 of its bytes, and the text of the suite, cut down to
+    the run's case where possible."""
 
     path: str
     hash: str
@@ -36,8 +36,8 @@ class RecordedSuite:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Which run a recording holds. `program` is the version that made it, `started_at` an ISO 8601 time, `repeat`
-    counts from 0. `by` is the grader that decided where it was another than the case says."""
+    """Identifies the recorded run. `program` is the version that made it, `started_at` an ISO 8601 time, `repeat`
+    counts from 0. `by` is the deciding grader where it differs from that of the case."""
 
     program: str
     run: str
@@ -51,8 +51,8 @@ class Header:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording as it was read from `path`. `result` is the run's status, error, score and grades as JSON, `None`
-    when it was never written: the program was killed, or the run is still going on."""
+    """A recording as read from `path`. `result` is the run's status, error, score and grades as JSON; `None` when it
+    was never written because the program was killed or the run is still going on."""
 
     path: Path
     header: Header
@@ -62,34 +62,34 @@ class Recording:
 
     @property
     def complete(self) -> bool:
-        """Whether the recording goes to the end of the run."""
+        """Whether the recording reaches the end of the run."""
         return self.result is not None
 
 
 class RecordingError(Exception):
-    """A file that cannot be read as a recording; the message names the file, the line and the way out."""
+    """A file that cannot be read as a recording. The message names the file, the line and the way out."""
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """The recordings of a folder by their names, sorted; folders in it are not entered. Raises OSError."""
+    """Returns the recordings of a folder, sorted by name, without those in subfolders. Raises OSError."""
     return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
 
 
 def header_line(header: Header) -> str:
-    """The first line of a recording, without the line end."""
+    """Returns the first line of a recording, without the line end."""
     said = {name: value for name in Header.__slots__ if (value := getattr(header, name)) is not None}
     return compact_json({"recording": VERSION, **said})
 
 
 def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
-    """The last line of a recording, without the line end."""
+    """Returns the last line of a recording, without the line end."""
     return compact_json({"result": result, "run": run_id})
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording. One that breaks off in the middle of a line, or before its result, is read as far as it goes.
+    """Read a recording. One that breaks off in the middle of a line, or before its result, is read up to there.
 
-    Raises RecordingError when the file cannot be read, is no recording, or one of a newer version.
+    Raises RecordingError when the file cannot be read, is not a recording, or comes from a newer version.
     """
     with _opened(path) as file:
         content = file.read()
@@ -103,7 +103,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_header(path: Path) -> Header:
-    """Read the first line of a recording alone; raises RecordingError as `read_recording` does."""
+    """Read the first line of a recording alone. Raises RecordingError as `read_recording` does."""
     with _opened(path) as file:
         line = file.readline()
     reading = _Reading(path)
@@ -116,7 +116,7 @@ def read_header(path: Path) -> Header:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.exists() and not path.is_file():
-            # A device or a pipe, named by a suite from elsewhere, could be read for ever.
+            # A device or a pipe, named by a foreign suite, could be read for ever.
             raise RecordingError(f"{path} cannot be read: it is a {'folder' if path.is_dir() else 'special file'}")
         with path.open("rb") as file:
             yield file
@@ -126,7 +126,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Reading:
-    """Takes the lines of a recording one by one."""
+    """Reads the lines of a recording one by one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -147,7 +147,7 @@ class _Reading:
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
-        """Read one more line, counted from 1; the last one may have been cut off by the end of the program."""
+        """Read the next line, counted from 1. The last one may be cut off where the program ended."""
         try:
             data = parsed_json(line.decode("utf-8"))
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The trajectory: what a run's events add up to (`workbench.trajectory.fold`)."""
+"""The trajectory: the fold of a run's events (`workbench.trajectory.fold`)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from workbench.trajectory.messages import JsonValue, ToolCall, Usage
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
-    """A tool call and what became of it. `complete` is false while its arguments are still arriving."""
+    """A tool call and its result. `complete` is false while its arguments are still arriving."""
 
     call: ToolCall
     round: int
     complete: bool = True
     server: str | None = None
-    """The server on which it really ran."""
+    """The server that really executed it."""
     result: ResultReceived | None = None
-    """What answered it, as the model reads it."""
+    """The result, as the model reads it."""
     edited: Mapping[str, JsonValue] | None = None
-    """The arguments that a person put in the place of the model's."""
+    """The arguments with which a person replaced the model's."""
     unedited: ResultReceived | None = None
-    """What answered it before a person changed that."""
+    """The result before a person edited it."""
 
     @property
     def tool(self) -> str:
@@ -31,12 +31,12 @@ class CallRecord:
 
     @property
     def sent(self) -> ToolCall:
-        """The call as it is answered, and as it goes back to the model."""
+        """The call as it is answered and sent back to the model."""
         return self.call if self.edited is None else ToolCall(self.call.id, self.call.tool, self.edited)
 
     @property
     def touched(self) -> bool:
-        """Whether a person had a hand in it."""
+        """Whether a person changed it."""
         answered = self.result is not None and self.result.source in ("edited", "skipped")
         return answered or self.edited is not None or self.unedited is not None
 
@@ -58,25 +58,25 @@ class Round:
     first_token_ms: float | None = None
     latency_ms: float | None = None
     errors: tuple[str, ...] = ()
-    """Why earlier attempts of this request failed, or the last one did."""
+    """The errors of earlier attempts of this request, and of the last one if it failed."""
     provider_state: JsonValue = None
     step: StepStarted | None = None
-    """The step of a chain whose request it is."""
+    """The step of a chain that the request belongs to."""
     added: tuple[str, ...] = ()
-    """What a person said to the model before the request, after the step's own message."""
+    """Messages that a person added before the request, after the step's own message."""
     superseded: tuple[Round, ...] = ()
-    """Earlier answers to the same request, which a person had made again."""
+    """Earlier answers to the same request that a person had regenerated."""
     replayed: bool = False
-    """Whether it was told again from another run: no model was asked in this one."""
+    """Whether the round is replayed from another run: no model was asked in this one."""
 
     @property
     def touched(self) -> bool:
-        """Whether a person had a hand in it."""
+        """Whether a person changed it."""
         return bool(self.added or self.superseded) or any(call.touched for call in self.calls)
 
     @property
     def retries(self) -> int:
-        """How often the request was made again: every failure but one that was the last word."""
+        """How often the request was retried: the number of failures, not counting one that was final."""
         return len(self.errors) - (1 if self.errors and self.stop_reason is None else 0)
 
 
@@ -89,21 +89,21 @@ class Trajectory:
     rounds: tuple[Round, ...] = ()
     finish: RunFinished | None = None
     duration_ms: float = 0.0
-    """From its start to its last event, without the time in which it was held."""
+    """From its start to its last event in milliseconds, without the time while held."""
     loop_ms: float = 0.0
-    """The whole agent loop by the wall clock: model answers, tools, failed attempts and the waits before retries. Time
-    held, queueing for an endpoint and judging are not part of it."""
+    """The agent loop by the wall clock in milliseconds: answers, tools, failed attempts and waits before retries. Time
+    while held, waiting for an endpoint's turn and judging is not included."""
     held_ms: float = 0.0
-    """How long it was held."""
+    """How long it was held, in milliseconds."""
     fork: Forked | None = None
-    """Where it begins to be a run of its own, when it was forked from another one."""
+    """Where a forked run starts to be a run of its own."""
     added: tuple[str, ...] = ()
-    """What a person said to the model since its last request; once the run is over, it was never read."""
+    """Messages that a person added since the last request. Once the run is over, the model never reads them."""
 
     @property
     def touched(self) -> bool:
-        """Whether a person had a hand in it: changed a call, a result or a message, or had an answer set aside. What
-        was said and never read does not count."""
+        """Whether a person changed a call, a result or a message, or had an answer regenerated. Messages that were
+        never read do not count."""
         return any(round_.touched for round_ in self.rounds)
 
     @property
@@ -113,7 +113,7 @@ class Trajectory:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What was not as the suite would have it."""
+        """What differs from the suite (`RunStarted.notices`)."""
         return self.start.notices if self.start is not None else ()
 
     @property
@@ -126,17 +126,17 @@ class Trajectory:
 
     @property
     def model_latency_ms(self) -> float:
-        """The sum of the latencies of all model answers, those replayed not; tool time is not part of it."""
+        """The sum of the latencies of all model answers except replayed ones; tool time is not included."""
         return sum([round_.latency_ms or 0.0 for round_ in self.rounds if not round_.replayed])
 
     @property
     def retries(self) -> int:
-        """How many requests were made again, in all rounds."""
+        """The number of retried requests in all rounds."""
         return sum(round_.retries for round_ in self.rounds)
 
     @property
     def asked(self) -> list[Round]:
-        """All answers for which a model was asked in this run: those set aside too, and those replayed not."""
+        """All answers for which a model was asked in this run: superseded ones included, replayed ones not."""
         answers = [answer for round_ in self.rounds for answer in (round_, *round_.superseded)]
         return [answer for answer in answers if not answer.replayed]
 

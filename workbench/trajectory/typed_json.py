@@ -1,4 +1,4 @@
-"""Data classes as JSON, and back with the type of every field checked, because a file can hold anything."""
+"""Converts data classes to JSON and back. The type of every field is checked, because a file can hold anything."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """`value` as JSON: compact on one line, or indented. Lone surrogates are escaped, other characters stay.
+    """Returns `value` as JSON, compact on one line or indented. Lone surrogates are escaped, other characters stay.
 
-    Raises TypeError, ValueError or RecursionError for what JSON cannot say, NaN and the infinities among it.
+    Raises TypeError, ValueError or RecursionError for what JSON cannot express, such as NaN and infinity.
     """
     separators = (",", ":") if indent is None else None
     text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, allow_nan=False)
@@ -25,7 +25,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def escape_lone_surrogates(text: str) -> str:
-    """A JSON text with `\\ud800` and the like in place of what UTF-8 cannot say."""
+    """Returns a JSON text with escapes such as `\\ud800` in place of lone surrogates, which UTF-8 cannot express."""
     return text if text.isascii() else _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -47,7 +47,7 @@ def compact_json(value: Any) -> str:
 
 
 def parsed_json(text: str) -> Any:
-    """The value of a JSON text; raises ValueError for what is none, numbers that are not finite among it."""
+    """Returns the value of a JSON text. Raises ValueError when it is not JSON, or holds numbers that are not finite."""
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -55,8 +55,9 @@ def parsed_json(text: str) -> Any:
 
 
 def reader_of(hint: Any) -> Reader:
-    """What turns a JSON value into a value of that type: a data class, a named tuple, `str`, `int`, `float`, `bool`, a
-    `Literal`, a homogeneous tuple, a mapping from names to any JSON value, any JSON value, or one of these or `None`.
+    """Returns a reader that converts a JSON value to a type: a data class, a named tuple, `str`, `int`, `float`,
+    `bool`, a `Literal`, a homogeneous tuple, a mapping from names to any JSON value, any JSON value, or one of these or
+    `None`.
 
     The reader raises ValueError when the value does not fit. Keys that a data class does not have are ignored.
     """
@@ -77,7 +78,7 @@ def _reader_of(hint: Any) -> Reader:
         return _sequence(reader_of(arguments[0]))
     if origin in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]
-        # A union of many is any JSON value, there is no other.
+        # A union of several types is any JSON value; no other is used.
         return _optional(reader_of(inner[0])) if len(inner) == 1 else lambda value: value
     return _of_type(_TYPES[origin or hint])
 
