@@ -1,6 +1,8 @@
-"""The `accuracy` grader: calls right in order or in any order, partial credit for the right name (`toolCallAccuracy`).
+"""The `accuracy` grader (`toolCallAccuracy`): correct calls in order or in any order, with partial credit for the right
+name.
 
-An input is right as a whole or not at all: every listed argument must be, and there must be no other.
+The input of a call is correct as a whole or not at all: every listed argument must be correct, and there must be no
+other.
 """
 
 from __future__ import annotations
@@ -25,16 +27,17 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 EXACT, NAME_ONLY, MISSING = "exact", "right name only", "missing"
 WRONG, SURPLUS = "wrong", "extra, counts twice"
 EXTRA = "extra"
-"""What may become of a line: the first three in either mode, the next two in exact mode, the last in flexible mode."""
+"""The outcomes of a line: the first three in either mode, the next two in exact mode, the last in flexible mode."""
 
 
 def grade_accuracy(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by the accuracy of its calls; the suite's thresholds make the verdict.
+    """Grade a run by the accuracy of its calls, with the suite's thresholds for the verdict.
 
-    The score is the sum of the lines' credits over `numbers["expected"]`, kept within 0..1. Raises CheckError when a
-    check cannot be evaluated, and GradingError for weights that no number can hold.
+    The score is the sum of the lines' credits over `numbers["expected"]`, clamped to 0..1.
+
+    Raises CheckError when a check cannot be evaluated, and GradingError for weights that no number can hold.
     """
     if not case.expects_calls_or_none:
         return Grade("accuracy", None, "not applicable", case.why_no_expected_calls)
@@ -62,7 +65,7 @@ def grade_accuracy(
 
 
 class _Reading:
-    """The expected calls of a case and the actual ones of a run, compared; neither is empty."""
+    """Compares the expected calls of a case with the actual ones of a run; neither is empty."""
 
     def __init__(
         self,
@@ -77,10 +80,10 @@ class _Reading:
         self._context = context
         self._verdicts: dict[tuple[int, int], tuple[ArgumentVerdict, ...]] = {}
         self.all_compared = True
-        """Whether there can be no more exact pairs than were found."""
+        """Whether more exact pairs than were found are impossible."""
 
     def in_order(self) -> tuple[CallPairing, ...]:
-        """Exact mode: the actual calls against the expected ones in the same places."""
+        """Exact mode: compare actual and expected calls place by place."""
         lines = []
         for index, (wanted, record) in enumerate(zip(self._expected, self._calls, strict=False)):
             if not (wanted.is_any or wanted.tool == record.tool):
@@ -91,16 +94,14 @@ class _Reading:
                 lines.append(self._together(index, index, exact, verdicts))
         size = len(lines)
         lines += _missing(self._expected, range(size, len(self._expected)))
-        # A surplus call has a wrong place and is one too many: it counts as two wrong ones.
+        # A surplus call is both in a wrong place and one too many: it counts as two wrong ones.
         twice = -2 * self._options.wrong_penalty
         lines += (_alone(index, SURPLUS, twice) for index in range(size, len(self._calls)))
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first.
-
-        Expected calls of any tool get what is left.
-        """
+        """Flexible mode: as many exact pairs as possible, then pairs by name, earlier calls first. Expected calls of
+        any tool get the rest."""
         among = Candidates(
             [(wanted.tool, wanted.args) for wanted in self._expected],
             [(record.tool, record.arguments) for record in self._calls],
@@ -143,7 +144,8 @@ class _Reading:
         return CallPairing(row, column, True, 0.0, 0.0, verdicts, self._options.name_only, NAME_ONLY)
 
     def _equal(self, row: int, column: int) -> bool:
-        """Whether tool and input are equal. Expected without input, only a call without arguments is."""
+        """Returns whether tool and input are equal. An expected call without input matches only a call without
+        arguments."""
         wanted, record = self._expected[row], self._calls[column]
         if not (wanted.is_any or wanted.tool == record.tool):
             return False
@@ -153,7 +155,7 @@ class _Reading:
             return False
         arguments = record.arguments
         for name, check in wanted.args.items():
-            # Most calls that differ do so in a plain value, for which no verdict need be made.
+            # Most calls that differ do so in a plain value, for which no verdict is needed.
             if type(check) is Equals and name in arguments and not by_json(check, arguments[name]):
                 return False
         verdicts = self._judged(row, column)
@@ -174,8 +176,8 @@ class _Reading:
 
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
-    """Whether there is a check for all that was written, if anything was."""
-    # Where nothing at all was, the published system tells that from an empty object.
+    """Returns whether there is a check for everything that was written, if anything was."""
+    # The published system distinguishes input that was not written from an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
 
@@ -197,7 +199,7 @@ def _alone(call: int, outcome: str, credit: float) -> CallPairing:
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """The quantities of the formula; what is `missing` is none of exact mode's."""
+    """Returns the quantities of the formula. Exact mode has no `missing`."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

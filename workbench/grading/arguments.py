@@ -1,4 +1,4 @@
-"""The checks of one expected call on one actual call's arguments, as verdicts to show."""
+"""Evaluates the checks of one expected call on the arguments of one actual call."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def judge_arguments(
     same_tool: bool = True,
     all_or_nothing: bool = False,
 ) -> tuple[ArgumentVerdict, ...]:
-    """One verdict for each check, in order; an optional argument that was left out is as if it were not listed.
+    """Returns one verdict for each check, in order; an optional argument that was left out counts as not listed.
 
-    A check holds or not: graded ones earn all or nothing of their equal part of `shared`. No judge is asked unless
-    `same_tool` is true, nor, with `all_or_nothing`, unless all else holds and no argument is too many, or the check is
-    required. Raises CheckError, naming tool and argument, when a check cannot be evaluated.
+    A check holds or not: graded ones earn all or nothing of their equal part of `shared`. A judge is asked only if
+    `same_tool` is true and, with `all_or_nothing`, only if everything else holds and no argument is too many, or the
+    check is required.
+
+    Raises CheckError, naming tool and argument, when a check cannot be evaluated.
     """
     listed = checks
     if not checks.keys() <= arguments.keys():
@@ -65,7 +67,7 @@ def judge_arguments(
 def unlisted_arguments(
     listed: Set[str], arguments: Mapping[str, JsonValue], cost: float = 0.0
 ) -> tuple[ArgumentVerdict, ...]:
-    """One verdict for each argument that was given and is not listed; each takes `cost`."""
+    """Returns one verdict for each argument that was given but is not listed; each costs `cost`."""
     if arguments.keys() <= listed:
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""The best one-to-one pairing of rows with columns."""
+"""Finds the best one-to-one pairing of rows with columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 MOST_PAIRS = 10_000
-"""So many pairs, a hundred by a hundred, are weighed against each other; of more, each takes what is best in turn."""
+"""Up to this many pairs, a hundred by a hundred, the best pairing is computed. With more, each row takes its best in
+turn."""
 
 _MOST_VERIFIED = 20_000
 _SLACK = 1e-9
@@ -17,10 +18,10 @@ _LOOKED_AT_IN_ALL = 100_000
 def pairs_in_turn(
     rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
-    """Each row with the column that gains most among the first hundred that are left: quick, if not the best.
+    """Pair each row with the column that gains most among the first hundred that are left: fast, but not always the
+    best. With more than a thousand rows each considers fewer columns, so that the time is linear in the rows.
 
-    Of more than a thousand rows each looks at fewer columns, so that the time grows with the rows alone.
-    The pairs come in the order of the rows; of equal gains the earliest column counts.
+    Returns the pairs in the order of the rows; among equal gains the earliest column wins.
     """
     left = list(columns)
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
@@ -35,7 +36,7 @@ def pairs_in_turn(
 
 
 class LargePairing(NamedTuple):
-    """Pairs of rows with columns, and whether they are certain to gain the most."""
+    """Pairs of rows with columns, and whether they certainly have the largest total gain."""
 
     pairs: dict[int, int]
     surely_best: bool
@@ -50,10 +51,10 @@ def large_pairing(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> LargePairing:
-    """Pair more rows and columns than can be weighed against each other: the `perfect` pairs, then what is left.
+    """Pair more rows and columns than can be compared pair by pair: the `perfect` pairs first, then the rest.
 
-    What is left is paired by `best` where it is few enough, else by `in_turn`. `most(row)` is what a row can gain at
-    most. The pairs surely gain the most when each line of the shorter side has its best.
+    The rest is paired by `best` where it is small enough, otherwise by `in_turn`. `most(row)` is an upper bound for the
+    gain of a row. The result is certain when each line of the shorter side has its best.
     """
     taken = set(perfect.values())
     rows_left = [row for row in rows if row not in perfect]
@@ -70,7 +71,8 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Whether each row, or each column where those are fewer, gains as much as it can; `False` if that is unknown."""
+    """Returns whether each row, or each column where those are fewer, gains as much as it can; `False` if that is
+    unknown."""
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
         return False
@@ -88,10 +90,10 @@ def _each_has_its_best(
 
 
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Pair rows with columns so that the sum of the gains is as large as it can be.
+    """Pair rows with columns so that the sum of the gains is as large as possible. All of the shorter side are paired.
 
-    All of the shorter side are paired. Gains are integers, so that equal sums are recognised as equal; they may be
-    negative. The pairs come in the order of their rows. The Hungarian method with potentials, O(rows² · columns).
+    Gains are integers, so that equal sums are recognised as equal; they may be negative. Returns the pairs in the order
+    of their rows. Implements the Hungarian method with potentials, O(rows² · columns).
     """
     if not gains or not gains[0]:
         return []
@@ -103,11 +105,8 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
-    """The best pairing where it can be seen at once, else `None`.
-
-    That is where every line of the shorter side gains most with a partner of its own, by more than `margin` more than
-    with any other.
-    """
+    """Returns the best pairing where it is obvious, else `None`. It is obvious when every line of the shorter side
+    gains most with a partner of its own, by more than `margin` over any other."""
     if not gains or not gains[0]:
         return []
     if len(gains) > len(gains[0]):
@@ -123,10 +122,8 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 
 
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
-    """Pairs that every best pairing has: a row with the column in which it alone gains anything, and gains most.
-
-    That is by more than `margin` more than in any other column. There are none where a gain is negative.
-    """
+    """Returns the pairs that every best pairing contains: a row with the only column in which it gains anything, which
+    also gains most with that row, by more than `margin` over any other column. Returns none when a gain is negative."""
     if any(min(row) < 0 for row in gains):
         return {}
     gained_by = [[number for number, gain in enumerate(column) if gain] for column in zip(*gains, strict=True)]
@@ -140,7 +137,7 @@ def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int
 
 
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
-    """The pairing in which every row has its largest gain, which no other can exceed, if there is one."""
+    """Returns the pairing in which every row has its largest gain, which is the best possible one, if it exists."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]
     return pairs if len({column for _, column in pairs}) == len(pairs) else None
 

@@ -1,4 +1,5 @@
-"""Which calls may fit which expected calls, found by the plain values that are expected instead of by comparing all."""
+"""Finds which calls may fit which expected calls by the plain values that are expected, instead of comparing all
+pairs."""
 
 from __future__ import annotations
 
@@ -13,43 +14,43 @@ from workbench.suite.model import ANY_TOOL
 from workbench.trajectory.messages import JsonValue
 
 FEW_PAIRS = 1_000
-"""Up to so many pairs, comparing all is quicker than looking for what they have in common."""
+"""Up to this many pairs, comparing all is faster than looking for common values."""
 
 MOST_COMPARED = 100_000
-"""Comparisons for which nothing but the tool speaks, after which no more are made."""
+"""After this many comparisons with only the tool in common, no more are made."""
 
 MOST_COMPARED_SLOWLY = 20_000
-"""The same where some check takes its time, such as a pattern or a likeness."""
+"""The same limit where a check is slow, such as a pattern or a similarity."""
 
 MOST_COMPARED_IN_BUCKETS = 1_000_000
-"""The same where calls have all the plain values, which few should that do not fit."""
+"""The same limit for calls that have all the plain values, few of which should not fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
-"""What the reason of a grade adds where that was so."""
+"""Added to the reason of a grade where a limit was reached."""
 
 Wanted = tuple[str, Checks | None]
-"""A tool and what is asked of its arguments."""
+"""A tool and the checks on its arguments."""
 
 Made = tuple[str, Mapping[str, JsonValue]]
 """A tool and arguments."""
 
 _MOST_SHAPES = 20
-"""Different sets of plain arguments for one tool; calls are not looked up by more."""
+"""The most combinations of plain arguments by which calls of one tool are looked up."""
 
 _OUTSIDE = (Judged, PythonCheck)
 _SLOW = (Similar, DateTime, Pattern, PythonCheck, Judged)
 
 
 class Candidates:
-    """For each call the expected calls that may fit it, and the other way round; the rest certainly do not.
+    """For each call the expected calls that may fit it, and vice versa; all other pairs certainly do not fit. Both are
+    counted from 0.
 
-    A bucket is a tool with the names and values of plain arguments, or a tool alone for what asks for no plain value.
-    Both are counted from 0. An expected call may fit a call of its tool that has all its plain values. Equality of
-    values is taken loosely here (5, 5.0 and "5" are one), so that it holds under every grader's rule.
-
-    `apart` are calls that may fit others than calls with equal arguments do. Without `ask_outside`, an expected call
-    that needs a judge or a function, and asks for no plain value, is compared with none. `exhausted` says that the rest
-    was given up after many comparisons for which nothing but the tool spoke.
+    A bucket is a tool with the names and values of plain arguments, or a tool alone where no plain value is expected.
+    An expected call may fit a call of its tool that has all its plain values. Values are compared loosely here (5, 5.0
+    and "5" are equal), so that the result is valid under every grader's rule. `apart` are calls that may fit different
+    expected calls than other calls with equal arguments. Without `ask_outside`, an expected call that needs a judge or
+    a function, and has no plain value, is not compared at all. `exhausted` says that a limit of comparisons was
+    reached.
     """
 
     def __init__(
@@ -75,18 +76,18 @@ class Candidates:
         self._kinds: dict[int, Hashable] = {}
 
     def bucket(self, expected: int) -> Bucket:
-        """What calls must have in common to fit an expected call."""
+        """Returns what calls must have in common to fit an expected call."""
         return self._bucket_of[expected]
 
     def buckets(self, call: int) -> list[Bucket]:
-        """The buckets of all expected calls that the call may fit."""
+        """Returns the buckets of all expected calls that the call may fit."""
         known = self._buckets.get(call)
         if known is None:
             known = self._buckets[call] = list(self._buckets_for(*self.made[call]))
         return known
 
     def calls(self, expected: int) -> Sequence[int]:
-        """The calls that may fit an expected call, in order."""
+        """Returns the calls that may fit an expected call, in order."""
         if self._compares_all:
             return range(len(self.made))
         if self._calls_in is None:
@@ -97,13 +98,13 @@ class Candidates:
         return self._calls_in.get(self._bucket_of[expected], ())
 
     def given_up(self, bucket: Bucket) -> bool:
-        """Whether no more calls are compared for a bucket."""
+        """Returns whether no more calls are compared for a bucket."""
         given_up = self._left[len(bucket) == 1] <= 0 and not self._compares_all
         self.exhausted = self.exhausted or given_up
         return given_up
 
     def kind(self, call: int) -> Hashable:
-        """What is equal for calls with equal tools and arguments."""
+        """Returns a key that is equal for calls with equal tools and arguments."""
         known = self._kinds.get(call)
         if known is None:
             tool, arguments = self.made[call]
@@ -115,7 +116,7 @@ class Candidates:
         return known
 
     def may_compare(self, bucket: Bucket) -> bool:
-        """Whether another comparison is worth its time."""
+        """Returns whether another comparison is within the limits."""
         if self._compares_all:
             return True
         alone = len(bucket) == 1
@@ -172,7 +173,8 @@ def _counts(check: Equals) -> bool:
 
 
 def _loosely(value: JsonValue) -> Hashable:
-    """A key that values have in common which some grader takes for equal. Raises RecursionError for one too deep."""
+    """Returns a key that is equal for values that some grader treats as equal. Raises RecursionError for deeply nested
+    values."""
     if isinstance(value, str):
         if value.lower() in ("true", "false"):
             return value.lower() == "true"

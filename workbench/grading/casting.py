@@ -1,4 +1,4 @@
-"""How the `critics` grader compares a plain value: the actual value is first cast to the type of the expected one."""
+"""The equality rules of the `critics` grader, which casts the actual value to the type of the expected one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from workbench.suite.checks import Equals
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:
-    """The rule without `arcade_compatible`: casts that cannot surprise.
+    """The rule without `arcade_compatible`: casts without surprises.
 
-    A boolean is met by the texts true and false in any case; an integer by the text of one, as JSON writes it, and by
-    5.0, not by 5.9; a number by its text in JSON; a text by what Python writes for a number or a boolean. All else is
-    compared as JSON: null is met only by null, a boolean is no number, and containers are not cast.
+    A boolean equals the texts true and false in any case; an integer its JSON text and 5.0, but not 5.9; a number its
+    JSON text; a text what Python writes for a number or a boolean. Everything else is compared as JSON: null equals
+    only null, a boolean is no number, and containers are not cast.
     """
     expected = check.equals
     if check.cast and isinstance(value, str) and isinstance(expected, bool):
@@ -28,9 +28,9 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
-    """Arcade's binary critic. Raises OverflowError where that fails with an error.
+    """Arcade's binary critic. Raises OverflowError where Arcade's fails with an error.
 
-    The expected value itself is never cast, so the text `None` matches nothing, while it lets null match `None`.
+    The expected value itself is never cast, so the text `None` matches nothing, while null matches `None`.
     """
     expected = check.equals
     if not check.cast:
@@ -42,7 +42,7 @@ def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
-    """`type(expected)(value)` as Python casts, or the value itself where Python cannot; OverflowError goes through."""
+    """Returns `type(expected)(value)`, or the value itself where Python cannot cast it. Raises OverflowError."""
     try:
         if isinstance(expected, bool):
             return bool(value)

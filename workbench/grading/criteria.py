@@ -1,7 +1,7 @@
-"""What the `critics` grader looks at: for every expected call its critics, one for each argument.
+"""Derives the critics of the `critics` grader: one for each argument of every expected call.
 
-A critic is an argument's check with its weight. Without `arcade_compatible` they are what the call itself writes; with
-it every name that some call of the case writes has a critic in all of them, as the peer has it.
+A critic is an argument's check with its weight. Without `arcade_compatible` each call has the critics that it writes.
+With it, every name that any call of the case writes has a critic in all of them, as in Arcade.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ from workbench.trajectory.messages import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Critic:
-    """One argument of an expected call. `equals_null` has become `Equals(equals=None)`, or the schema's default.
-
-    `judged` is false for a weight of zero, which only records. `weight` is the one in force. The run fails when a
-    `required` one does not hold.
-    """
+    """One argument of an expected call. `equals_null` is replaced by `Equals(equals=None)`, or the schema's default.
+    `judged` is false for a weight of zero, which is only recorded. `weight` is the resolved weight. The run fails when
+    a `required` critic does not hold."""
 
     argument: str
     check: Check
@@ -39,8 +37,8 @@ class Critic:
 
 @dataclass(frozen=True, slots=True)
 class CallCritics:
-    """The critics of an expected call. `weight` is that of all; `speaking` are the arguments that have a say in the
-    pairing; `always_all` means that none expects null and none may be left out."""
+    """The critics of an expected call. `weight` is their sum; `speaking` are the arguments that influence the pairing;
+    `always_all` means that none expects null and none may be left out."""
 
     critics: tuple[Critic, ...]
     weight: float
@@ -49,7 +47,7 @@ class CallCritics:
     always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
-        """Those that judge a call with these arguments: without optional ones that were left out."""
+        """Returns the critics that judge a call with these arguments: without optional ones that were left out."""
         if not self.some_optional:
             return self
         return _weighted([c for c in self.critics if c.argument in arguments or not c.check.optional])
@@ -68,10 +66,11 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
-    """The critics of each expected call; none for a call whose arguments do not matter (`args` absent).
+    """Returns the critics of each expected call; none for a call whose arguments do not matter (`args` absent).
+    Arguments that the tool's schema fills in are recorded without judging.
 
-    Arguments that the tool's schema fills in are recorded without judging. Raises GradingError when, with
-    `arcade_compatible`, one argument name has different checks or weights within the case.
+    Raises GradingError when, with `arcade_compatible`, one argument name has different checks or weights within the
+    case.
     """
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
@@ -98,7 +97,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            # Where the name is not written nothing may be left out: null is expected there.
+            # Where the name is not written, the argument may not be left out: null is expected.
             first = templates.setdefault(
                 name, check.model_copy(update={"optional": False}) if check.optional else check
             )
@@ -127,7 +126,8 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
 
 
 def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
-    """A written check; where it expects null, the schema's default is expected instead (null without one)."""
+    """Returns the critic of a written check. Where it expects null, it expects the schema's default instead, if there
+    is one."""
     required = is_required(check, without_weight=not arcade_compatible)
     if isinstance(check, EqualsNull) or (isinstance(check, Equals) and check.equals is None):
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
@@ -139,10 +139,8 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 
 
 def bound_to(check: Check, value: JsonValue) -> Check:
-    """The same check for another expected value, which may be of a kind that a suite cannot write there (a null, say).
-
-    Checks that the peer does not know become a comparison.
-    """
+    """Returns the same check for another expected value, which may be one that a suite cannot write there (such as
+    null). Checks that Arcade does not know become a comparison."""
     if isinstance(check, Equals):
         return check.model_copy(update={"equals": value})
     if isinstance(check, Similar):

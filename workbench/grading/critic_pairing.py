@@ -1,4 +1,4 @@
-"""Which call the `critics` grader pairs with which expected call, and what each critic says of the pair."""
+"""Pairs calls with expected calls for the `critics` grader, and evaluates the critics of each pair."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from workbench.trajectory.trajectory import CallRecord
 def judge(
     check: Check, value: JsonValue, given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
 ) -> CheckVerdict:
-    """One critic on one value. The peer's own critics see an argument that was left out as null.
+    """Evaluate one critic on one value. Arcade's own critics see an argument that was left out as null.
 
-    The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative.
-    Raises CheckError as `evaluate` does.
+    The score is in 0..1; with `arcade_compatible` that of a value outside a `value_range` may be negative. Raises
+    CheckError as `evaluate` does.
     """
     if not given and isinstance(check, _PEER_CRITICS):
         value, given = None, True
@@ -58,10 +58,8 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 
 
 class CriticPairing:
-    """Judges expected calls (rows) on actual calls (columns) of one case, and finds the best pairing.
-
-    Raises GradingError when the weights of the case cannot be added up.
-    """
+    """Evaluates expected calls (rows) on actual calls (columns) of one case, and finds the best pairing. Raises
+    GradingError when the weights of the case cannot be added up."""
 
     def __init__(
         self,
@@ -89,7 +87,8 @@ class CriticPairing:
             raise GradingError("weight: the weights of the case are too large to add up")
 
     def lines(self) -> tuple[CallPairing, ...]:
-        """The best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
+        """Returns the best pairing: pairs and missing calls in the order of the expected calls, then the extra
+        calls."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
         partner = {row: row for row in rows} if self._is_perfect_in_order() else self._best()
         taken = set(partner.values())
@@ -99,7 +98,8 @@ class CriticPairing:
         )
 
     def _is_perfect_in_order(self) -> bool:
-        """Whether each expected call has all it can have in the call of the same place: no pairing is better then."""
+        """Returns whether each expected call has everything it can in the call of the same place, so that no pairing is
+        better."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
@@ -125,7 +125,7 @@ class CriticPairing:
         return found.pairs
 
     def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """The best pairing of some rows and columns."""
+        """Returns the best pairing of some rows and columns."""
         gains = [[self._gain(row, column) for column in columns] for row in rows]
         pairs = clear_pairing(gains, _CLEARLY)
         if pairs is None:
@@ -141,7 +141,7 @@ class CriticPairing:
         return {rows[row]: columns[column] for row, column in pairs}
 
     def _perfect(self) -> dict[int, int]:
-        """As many pairs as possible in which everything is right."""
+        """Returns as many pairs as possible in which everything is correct."""
         among = Candidates(
             [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)],
             list(zip(self._called_names, self._filled, strict=True)),
@@ -150,11 +150,11 @@ class CriticPairing:
         return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
 
     def _most_of_row(self, row: int) -> float:
-        """What a row can gain at most."""
+        """Returns an upper bound for the gain of a row."""
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pairs tool by tool, and what is left over as it comes."""
+        """Pairs tool by tool, then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
@@ -174,7 +174,7 @@ class CriticPairing:
         return paired | dict(zip(rest, (each for each in columns if each not in taken), strict=False))
 
     def _gain(self, row: int, column: int) -> float:
-        """What the pairing goes by: what the pair earns, arguments that are or should be null left out."""
+        """Returns what the pairing optimises: what the pair earns, leaving out arguments that are or should be null."""
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
         own, arguments = self._critics[row], self._filled[column]
         if own.speaking.isdisjoint(arguments):
@@ -188,7 +188,7 @@ class CriticPairing:
         return self._expected[row].is_any or self._expected_names[row] == self._called_names[column]
 
     def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
-        # An argument that is not there is the same in every call.
+        # An argument that is missing is the same in every call.
         place = (row, column if critic.argument in self._filled[column] else _NO_COLUMN, critic.argument)
         verdict = self._verdicts.get(place)
         if verdict is None:
@@ -207,11 +207,10 @@ class CriticPairing:
     def _exact_gains(
         self, gains: Sequence[Sequence[float]], rows: Sequence[int], columns: Sequence[int]
     ) -> list[list[int]]:
-        """What each pair of some rows and columns is worth for the pairing, as one integer. `gains` are theirs.
+        """Returns the value of each pair of some rows and columns for the pairing, as one integer. `gains` are theirs.
 
-        The pairing total decides (to 1e-9), as the peer has it. It leaves ties, which are resolved so that the score
-        does not depend on the order of the calls: the higher score, then the lower weight, then the right tool, then
-        the order.
+        The pairing total decides (to 1e-9), as in Arcade. Ties are resolved so that the score does not depend on the
+        order of the calls: by the higher score, then the lower weight, then the right tool, then the order.
         """
         if not rows or not columns:
             return []
@@ -234,7 +233,7 @@ class CriticPairing:
         ]
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """What the pair earns, and what it weighs beyond what the expected call would weigh without a partner."""
+        """Returns what the pair earns, and its weight beyond that of the expected call without a partner."""
         score = self._tool_weight if self._same_tool(row, column) else 0.0
         weight = self._tool_weight
         for critic in self._critics[row].judging(self._calls[column].arguments).critics:
@@ -311,7 +310,7 @@ _NO_COLUMN = -1
 
 _UNITS = 1e9
 _CLEARLY = 1e-8
-"""A difference that no rounding to units can turn around."""
+"""A difference that rounding to units cannot reverse."""
 
 _MOST_NEGATIVE = -1e290
 

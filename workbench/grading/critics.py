@@ -1,6 +1,6 @@
-"""The `critics` grader: weighted critics on arguments, calls paired in the best way, two thresholds (Arcade evals).
+"""The `critics` grader: weighted critics on arguments, calls paired optimally, two thresholds (Arcade evals).
 
-`arcade_compatible` restores the published system exactly; without it the grader deviates from it in the points that
+`arcade_compatible` reproduces the published system exactly. Without it the grader deviates from it in the points that
 `docs/graders/critics.md` lists.
 """
 
@@ -55,7 +55,8 @@ def _decide(
     pairings: Sequence[CallPairing],
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
-    """Score, verdict, reason and the sums behind the score, by the first rule that applies (grading.md, A 1.2)."""
+    """Returns score, verdict, reason and the sums behind the score, by the first rule that applies
+    (docs/graders/critics.md)."""
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
         return 0.0, "failed", f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
@@ -87,7 +88,7 @@ def _calls(number: int) -> str:
 def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
-    """The first names that differ when both lists are sorted, up to the shorter one's length."""
+    """Returns the first names that differ when both lists are sorted, up to the length of the shorter one."""
     if [call.tool for call in expected] == [record.tool for record in calls]:
         return None
     order = None if options.arcade_compatible else normalised_name
@@ -102,7 +103,8 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """The first of the named tools that was not called while more calls are left than those of any tool may take."""
+    """Returns the first of the named tools that was not called although more calls are left than those of any tool may
+    take."""
     left = list(made)
     missing: list[str] = []
     for name in wanted:
@@ -115,7 +117,8 @@ def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
 
 
 def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[float, float]:
-    """What was earned, of what could be; an expected call that is missing is part of it, except as published."""
+    """Returns what was earned and what could be earned. A missing call counts towards the latter, except as
+    published."""
     earned: list[float] = []
     possible: list[float] = []
     for line in pairings:
@@ -132,7 +135,7 @@ def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[flo
 
 
 def _added_in_turn(amounts: Sequence[float]) -> float:
-    """The sum that a loop comes to, which Python's own sums are more exact than."""
+    """Returns the sum as a loop computes it, which is less exact than Python's own sums."""
     return reduce(operator.add, amounts, 0.0)
 
 

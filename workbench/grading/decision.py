@@ -1,6 +1,6 @@
-"""The `decision` grader: should a tool be called, which one, with which arguments, a third each (Toolvaluator).
+"""The `decision` grader (Toolvaluator): should a tool be called, which one, with which arguments, a third each.
 
-Expected and actual calls are compared place by place; a chain's steps each with the first call of their round.
+Expected and actual calls are compared place by place; the steps of a chain with the first call of their round.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 EXTRA_COST = 0.5
-"""What an argument too many costs, as a share of what an expected one earns."""
+"""The cost of an argument too many, as a share of what an expected one earns."""
 
 
 def grade_decision(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its decisions; the suite's thresholds make the verdict.
+    """Grade a run by its decisions, with the suite's thresholds for the verdict.
 
     The score is `numbers["total"] / numbers["items"]`: the mean of one item for each expected call or step, and one of
-    0 for each call too many. Raises CheckError when a check cannot be evaluated.
+    0 for each call too many.
+
+    Raises CheckError when a check cannot be evaluated.
     """
     if not case.expects_calls_or_none:
         return Grade("decision", None, "not applicable", case.why_no_expected_calls)
     items = list(_steps(case, trajectory, context) if case.steps else _calls(case, trajectory, context))
     total = math.fsum([item.credit for item in items])
     score = total / len(items)
-    # An item without an expected and an actual call is a refusal that was right: it counts, and there is no line of it.
+    # An item without an expected and an actual call is a correct refusal: it counts, but has no line.
     lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
     all_right = total == len(items)
     issues = () if all_right else findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
@@ -51,12 +53,12 @@ def grade_decision(
 
 
 def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
-    """The mean of each part over all decisions; whether to call is no part of a chain."""
+    """Returns the mean of each part over all decisions. In a chain, whether to call is not a part."""
     return {part: math.fsum([item.parts[part] for item in items]) / len(items) for part in items[0].parts}
 
 
 class Decision(NamedTuple):
-    """One decision judged: three parts in 0..1, and what each expected argument earned of the third one."""
+    """One decision graded: three parts in 0..1, and what each expected argument earned of the third."""
 
     should_call: float
     tool_name: float
@@ -75,12 +77,10 @@ def judge_decision(
     arguments: Mapping[str, JsonValue],
     context: CheckContext = EMPTY_CONTEXT,
 ) -> Decision:
-    """Judge one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
-
-    The arguments are judged even when nothing was called. Raises CheckError when a check cannot be evaluated.
-    """
+    """Grade one decision: whether to call (`expected` is `None` where not to), the tool's exact name, the arguments.
+    The arguments are graded even when nothing was called. Raises CheckError when a check cannot be evaluated."""
     if expected is None:
-        # A refusal that is right has no arguments, and its tool does not matter.
+        # A correct refusal has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))
     same = expected.is_any or expected.tool == tool
     judged = judge_expected_arguments(expected.tool, expected.args, arguments, same_tool=same, context=context)
@@ -95,10 +95,10 @@ def judge_expected_arguments(
     same_tool: bool = True,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
-    """The share of expected arguments that are right, less half a share for each one too many, never below 0.
+    """Returns the share of expected arguments that are correct, minus half a share for each one too many, at least 0.
 
-    1 where arguments do not matter (`None`); where none are expected, 1 or 0. The verdicts' scores add up to it, before
-    it is kept from falling below 0; where none are expected, to what is lost of the 1.
+    It is 1 where arguments do not matter (`None`); where none are expected, 1 or 0. The verdicts' scores add up to it
+    before it is clamped; where none are expected, they add up to what is lost of the 1.
     """
     if checks is None:
         return 1.0, ()
@@ -113,7 +113,7 @@ def judge_expected_arguments(
 
 
 def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
-    """The k-th expected call against the k-th actual one; where none is expected, the refusal against the first."""
+    """Compare the k-th expected call with the k-th actual one; where none is expected, the refusal with the first."""
     expected = case.expected_calls()
     calls = trajectory.calls
     decisions = len(expected) or 1
@@ -124,8 +124,8 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             judged = judge_decision(None, record is not None, "", record.arguments if record else {})
             yield _line(None, index if record else None, judged, "called when no call was expected")
         elif record is None:
-            # As the published evaluation has it, in which one tool is asked about: only whether to call is wrong, and
-            # the arguments are those of no call.
+            # As in the published evaluation, which asks about one tool: only whether to call is wrong, and the
+            # arguments are those of no call.
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
             judged = judge_decision(wanted, True, record.tool, record.arguments, context)
@@ -138,9 +138,9 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 
 
 def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
-    """Each step against the first call of its round, by tool and arguments; whether it was right to call is no part.
+    """Compare each step with the first call of its round, by tool and arguments; whether to call is not a part.
 
-    A step that expects no call is right when there is none, or else earns what arguments that were left out do. One
+    A step that expects no call is correct when there is none; otherwise it earns what missing arguments earn. A step
     that was never reached earns nothing.
     """
     expected_call = 0

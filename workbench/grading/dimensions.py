@@ -1,6 +1,6 @@
-"""The `dimensions` grader: precision, recall, parameters and content make the score, latency is told beside it.
+"""The `dimensions` grader: precision, recall, parameters and content make the score; latency is reported with it.
 
-The published five-dimension tool evaluator, with the repairs that `docs/graders/dimensions.md` lists.
+It is the published five-dimension tool evaluator, with the repairs that `docs/graders/dimensions.md` lists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
-"""What each dimension adds to the score. Latency is the fifth one and adds nothing."""
+"""What each dimension contributes to the score. Latency, the fifth, contributes nothing."""
 
 _DEFAULTS = DimensionsOptions()
 
@@ -40,10 +40,12 @@ def grade_dimensions(
     *,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> Grade:
-    """Grade a run by dimensions. Every case can be: one that expects no calls lives by its keywords alone.
+    """Grade a run by dimensions. Every case can be graded: one that expects no calls is graded by its keywords alone.
 
-    A check that is `optional` is one of the published system's validators; its Python function counts as failed when
-    it raises. Keywords and limits are no issues of this grade: they are among the requirements of every grader.
+    A check that is `optional` corresponds to one of the published system's validators; its Python function counts as
+    failed when it raises. Keywords and limits are not issues of this grade, because they are among the requirements of
+    every grader.
+
     Raises CheckError when a check cannot be evaluated.
     """
     calls = trajectory.calls
@@ -89,16 +91,14 @@ def grade_dimensions(
 
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
-    """Return the run's latency in milliseconds as the options ask for it."""
+    """Returns the run's latency in milliseconds as the options ask for it."""
     return trajectory.model_latency_ms if options.latency == "model" else trajectory.loop_ms
 
 
 @dataclass(slots=True)
 class _Judged:
-    """An expected call judged on an actual one: its parameter score as `halves` of `entries`.
-
-    `found` has each argument with its verdict and the halves it earned, `None` where it makes no entry.
-    """
+    """An expected call compared with an actual one: its parameter score as `halves` of `entries`. `found` has each
+    argument with its verdict and the halves it earned, `None` where it makes no entry."""
 
     halves: int
     entries: int
@@ -113,8 +113,8 @@ def _recall(
     wanted: set[str],
     as_published: bool,
 ) -> float:
-    """The share of the expected calls that were made; as published, every call of an expected tool counts, so that it
-    may be above 1."""
+    """Returns the share of the expected calls that were made. As published, every call of an expected tool counts, so
+    it may exceed 1."""
     if as_published:
         return sum([record.tool in wanted for record in calls]) / len(expected)
     return (len(expected) - len(missing)) / len(expected)
@@ -127,8 +127,8 @@ def _paired(
     *,
     first_call_for_all: bool = False,
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
-    """A line for each expected call, one for each call that is left, the tools that were called too seldom, and whether
-    no other pairing can have better parameters.
+    """Returns a line for each expected call and each call that is left, the tools that were called too few times, and
+    whether no other pairing can have better parameters.
 
     With `first_call_for_all`, all expected calls of a tool are compared with its first call, as published.
     """
@@ -196,7 +196,7 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Judged],
 ) -> dict[int, int]:
-    """As many pairs of expected calls and calls of one tool as possible in which all parameters are right."""
+    """Returns as many pairs of expected calls and calls of one tool as possible in which all parameters are correct."""
     among = Candidates(
         [("", expected[row].args) for row in rows],
         [("", calls[column].arguments) for column in columns],
@@ -226,12 +226,10 @@ def _together(row: int, column: int, judged: _Judged, arguments: Mapping[str, Js
 
 
 def _best(table: Sequence[Sequence[_Judged]]) -> list[tuple[int, int]]:
-    """The pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
-
-    Of equal sums the one that pairs the first row, else the second one and so on, each with the earliest column.
-    """
+    """Returns the pairs of rows (expected calls) and columns (calls) with the largest sum of scores. Among equal sums
+    the one that pairs the first row wins, else the second one and so on, each with the earliest column."""
     rows, columns = len(table), len(table[0])
-    # Scores as whole numbers, so that equal sums are equal; below them what settles those, row by row.
+    # Scores as whole numbers, so that equal sums are equal; lower digits break ties row by row.
     scale = math.lcm(*(2 * (judged.entries or 1) for row in table for judged in row))
     base = columns + 1
     return best_pairing(
@@ -254,7 +252,8 @@ _RIGHT, _WRONG, _NOTHING = 2, 1, 0
 
 
 def _judged(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Judged:
-    """The parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further zeros."""
+    """Returns the parameter score: required arguments earn 1, ½ or 0, forbidden and invalid ones count as further
+    zeros."""
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0
@@ -283,7 +282,7 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 
 def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
-    """A validator whose function raised has not held; whatever else cannot be evaluated is an error."""
+    """A validator whose function raised counts as failed; any other check that cannot be evaluated is an error."""
     if check.optional and isinstance(error, FunctionRaisedError):
         return CheckVerdict(0.0, False, str(error))
     raise CheckError(f"{place}: {error}") from error
@@ -324,7 +323,7 @@ def _issues(
 
 
 def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairing) -> Iterator[Issue]:
-    """Forbidden arguments are not among them: they are an issue under every grader."""
+    """Forbidden arguments are not included: they are an issue under every grader."""
     checks = expected.args or {}
     for verdict in line.arguments:
         if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):

@@ -1,6 +1,6 @@
-"""How a grade came about: the formula of the published system with the run's numbers in it, and what it made of them.
+"""Explains a grade: the formula of the published system with the run's numbers in it, and the result.
 
-Scores are the graders' own; nothing here computes one anew. That the filled formula comes to the score is tested.
+Scores are the graders' own; nothing is computed again here. Tests check that the filled formula yields the score.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SYSTEMS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a grade came about.
+    """Explains a grade. `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where
+    there is no score or a rule decided before scoring, which `shortcut` describes.
 
-    `rule` is the system's formula in words. `formula` has the run's numbers; it is `None` where a rule decided before
-    anything was added up, which `shortcut` tells, and where there is no score. `verdict` says what the score was held
-    against, `beside` holds the issues that fail the run whatever the score is, `more` what the system does, point by
-    point. `accounts` has one entry for each of the grade's pairings, or `None` where a line has no part in the score.
+    `verdict` compares the score with its thresholds, `beside` holds the issues that fail the run whatever the score is,
+    `more` describes the system point by point. `accounts` has one entry for each of the grade's pairings, or `None`
+    where a line does not contribute to the score.
     """
 
     system: str
@@ -44,7 +44,7 @@ class Explanation:
 
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
-    """Explain a grade that was made under `grading`; also one without a score."""
+    """Returns the explanation of a grade that was made under `grading`, with or without a score."""
     reading = READINGS[grade.grader](grade, grading)
     scored = grade.score is not None
     formula = reading.formula if scored and not reading.shortcut else None
@@ -61,8 +61,8 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 
 
 def reason_of(grade: Grade) -> str:
-    """Why the run would end as it does under a grade, in one line: the grader's reason, or what fails it whatever the
-    score is."""
+    """Returns in one line why the run ends with its status under a grade: the grader's reason, or the issue that fails
+    it whatever the score is."""
     deciding = [issue for issue in grade.issues if issue.decides]
     if grade.verdict not in ("passed", "warned", "not applicable") or not deciding:
         return grade.reason
@@ -76,7 +76,7 @@ def reason_of(grade: Grade) -> str:
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """The graders by what they would make of the run, the worst first; empty when they agree."""
+    """Returns the graders by the status that each gives the run, the worst first; empty when they agree."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()

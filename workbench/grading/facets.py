@@ -1,4 +1,4 @@
-"""The dimensions of the `dimensions` grader one by one, each as the fraction that it is."""
+"""The dimensions of the `dimensions` grader one by one, each as a fraction."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from workbench.grading.formulas import Amount, Quotient, Sum, Term
 from workbench.grading.grade import Grade
 
 _MOST_TERMS = 12
-"""With more terms than this only their sum is written."""
+"""With more terms than this, only their sum is written."""
 
 
 class Facet(NamedTuple):
-    """One dimension: its name, how its amount came about, and what is counted, in words."""
+    """One dimension: its name, how its amount was computed, and what is counted, in words."""
 
     name: str
     formula: Term
@@ -20,10 +20,8 @@ class Facet(NamedTuple):
 
 
 def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
-    """The dimensions that have a part in the score; `keywords` is how many the case asks for.
-
-    Empty for other graders, and for a run that called where nothing may be called.
-    """
+    """Returns the dimensions that contribute to the score; `keywords` is how many the case asks for. Empty for other
+    graders, and for a run that called where nothing may be called."""
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()

@@ -1,4 +1,4 @@
-"""From pairings to issues: wrong tools, missing and extra calls, wrong and missing arguments."""
+"""Turns pairings into issues: wrong tools, missing and extra calls, wrong and missing arguments."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def findings(
     extras_matter: bool = False,
     closed: bool = False,
 ) -> tuple[Issue, ...]:
-    """The issues of a grade, each placed on the call, the expected call and the argument that it is about.
+    """Returns the issues of a grade, each with the call, the expected call and the argument that it concerns.
 
-    `extras_matter`: every extra call is an issue. `closed`: so is every argument that its expected call does not list,
-    and that no verdict is about.
+    With `extras_matter`, every extra call is an issue. With `closed`, so is every argument that its expected call does
+    not list and that has no verdict.
     """
     return tuple(_findings(expected, calls, pairings, extras_matter, closed))
 
@@ -60,7 +60,7 @@ def _findings(
             for verdict in pairing.arguments:
                 if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
                     continue
-                # A forbidden one that was given is an issue under every grader, so one of the requirements.
+                # A forbidden argument is an issue under every grader, and so one of the requirements.
                 if not verdict.given or not wanted.unwanted([verdict.argument]):
                     yield argument_issue(wanted, record, pairing, verdict)
             if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
@@ -70,7 +70,7 @@ def _findings(
 def _out_of_place(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
 ) -> tuple[set[str], set[str]]:
-    """The tools that were expected, and those that were called, in lines that do not bring both together."""
+    """Returns the tools that were expected and those that were called, in lines that do not contain both."""
     lines = [pairing for pairing in pairings if not pairing.same_tool and pairing.prohibition is None]
     if not lines:
         return set(), set()
@@ -81,7 +81,7 @@ def _out_of_place(
 
 
 def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
-    """What is wrong with an argument that has not earned all it could."""
+    """Returns what is wrong with an argument that has not earned everything it could."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
     kind: IssueKind
@@ -126,7 +126,7 @@ def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing
 
 
 def missing_call(expected: ExpectedCall, index: int) -> Issue:
-    """An expected call, by its index, for which none was made."""
+    """Returns the issue of an expected call, by its index, that was not made."""
     return Issue(
         "missing call",
         "no call matches it",
@@ -137,7 +137,7 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
 
 
 def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
-    """A call that no expectation accounts for."""
+    """Returns the issue of a call that no expectation accounts for."""
     record = calls[index]
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 
@@ -151,7 +151,8 @@ def _expected_text(expected: ExpectedCall) -> str:
 
 
 describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
-"""An expected call in one line: `set_lights(room="bedroom", brightness=5..20)`, `(…)` where arguments are free."""
+"""Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`, `(…)` where arguments are
+free."""
 
 
 def _call_text(record: CallRecord) -> str:
@@ -160,4 +161,4 @@ def _call_text(record: CallRecord) -> str:
 
 
 describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text)
-"""An actual call in one line."""
+"""Returns an actual call in one line."""

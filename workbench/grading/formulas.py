@@ -1,4 +1,4 @@
-"""Formulas as terms: evaluated, written in words, and written with the numbers of one run in them."""
+"""Formulas as terms: evaluated, written in words, and written with the numbers of one run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number. Without a name it is a constant, which words and numbers show alike."""
+    """A number. Without a name it is a constant, shown alike in words and in numbers."""
 
     value: float
     name: str = ""
@@ -41,14 +41,14 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """A term kept within 0..1; stands outermost."""
+    """A term clamped to 0..1; always outermost."""
 
     term: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Rounded:
-    """A term rounded to three digits, as Python rounds; stands outermost."""
+    """A term rounded to three digits by Python's rule; always outermost."""
 
     term: Term
 
@@ -57,12 +57,12 @@ Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
 
 
 def evaluate(term: Term) -> float:
-    """What a term comes to. Raises ZeroDivisionError where it divides by nothing."""
+    """Returns the value of a term. Raises ZeroDivisionError."""
     match term:
         case Amount(value=value):
             return value
         case Sum(terms=terms):
-            return sum(map(evaluate, terms))  # one after the other, as `dimensions` adds up what it then rounds
+            return sum(map(evaluate, terms))  # in sequence, as `dimensions` adds up what it then rounds
         case Difference(left=left, right=right):
             return evaluate(left) - evaluate(right)
         case Product(left=left, right=right):
@@ -76,7 +76,7 @@ def evaluate(term: Term) -> float:
 
 
 def in_words(term: Term) -> str:
-    """The formula: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
+    """Returns the formula in words: `(exact + 0.5 × name only) ÷ expected, kept within 0..1`."""
     match term:
         case Clamped(term=inner):
             return f"{in_words(inner)}, kept within 0..1"
@@ -86,7 +86,7 @@ def in_words(term: Term) -> str:
 
 
 def in_numbers(term: Term) -> str:
-    """The formula filled in and worked out: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number as it is."""
+    """Returns the formula filled in and computed: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number unchanged."""
     match term:
         case Amount(value=value):
             return figure(value)
@@ -99,7 +99,7 @@ def in_numbers(term: Term) -> str:
 
 
 def figure(value: float) -> str:
-    """A number with at most three digits behind the point, or three that matter where it is smaller than those."""
+    """Returns a number with at most three decimals, or three significant digits where it is smaller than that."""
     if not math.isfinite(value):
         return str(value)
     shown = f"{value:.3f}".rstrip("0").rstrip(".") if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
@@ -107,7 +107,7 @@ def figure(value: float) -> str:
 
 
 _LOOSE, _TIGHT, _WHOLE = range(3)
-"""How much holds a term together: sums, products and quotients, single numbers."""
+"""How tightly a term binds: sums, products and quotients, single numbers."""
 
 
 def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:

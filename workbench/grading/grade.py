@@ -1,7 +1,7 @@
-"""What a grader says: a score, a status, the pairing behind them and the issues to show.
+"""The results of graders: a score, a status, the pairing behind them and the issues to show.
 
-A grade and what it is made of are named tuples, which are made in a quarter of a frozen data class's time: there are a
-hundred of them in the grades of a small run.
+A grade and its parts are named tuples, which are made in a quarter of a frozen data class's time: the grades of a small
+run consist of about a hundred of them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from workbench.trajectory.messages import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 Status = Literal["passed", "warned", "failed", "error", "skipped", "stopped"]
-"""Of a run. `error` is what the infrastructure did, never the model; a stopped run is not graded."""
+"""The status of a run. `error` is a fault of the infrastructure, never of the model; a stopped run is not graded."""
 
 GRADED: frozenset[Status] = frozenset({"passed", "warned", "failed"})
-"""The statuses that are a word on the model."""
+"""The statuses that judge the model."""
 
 Verdict = Literal["passed", "warned", "failed", "not applicable", "error"]
-"""Of a grade. `error`: a check could not be evaluated, or the grader refuses the case; no word on the model."""
+"""The status of a grade. `error`: a check could not be evaluated, or the grader refuses the case; the model is not
+judged."""
 
 IssueKind = Literal[
     "wrong tool",
     "missing call",
     "extra call",
-    "quantity",  # only in older recordings: the calls that are missing or extra say it
+    "quantity",  # only in older recordings: now reported as missing or extra calls
     "wrong argument",
     "missing argument",
     "partial credit",
@@ -71,7 +72,7 @@ class Issue(NamedTuple):
 
 
 class ArgumentVerdict(NamedTuple):
-    """What one check said of one argument of a paired call.
+    """The result of one check for one argument of a paired call.
 
     `holds` is `None` when the argument was recorded but not judged. `score` is in 0..`weight` (unclamped with
     `arcade_compatible`); `counted` is false when the weight is left out of the denominator. An argument that the
@@ -96,9 +97,9 @@ class CallPairing(NamedTuple):
     """An expected call and the actual call it was paired with, by index; either may have no partner.
 
     `prohibition` is the index in `Case.disallowed` where the line is about one; `expected_call` is then `None`.
-    `outcome` says in a few words what became of the line under the grader's rule ("exact", "right name only",
-    "missing", "extra, counts twice"); `credit` is what it adds to the sum that the score is made from, negative for a
-    penalty. `parts` are the amounts that the credit is made of, by their names in the grader's formula.
+    `outcome` is the result of the line under the grader's rule, in a few words ("exact", "right name only", "missing",
+    "extra, counts twice"). `credit` is its contribution to the sum that the score is computed from, negative for a
+    penalty. `parts` are the amounts that make up the credit, by their names in the grader's formula.
     """
 
     expected_call: int | None
@@ -114,11 +115,11 @@ class CallPairing(NamedTuple):
 
 
 class Grade(NamedTuple):
-    """One grader's reading of one trajectory. `score` is `None` when the grader does not apply.
+    """The result of one grader for one trajectory.
 
-    `verdict` is the grader's own, by its rule and the score; `status` what the run comes to when this grader decides,
-    requirements beside the score and failed steps of a chain included. `numbers` are the quantities in the grader's
-    formula, by name.
+    `score` is `None` when the grader does not apply. `verdict` is the grader's own, by its rule and the score. `status`
+    is that of the run when this grader decides, including requirements besides the score and failed steps of a chain.
+    `numbers` are the quantities in the grader's formula, by name.
     """
 
     grader: str
@@ -132,7 +133,7 @@ class Grade(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """Whether something beside the score fails the run, which no mean of scores makes good."""
+        """Whether an issue besides the score fails the run, so that no mean of scores can offset it."""
         if self.grader == "dimensions" and self._lacks_a_tool:
             return True
         scored = _SCORED.get(self.grader, frozenset())
@@ -145,15 +146,15 @@ class Grade(NamedTuple):
 
 
 _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidden call", "extra call"})}
-"""The deciding issues that lower the score of a grader, and so are not beside it."""
+"""The deciding issues that lower the score of a grader, and so are not besides it."""
 
 
 class StepGrade(NamedTuple):
-    """One step of a chain, judged on its own by the grader that decides. Steps count from 1.
+    """One step of a chain, graded on its own by the deciding grader. Steps count from 1.
 
     `status` is `None` for a step that was never reached. `call` is the index in `Trajectory.calls` of the first call of
-    its answer, which is the one that is judged; so are the calls that its issues name. `expected_call` is the index in
-    `Case.expected_calls()` of what it expects. `why` is one line.
+    its answer, the one that is graded; its issues use indices of the run too. `expected_call` is the index in
+    `Case.expected_calls()` of the call it expects. `why` is one line.
     """
 
     step: int
@@ -169,11 +170,11 @@ _DEFAULTS = Grading()
 
 
 class RedactedPlace(NamedTuple):
-    """Where a stored run holds `$NAME` in place of a secret, as far as a check may look there.
+    """A place where a stored run holds `$NAME` instead of a secret, as far as a check may look there.
 
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. "names" are the
-    names of a call's arguments. "schema" is that of some tool on offer, which has the defaults of arguments. "case" is
-    what the stored suite says that the run's case expects.
+    names of a call's arguments. "schema" is that of an offered tool, which holds the defaults of arguments. "case" is
+    what the run's case expects in the stored suite.
     """
 
     what: Literal["tool", "argument", "names", "answer", "schema", "case"]
@@ -187,12 +188,14 @@ class GradingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run and what was made of it. `repeat` counts from 0; `grades` is empty for a run that was not graded, and the
-    first one decides the status. `error` names what the infrastructure did, or why the case was skipped. `cost_usd` is
-    what the model's answers cost in US dollars, 0 where none was asked over a network, `None` where it is not known.
-    `grading` is what was graded by, and what the case's repeats are put together by. `judgements` are those that were
-    used, in grading and in the conditions of mocks; `judging` is what asking for them took, apart from the run's own
-    tokens, cost and latency."""
+    """One run and its grades. `repeat` counts from 0.
+
+    `grades` is empty for a run that was not graded; the first one decides the status. `error` names the fault of the
+    infrastructure, or why the case was skipped. `cost_usd` is the cost of the model's answers in US dollars, 0 where
+    none was asked over a network, `None` where it is not known. `grading` holds the options of grading and of joining
+    the case's repeats. `judgements` are those that were used, in grading and in the conditions of mocks; `judging` is
+    the cost of asking for them, apart from the run's own tokens, cost and latency.
+    """
 
     run_id: str
     suite: str
@@ -209,11 +212,11 @@ class RunResult:
     judgements: tuple[Judgement, ...] = ()
     judging: JudgeUse = NOBODY_ASKED
     steps: tuple[StepGrade, ...] = ()
-    """Of a chain that was graded: every step on its own."""
+    """The steps of a graded chain, each on its own."""
     redacted: tuple[RedactedPlace, ...] = ()
-    """Of a stored run: what a check may look at and stands there without its secrets."""
+    """For a stored run: the places a check may look at where secrets were removed."""
     not_regraded: str | None = None
-    """Why a stored run has the verdict that it was given when it ran, though it was to be graded again."""
+    """Why a stored run keeps its original verdict although it should have been graded again."""
 
     @property
     def grade(self) -> Grade | None:
@@ -222,7 +225,7 @@ class RunResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it passed, if with a warning."""
+        """Whether it passed, with or without a warning."""
         return self.status in ("passed", "warned")
 
     @property
@@ -231,8 +234,8 @@ class RunResult:
 
     @property
     def reason(self) -> str | None:
-        """In one line why it did not pass: what fails it whatever its score is, else the deciding grader's reason; of a
-        run that was not graded, its error."""
+        """Why it did not pass, in one line: the issue that fails it whatever its score is, else the deciding grader's
+        reason. For a run that was not graded, its error."""
         if self.grade is None:
             return self.error
         if self.status == "passed":
@@ -245,11 +248,11 @@ class RunResult:
 
     @property
     def is_broken(self) -> bool:
-        """Whether something beside the score failed it, which no mean of scores makes good."""
+        """Whether an issue besides the score failed it, so that no mean of scores can offset it."""
         return self.grade is not None and self.grade.is_broken
 
 
 def disagree(grades: Iterable[Grade]) -> bool:
-    """Whether some grader would let the run pass, or warn, and another would fail it."""
+    """Returns whether one grader would let the run pass, or warn, and another would fail it."""
     statuses = {grade.status for grade in grades if grade.verdict not in ("not applicable", "error")}
     return "failed" in statuses and len(statuses) > 1

@@ -1,4 +1,5 @@
-"""The graders, and what each says of a run: its own grade with what decides beside the score, steps of chains aside."""
+"""The graders, and the complete grade of each for a run: its own grade with the requirements besides the score. Steps
+of chains are graded elsewhere."""
 
 from __future__ import annotations
 
@@ -23,17 +24,15 @@ from workbench.trajectory.trajectory import Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """How one published system grades a run, and its rule of equality for plain values.
-
-    `grade` raises CheckError and GradingError as `grade_run` does.
-    """
+    """One published system's way to grade a run, and its rule of equality for plain values. `grade` raises CheckError
+    and GradingError as `grade_run` does."""
 
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
-    """The keys of a case that are part of its score, and so decide nothing beside it."""
+    """The keys of a case that are part of its score, and so decide nothing besides it."""
     latency: Callable[[Grading, Trajectory], float] = lambda _grading, run: run.model_latency_ms
-    """What `max_latency_ms` limits, in milliseconds."""
+    """The time that `max_latency_ms` limits, in milliseconds."""
 
 
 GRADERS: dict[GraderName, Grader] = {
@@ -65,8 +64,8 @@ def graded_whole(
     context: CheckContext,
     of_any_grader: Sequence[Issue] | None = None,
 ) -> Grade:
-    """The grade of one grader, with the issues of the requirements and the status. Of a chain it is that of the whole,
-    whatever its steps come to. `of_any_grader` as in `requirement_issues`. Raises as `grade_run` does."""
+    """Returns the grade of one grader, with the issues of the requirements and the status. For a chain it covers the
+    whole, not its steps. `of_any_grader` is that of `requirement_issues`. Raises as `grade_run` does."""
     grader = GRADERS[name]
     grade = grader.grade(case, settings, trajectory, context)
     demands = requirement_issues(
@@ -96,7 +95,7 @@ def graded_whole(
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """All issues; a call that a requirement already calls wrong is not called an extra one a second time."""
+    """Returns all issues. A call that a requirement already calls wrong is not called an extra one a second time."""
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     return (*(issue for issue in found if issue.kind != "extra call" or issue.call not in wrong), *demands)
 

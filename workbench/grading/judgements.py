@@ -1,4 +1,4 @@
-"""What judges said of values, and what asking them took."""
+"""Judgements of values by judges, and the cost of asking for them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge found of one value. `model` is what the judge is called in the suite or by the person, `value` is
-    the value as `judged_value` writes it, `rationale` one line."""
+    """A judge's finding on one value. `model` is the judge's name in the suite or as chosen by the person, `value` is
+    the value as `judged_value` writes it, `rationale` is one line."""
 
     model: str
     criteria: str
@@ -30,8 +30,9 @@ class Judgement:
 
     @property
     def verdict(self) -> CheckVerdict:
-        """The judgement as that of a check."""
-        # Evaluating imports what compares texts and dates; whoever only holds results needs none of it.
+        """The judgement as the verdict of a check."""
+        # Imported here: `evaluate` imports what compares texts and dates, which code that only reads results does not
+        # need.
         from workbench.checks.evaluate import CheckVerdict
 
         return CheckVerdict(1.0 if self.holds else 0.0, self.holds, self.rationale.removesuffix("."))
@@ -39,7 +40,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """What asking judges took, apart from what the run itself took: how often one was asked, the tokens, and US
+    """The cost of asking judges, apart from that of the run itself: the number of questions, the tokens, and US
     dollars, `None` where they are not known."""
 
     asked: int = 0
@@ -57,16 +58,16 @@ NOBODY_ASKED = JudgeUse()
 
 
 def judged_value(value: JsonValue) -> str:
-    """A value as it is shown to a judge: JSON on one line, keys sorted, texts in NFC. Equal values have one text.
+    """Returns a value as judges see it: JSON on one line, keys sorted, texts in NFC. Equal values have one text.
 
-    Raises ValueError or RecursionError for what JSON cannot say.
+    Raises ValueError or RecursionError for what JSON cannot express.
     """
     text = json.dumps(canonical(value), ensure_ascii=False, sort_keys=True, allow_nan=False)
     return escape_lone_surrogates(text)
 
 
 class KnownJudgements:
-    """Judgements by what they are about."""
+    """Judgements by criteria and value."""
 
     def __init__(self, judgements: Iterable[Judgement]) -> None:
         self._by_value: dict[tuple[str, str], dict[str, Judgement]] = {}
@@ -74,22 +75,23 @@ class KnownJudgements:
             self._by_value.setdefault((judgement.criteria, judgement.value), {}).setdefault(judgement.model, judgement)
 
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
-        """The judgement of a value as `judged_value` writes it: by the model that the check names, else by that called
-        `chosen`, else by whatever model."""
+        """Returns the judgement of a value as `judged_value` writes it: by the model that the check names, else by the
+        one called `chosen`, else by any model."""
         found = self._by_value.get((check.judged, value), {})
         model = check.model or chosen
         return found.get(model) if model is not None else next(iter(found.values()), None)
 
 
 def unjudged(check: Judged, why: str) -> CheckError:
-    """The error of a check that has no judgement."""
+    """Returns the error of a check that has no judgement."""
     return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
 
 
 class JudgementNeededError(Exception):
-    """A judge must be asked of a value before the run can be graded; raised by an `CheckContext.judge` that can be.
+    """A judge must be asked about a value before the run can be graded. Raised by a `CheckContext.judge` that can be
+    asked later.
 
-    It is no CheckError, so that whoever adds words to one lets it pass.
+    It is no CheckError, so that handlers that add context to one do not catch it.
     """
 
     def __init__(self, check: Judged, value: JsonValue) -> None:

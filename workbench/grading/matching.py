@@ -1,4 +1,4 @@
-"""As many one-to-one pairs as possible of members and calls, where a call fits a member or does not."""
+"""Finds the largest one-to-one pairing of members and calls, where a call either fits a member or does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Bucket = tuple[Hashable, ...]
 
 
 class Among(Protocol):
-    """Which members a call may fit at all: those of its buckets (see `workbench.grading.candidates`)."""
+    """Tells which members a call may fit at all: those of its buckets (see `workbench.grading.candidates`)."""
 
     def bucket(self, expected: int) -> Bucket: ...
     def buckets(self, call: int) -> Sequence[Bucket]: ...
@@ -22,12 +22,11 @@ class Among(Protocol):
 def paired_in_turn(
     members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: Among | None = None
 ) -> dict[int, int]:
-    """The call of each member that got one: a largest pairing, which takes a call before those that come after it.
+    """Returns the call of each paired member in a largest pairing, which prefers earlier calls.
 
-    The calls are walked in the order given; each is taken if the pairing can be enlarged by it, for which calls that
-    were taken before may pass to other members. The walk stops when every member has a call. `fits(member, call)` is
-    asked only as far as that needs, and only of members that the call may fit `among` all; calls of one kind fit the
-    same members.
+    The calls are tried in the order given. Each is taken if the pairing can be enlarged by it, for which earlier calls
+    may move to other members. The search stops when every member has a call. `fits(member, call)` is asked only as far
+    as needed, and only for members that the call may fit `among` all; calls of one kind fit the same members.
     """
     pairing = _Pairing(members, fits, among or _All())
     for call in calls:
@@ -54,7 +53,7 @@ class _All:
 
 
 class _Pairing:
-    """The pairs so far. A member that has a call keeps one, be it another."""
+    """The pairs so far. A member that has a call always keeps one, though not always the same."""
 
     def __init__(self, members: Sequence[int], fits: Callable[[int, int], bool], among: Among) -> None:
         self.call_of: dict[int, int] = {}
@@ -80,7 +79,7 @@ class _Pairing:
             self._enlarge(call)
 
     def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
-        """The members of some lists that a call fits, in order; with `taken` only those that have a call."""
+        """Returns the members of some lists that a call fits, in order; with `taken` only those that have a call."""
         buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
         if len(buckets) == 1:
             (bucket,) = buckets
@@ -99,10 +98,10 @@ class _Pairing:
                 yield member
 
     def _enlarge(self, call: int) -> None:
-        """Give the call to a member along a shortest augmenting path, if there is one.
+        """Assign the call to a member along a shortest augmenting path, if there is one.
 
-        Where there is none, no path leads on from any member that was reached, nor will one ever: they are settled, and
-        calls of the kinds that were seen need not be looked at again.
+        Where there is none, no path will ever lead on from any member that was reached: these members are settled, and
+        calls of the same kinds need not be tried again.
         """
         offered: dict[int, int] = {}
         kinds: set[Hashable] = set()
@@ -112,7 +111,7 @@ class _Pairing:
             if kind in kinds:
                 continue
             kinds.add(kind)
-            # That no free member takes the first one was seen before.
+            # No free member takes the first one, as was already found.
             for member in self._fitting(seeker, self._reachable, taken=seeker == call):
                 if member in offered:
                     continue
@@ -128,7 +127,7 @@ class _Pairing:
             self._reachable[bucket] = [each for each in self._reachable[bucket] if each not in self._settled]
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Walk the path back from a free member: every call on it goes to the member that it was offered to."""
+        """Walk the path back from a free member: every call on it moves to the member that it was offered to."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:
@@ -139,6 +138,6 @@ class _Pairing:
         self._hand(free, self.call_of[free])
 
     def _hand(self, member: int, call: int) -> None:
-        """Let a free member have a call."""
+        """Assign a call to a free member."""
         self.call_of[member] = call
         self._free[self._among.bucket(member)].remove(member)

@@ -1,4 +1,4 @@
-"""How each published system comes to a score, read from a grade: its formula, its rules, what each line earned."""
+"""Explains how each published system computes a score from a grade: its formula, its rules, what each line earned."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from workbench.suite.settings import Grading
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one line of a grade's pairing was worth.
+    """The value of one line of a grade's pairing. `formula` shows how its credit was computed, `share` is its
+    contribution to the score, `most` what it could have contributed.
 
-    `formula` is how its credit came about, `share` what the line adds to the score, `most` what it could have added.
-    An extra call has a `share` and a `most` of 0 where it neither adds nor takes anything. Both are `None` under
-    `dimensions`, which adds up no lines: there the credit is the line's parameter score. `arguments` is how the part
-    of the arguments came about, where some were given that nobody expects.
+    An extra call has a `share` and a `most` of 0 where it neither adds nor costs anything. Both are `None` under
+    `dimensions`, which does not add up lines: there the credit is the line's parameter score. `arguments` shows the
+    part of the arguments, where some were given that are not expected.
     """
 
     formula: Term | None
@@ -32,11 +32,8 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one grader's function says, all as `Explanation` has it.
-
-    `formula` is there whatever decided; `shortcut` is empty where it did. `rule` is empty where the formula's own words
-    say enough.
-    """
+    """One grader's part of an `Explanation`. `formula` is present whatever decided; `shortcut` is empty where the
+    formula did. `rule` is empty where the words of the formula suffice."""
 
     formula: Term
     shortcut: str
@@ -136,7 +133,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
 
 def _decision(grade: Grade, grading: Grading) -> Reading:
     items = grade.numbers.get("items", 0.0)
-    # A chain has no lines of its steps that were right not to call; elsewhere at most one decision is without a line.
+    # A chain has no lines for steps that correctly made no call; elsewhere at most one decision has no line.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
     what = "(tool name + arguments) ÷ 2" if chain else "(should call + tool name + arguments) ÷ 3"
     more = [
@@ -166,7 +163,7 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """The part of the arguments, where some are too many."""
+    """Returns the part of the arguments, where some are too many."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -248,7 +245,7 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
 
 
 def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
-    """Of several lines about one prohibition the first one counts."""
+    """Among several lines about one prohibition the first one counts."""
     seen: set[int] = set()
     accounts: list[Account | None] = []
     for line in grade.pairings:
@@ -309,7 +306,7 @@ def _pass_mark(grade: Grade) -> str:
 
 
 def _dimensions_account(line: CallPairing) -> Account | None:
-    """Of an expected call the mean of what its arguments are worth, where a call was made."""
+    """For an expected call that was made, returns the mean of its arguments."""
     if line.expected_call is None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)

@@ -1,4 +1,4 @@
-"""What was changed in a stored run because it was secret, and whether the run can still be graded."""
+"""Finds what was redacted in a stored run, and decides whether the run can still be graded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def redacted_places(
     raw: Trajectory, stored: Trajectory, case: Case | None, stored_case: Case | None
 ) -> list[RedactedPlace]:
-    """Where a run and its case differ from what is stored of them."""
+    """Returns the places where the stored run and case differ from the originals."""
     places: list[RedactedPlace] = []
     if stored is not raw:
         for index, (before, after) in enumerate(zip(raw.calls, stored.calls, strict=True)):
@@ -33,8 +33,8 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Why a stored run cannot be graded again by a case: a check would look at what stands in place of a secret. `None`
-    if it can be. `as_stored` means that the case is the one that is stored with the run."""
+    """Returns why a stored run cannot be graded again by a case, `None` if it can: it cannot when a check would look at
+    a redacted place. `as_stored` means that the case is the one stored with the run."""
     for place in result.redacted:
         if place.what == "case":
             if as_stored:

@@ -1,4 +1,4 @@
-"""What several runs of one case with one model come to together: the rules `last`, `mean` and `majority`."""
+"""Joins several runs of one case with one model by the rules `last`, `mean` and `majority`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.suite.settings import Grading
 
 
 class GradedRun(Protocol):
-    """What the rules go by in a run: what a `RunResult` and its `RunSummary` have in common."""
+    """What the rules need of a run: what a `RunResult` and its `RunSummary` have in common."""
 
     @property
     def repeat(self) -> int: ...
@@ -33,7 +33,7 @@ class GradedRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What the runs of a case with one model come to together, by its rule: see `CaseResult`."""
+    """The joined result of the runs of a case with one model: see `CaseResult`."""
 
     rule: RepeatRule
     status: Status
@@ -44,10 +44,11 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentStatistics:
-    """What an argument earned in each graded run, over all pairs of calls that were judged by it.
+    """What an argument earned in each graded run, over all pairs of calls in which it was judged.
 
     `scores` are means over a run's pairs, 0 where it has none; `normalised` are the same as shares of the weight, 0
-    where that is 0. Deviations are those of a population. `weight` is the mean of the runs' weights other than 0.
+    where that is 0. Deviations are population standard deviations. `weight` is the mean of the runs' weights other than
+    0.
     """
 
     argument: str
@@ -62,11 +63,11 @@ class ArgumentStatistics:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What a case with one model came to. `runs` are in the order of the repeats, all of them; the rule and the numbers
-    go by the graded ones, whose mean is `score` and its population deviation `deviation`, `None` without any score.
+    """The result of a case with one model. `runs` are all its runs in the order of the repeats.
 
-    `reason` says why the case did not pass: of its last run under `last`, else the one that all runs have in common.
-    `arguments` are there for several graded runs.
+    The rule and the numbers use the graded ones, whose mean is `score` and whose population standard deviation is
+    `deviation`, both `None` without any score. `reason` says why the case did not pass: that of its last run under
+    `last`, else the one that all runs have in common. `arguments` are present for several graded runs.
     """
 
     runs: tuple[RunResult, ...]
@@ -79,7 +80,7 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it passed, if with a warning."""
+        """Whether it passed, with or without a warning."""
         return self.status in ("passed", "warned")
 
     @property
@@ -89,22 +90,20 @@ class CaseResult:
 
     @property
     def good(self) -> int:
-        """How many runs passed or warned."""
+        """How many runs passed or were warned."""
         return sum(run.passed for run in self.runs)
 
 
 def path_of_suite(run: RunResult) -> str:
-    """What tells the suites of a batch apart."""
+    """Returns the key that identifies the suite of a run within a batch."""
     return run.suite
 
 
 def case_results(
     results: Iterable[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite
 ) -> list[CaseResult]:
-    """What each case with each model came to, in the order of the first runs. `suite_of` tells suites apart.
-
-    A second run with the same number among the repeats is of another batch, and so of another result.
-    """
+    """Returns the result of each case with each model, in the order of the first runs. `suite_of` identifies suites. A
+    second run with the same repeat number belongs to another batch, and so to another result."""
     batches: Counter[tuple[str, str, str, int]] = Counter()
     groups: dict[tuple[str, str, str, int], list[RunResult]] = {}
     for run in results:
@@ -115,10 +114,8 @@ def case_results(
 
 
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
-    """The runs of one case with one model, at least one, by the rule that the case has in its last repeat.
-
-    Without a graded run the status is the worst of what broke them off.
-    """
+    """Join the runs of one case with one model, at least one, by the rule of the case in its last repeat. Without a
+    graded run the status is the worst one that ended them."""
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
     come_to = joined(runs)
     grades = [run.grade for run in runs if run.status in GRADED and run.grade]
@@ -127,7 +124,7 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
 
 
 def joined(runs: Sequence[GradedRun]) -> Joined:
-    """The same without what needs their grades."""
+    """Join runs as `case_result` does, without what needs their grades."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = [run for run in runs if run.status in GRADED]
@@ -142,10 +139,10 @@ def joined(runs: Sequence[GradedRun]) -> Joined:
 
 
 BROKEN_OFF: tuple[Status, ...] = ("error", "stopped", "skipped")
-"""What ends a run without a verdict, the worst first."""
+"""The statuses without a verdict, the worst first."""
 
 WORST_FIRST: tuple[Status, ...] = ("error", "failed", "warned", "stopped", "skipped", "passed")
-"""All statuses, the one that most asks for attention first."""
+"""All statuses, the most urgent first."""
 
 
 def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
@@ -153,8 +150,8 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """What passes a single run, on the mean: the thresholds, or the grader's own rule where it has one. What fails a
-    run beside its score, a mean cannot hold: it fails the case."""
+    """Apply what passes a single run to the mean: the thresholds, or the grader's own rule where it has one. An issue
+    that fails a run besides its score fails the case."""
     if any(run.is_broken for run in runs):
         return "failed"
     if score is None:
@@ -210,7 +207,8 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
 
 
 def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
-    """Score and weight of each argument in each pair. A grade without numbers was decided before any was scored."""
+    """Returns score and weight of each argument in each pair. A grade without numbers was decided before anything was
+    scored."""
     earned: dict[str, list[tuple[float, float]]] = {}
     for pairing in grade.pairings if grade.numbers else ():
         if pairing.call is not None:
@@ -221,14 +219,14 @@ def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
 
 
 def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
-    """Score and weight; 1 of 1 for what holds under a grader that gives single arguments no weight."""
+    """Returns score and weight; 1 of 1 for a check that holds under a grader without weights of arguments."""
     if not verdict.weight and verdict.holds is not None:
         return float(verdict.holds), 1.0
     return verdict.score, verdict.weight
 
 
 def _deviation(values: Sequence[float]) -> float:
-    """Of a population; infinite where a value is."""
+    """Returns the population standard deviation; infinite where a value is."""
     centre = mean(values)
     if not math.isfinite(centre):
         return math.inf

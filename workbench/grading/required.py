@@ -1,4 +1,4 @@
-"""Arguments that must hold, whatever the score of the run is."""
+"""Required arguments: they must hold, whatever the score of the run is."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ _EVERY: frozenset[str] = frozenset()
 
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Return the issues of a grade; those about an argument that must hold, and does not, decide.
+    """Returns the issues of a grade, where issues about a required argument that does not hold decide, and the pairings
+    with each verdict marked as required or not.
 
-    Each verdict says whether its argument is required. A call that was not made holds none of its arguments. Where a
-    rule of `critics` decided before anything was scored, the run has failed without them.
+    A call that was not made fulfils none of its arguments. Where a rule of `critics` decided before anything was
+    scored, the run has already failed without them.
     """
     if not grade.issues or not grade.numbers:
         return grade.issues
@@ -23,7 +24,7 @@ def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
 
 
 def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
-    """The required arguments that do not hold, by expected call; none are named where the call was not made."""
+    """Returns the required arguments that do not hold, by expected call; without names where the call was not made."""
     broken: dict[int, frozenset[str]] = {}
     for line in grade.pairings:
         if line.expected_call is None:

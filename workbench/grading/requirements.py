@@ -1,4 +1,4 @@
-"""What decides or informs beside the score, under every grader: prohibitions, extra calls, the final answer, limits."""
+"""Requirements besides the score, under every grader: prohibitions, extra calls, the final answer, limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.suite.settings import Limits
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 NO_CALL_OF_STEP = "the step expects no call"
-"""Why a call is wrong that was made in answer to a step of a chain."""
+"""Why a call is wrong that answers a step of a chain."""
 
 
 def requirement_issues(
@@ -35,14 +35,15 @@ def requirement_issues(
     scored: Container[str] = (),
     of_any_grader: Sequence[Issue] | None = None,
 ) -> tuple[Issue, ...]:
-    """Everything that is wrong apart from the score. Issues with `decides` make the status failed.
+    """Returns everything that is wrong apart from the score. Issues with `decides` make the status failed.
 
-    `pairings` are those of the grader that decides: they say which calls are accounted for. `equal` is its rule of
-    equality for plain values in prohibitions. `scored` names keys of the case that are part of its score
-    (`response_contains`, `forbidden_args`): what breaks them is an issue and decides nothing by itself. With
-    `disallowed` or `extra_calls` among them, the grader has named the calls that break those by itself.
-    `of_any_grader` are the issues that are the same under every grader, where they are known. Raises CheckError when a
-    check cannot be evaluated.
+    `pairings` are those of the deciding grader and show which calls are accounted for; `equal` is its rule of equality
+    for plain values in prohibitions. `scored` names keys of the case that are part of its score (`response_contains`,
+    `forbidden_args`): a violation is an issue, but decides nothing by itself. With `disallowed` or `extra_calls` among
+    them, the grader has already reported the calls that violate those. `of_any_grader` are the issues that are the same
+    under every grader, where they are known.
+
+    Raises CheckError when a check cannot be evaluated.
     """
     if of_any_grader is None:
         of_any_grader = issues_of_any_grader(case, limits, trajectory, context)
@@ -76,13 +77,13 @@ _makes_demands: ByIdentity[Case, bool] = ByIdentity(
         or any(call.limits_args for call in case.expected_calls())
     )
 )
-"""Whether the case demands anything beside the score that depends on the grader."""
+"""Returns whether the case has requirements besides the score that depend on the grader."""
 
 
 def issues_of_any_grader(
     case: Case, limits: Limits, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[Issue, ...]:
-    """The issues apart from the score that are the same under every grader. Raises CheckError."""
+    """Returns the issues besides the score that are the same under every grader. Raises CheckError."""
     return (
         *_broken_arguments(trajectory.calls),
         *_answer_issues(case, trajectory, context),
@@ -100,7 +101,7 @@ def _forbidden_calls(
 
 
 def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
-    """A call, by its index, that a prohibition means."""
+    """Returns the issue of a call, by its index, that violates a prohibition."""
     return Issue(
         "forbidden call",
         "this call must not be made",
@@ -113,7 +114,7 @@ def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) ->
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Whether a call is one that a prohibition means: the tool, and all its checks on what the model really wrote."""
+    """Returns whether a call violates a prohibition: its tool, and all its checks on what the model really wrote."""
     if not is_meant(prohibition, record.tool):
         return False
     if prohibition.unwanted(record.arguments):
@@ -129,13 +130,13 @@ def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, cont
 
 
 def missing_keywords(case: Case, answer: str) -> list[str]:
-    """The keywords of `response_contains` that the final answer does not hold."""
+    """Returns the keywords of `response_contains` that the final answer lacks."""
     text = keyword_text(answer)
     return [keyword for keyword in case.response_contains if keyword_text(keyword) not in text]
 
 
 def keyword_text(text: str) -> str:
-    """A text as keywords are looked for in it: in NFC and lower case, so that "ß" is not "ss"."""
+    """Returns a text in the form in which keywords are searched: in NFC and lower case, so that "ß" is not "ss"."""
     return canonical_text(canonical_text(text).lower())
 
 
@@ -166,9 +167,10 @@ def _extra_calls(
     pairings: Sequence[CallPairing],
     forbidden: Container[int | None],
 ) -> Iterator[Issue]:
-    """Calls that no expectation accounts for, where those are wrong; a forbidden call is not also an extra one.
+    """Returns the issues of calls that no expectation accounts for, where those are wrong; a forbidden call is not also
+    an extra one.
 
-    A call that is only out of its place is accounted for by the expected call of its tool that has no other.
+    A call that is only out of place is accounted for by the expected call of its tool that has no other.
     """
     accounted: set[int | None] = set()
     met: set[int] = set()
@@ -189,7 +191,7 @@ def _extra_calls(
 
 
 def why_unexpected(case: Case) -> str | None:
-    """Why calls that no expectation accounts for are wrong in the whole run; `None` where they are not."""
+    """Returns why calls that no expectation accounts for are wrong in the whole run; `None` where they are not."""
     if case.expect_no_calls:
         return "no calls are expected"
     return "extra calls are forbidden" if case.extra_calls == "forbid" else None
@@ -222,7 +224,7 @@ def _answer_issues(case: Case, trajectory: Trajectory, context: CheckContext) ->
 
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
-    """Why the final answer does not meet its check; `None` when it does. A plain text is compared trimmed."""
+    """Returns why the final answer does not meet its check; `None` when it does. A plain text is compared trimmed."""
     if isinstance(check, Equals) and check.plain and isinstance(check.equals, str):
         return None if check.equals.strip() == answer.strip() else "not the expected text"
     try:
@@ -241,7 +243,7 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:
-    """A run that took longer than `max_latency_ms`, by the clock of the grader."""
+    """Returns the issue of a run that took longer than `max_latency_ms`, by the grader's measure of time."""
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
@@ -254,7 +256,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
     finish = trajectory.finish
     if finish is not None and finish.reason == "sent too much":
         yield Issue("sent too much", finish.error or "", decides=True)
-    # A chain that is longer than the limit asks for more by itself.
+    # A chain that is longer than the limit needs more rounds by itself.
     most_calls = max(limits.max_tool_calls, len(case.expected_calls()) if case.steps else 0)
     if len(trajectory.calls) > most_calls:
         yield Issue(

@@ -1,4 +1,4 @@
-"""What became of a run as JSON, in the words of the JSON report, and back."""
+"""Converts the outcome of a run to JSON, with the keys of the JSON report, and back."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ from workbench.trajectory.typed_json import compact_json, reader_of
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run, without its trajectory; `error`, `grades`, `judgements`, `steps` and `redacted` as in
-    `RunResult`. `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both
-    follow from the events. Older results lack judgements, steps, times and `redacted`."""
+    """The outcome of a run, without its trajectory; `error`, `grades`, `judgements`, `steps` and `redacted` as in
+    `RunResult`.
+
+    `latency_ms` is the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock; both follow from
+    the events. Older results lack judgements, steps, times and `redacted`.
+    """
 
     status: Status
     error: str | None
@@ -43,7 +46,7 @@ class Outcome:
 
 
 def outcome_of(result: RunResult) -> Outcome:
-    """What became of a run."""
+    """Returns the outcome of a run."""
     return Outcome(
         *(result.status, result.error, result.score, result.grades, result.judgements, result.steps),
         *(result.trajectory.model_latency_ms, result.trajectory.loop_ms, result.redacted),
@@ -51,7 +54,8 @@ def outcome_of(result: RunResult) -> Outcome:
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
-    """All of it, `redacted` only where there is something; infinite scores become the largest number."""
+    """Returns an outcome as JSON, with `redacted` only where there is something. Infinite scores become the largest
+    number."""
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
 
@@ -60,7 +64,8 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """The text of `outcome_to_json` in pieces, one grade at a time: each grader's holds the arguments of the calls."""
+    """Returns the text of `outcome_to_json` in pieces, one grade at a time, because each repeats the arguments of the
+    calls."""
     for number, name in enumerate(_written(outcome)):
         value = getattr(outcome, name)
         yield f"{',' if number else '{'}{compact_json(name)}:"
@@ -76,7 +81,7 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
-    """Read what `outcome_to_json` wrote, infinite scores included; raises ValueError when it is something else."""
+    """Read what `outcome_to_json` wrote, infinite scores included. Raises ValueError for anything else."""
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
         if grade.grader not in _GRADERS:
@@ -96,7 +101,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
 
 
 def _is_infinite(score: float | None) -> bool:
-    """Whether a score was infinite before it was written."""
+    """Returns whether a score was infinite before it was written."""
     return score is not None and abs(score) >= _LARGEST
 
 
@@ -111,7 +116,7 @@ _LARGEST = sys.float_info.max
 
 
 def _plain(value: Any) -> JsonValue:
-    # Most values are what they are, and every run has hundreds: those are not even asked about.
+    # Most values need no conversion, and every run has hundreds: those are not examined.
     if isinstance(value, float):
         return value if -_LARGEST <= value <= _LARGEST else max(min(value, _LARGEST), -_LARGEST)
     if type(value) in _NAMED:

@@ -1,4 +1,4 @@
-"""From a finished run to its grades, one of each grader, and its status; of a chain, to those of its steps too."""
+"""Grades a finished run: one grade of each grader, and the status; for a chain, its steps too."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from workbench.trajectory.trajectory import Trajectory
 def grade_run(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status]:
-    """Grade a run that ended without trouble of the infrastructure; the first grade is the one that decides.
+    """Grade a run that ended without a fault of the infrastructure. Returns the grades; the first one decides.
 
-    The issues of requirements beside the score stand among each grade's issues, and so do the steps of a chain that
-    fail under that grader. Those that decide make the status failed, whatever the score; it stays the grader's own. A
-    case to which the grader does not apply passes or fails by its requirements alone. A grader that does not decide and
-    cannot grade the case has the verdict `error`.
+    Each grade's issues include the requirements besides the score and the steps of a chain that fail under that grader.
+    Issues that decide make the status failed, whatever the score, which stays the grader's own. A case to which the
+    grader does not apply passes or fails by its requirements alone. A grader that does not decide and cannot grade the
+    case has the verdict `error`.
 
-    Raises CheckError when a check cannot be evaluated and GradingError when the case asks for what cannot be graded;
-    either ends the run with status `error`. Raises JudgementNeededError, of whatever grader, when a judge is to be
-    asked first.
+    Raises CheckError when a check cannot be evaluated and GradingError when the case cannot be graded as written;
+    either ends the run with status `error`. Raises JudgementNeededError, for any grader, when a judge must be asked
+    first.
     """
     return grade_run_and_steps(suite, case, trajectory, context=context)[:2]
 
@@ -38,7 +38,7 @@ def grade_run(
 def grade_run_and_steps(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
-    """`grade_run`, with the steps of a chain as the grader that decides judges them."""
+    """Grade a run as `grade_run` does, and the steps of a chain as the deciding grader judges them."""
     trajectory = _without_too_much(trajectory)
     settings = settings_of(suite, case)
     if context.verdicts is None:
@@ -51,7 +51,7 @@ def grade_run_and_steps(
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:
-    """The trajectory without what was read of an answer that holds too much."""
+    """Returns the trajectory without the part that was read of an answer over the limits."""
     finish = trajectory.finish
     if finish is None or finish.reason != "sent too much" or not trajectory.rounds:
         return trajectory
@@ -62,14 +62,15 @@ def _without_too_much(trajectory: Trajectory) -> Trajectory:
 def graded_by(
     name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> Grade:
-    """The grade of one grader, with the issues that decide beside its score and the status; raises as `grade_run`."""
+    """Returns the grade of one grader, with the issues that decide besides its score and the status. Raises as
+    `grade_run` does."""
     of_any_grader = issues_of_any_grader(case, settings.limits, trajectory, context)
     return _Graded(case, settings, trajectory, context, of_any_grader).by(name)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Graded:
-    """A run that is graded, and its issues that do not depend on the grader."""
+    """A run to grade, with its issues that do not depend on the grader."""
 
     case: Case
     settings: CaseSettings
@@ -78,7 +79,7 @@ class _Graded:
     of_any_grader: tuple[Issue, ...]
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
-        # The steps first: what cannot be judged in one of them is said to be of that step.
+        # The steps come first, so that an error of a step names the step.
         steps = grade_steps(name, self.case, self.settings, self.trajectory, self.context)
         grade = graded_whole(name, self.case, self.settings, self.trajectory, self.context, self.of_any_grader)
         failed = tuple(_failed_steps(self.case, self.trajectory, steps))

@@ -1,4 +1,4 @@
-"""The figures of a run: what comparing and keeping many runs needs of each, without what happened in it."""
+"""The summary of a run: what comparing and storing many runs needs of each, without its events."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _DEFAULTS = Grading()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run that is over, in numbers. `suite` tells suites apart; `repeat` counts from 0.
+    """A finished run in numbers. `suite` identifies its suite; `repeat` counts from 0.
 
-    Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers,
-    `loop_ms` the whole agent loop by the wall clock (`None` in histories that lack it), `first_token_ms` that of the
-    first answer. Tokens are `None` where the model said nothing of them, `cost_usd` where
-    it is not known; `asked` says whether the model was asked at all. `reason` is one line on why it did not pass.
-    `is_broken` and `grading` are those of the `RunResult`. A fork is an experiment, and speaks for no case.
+    Times are milliseconds: `began_ms` and `ended_ms` since 1970, `latency_ms` the sum of the model's answers, `loop_ms`
+    the whole agent loop by the wall clock (`None` in histories that lack it), `first_token_ms` that of the first
+    answer. Tokens are `None` where the provider did not report them, `cost_usd` where it is not known; `asked` tells
+    whether the model was asked at all. `reason` says in one line why it did not pass. `is_broken` and `grading` are
+    those of the `RunResult`. A fork is an experiment and counts for no case.
     """
 
     suite: str
@@ -46,7 +46,7 @@ class RunSummary:
 def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:
-    """The figures of a run; `suite` is what its suite is called where that is not its path."""
+    """Returns the summary of a run; `suite` identifies its suite where that is not its path."""
     trajectory = result.trajectory
     usage = trajectory.usage
     return RunSummary(

@@ -12,7 +12,7 @@ from workbench.suite.settings import Grading
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean, also where the sum is beyond a float. Raises ZeroDivisionError for want of values."""
+    """Returns the arithmetic mean, even where the sum overflows a float. Raises ZeroDivisionError without values."""
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
@@ -20,15 +20,16 @@ def mean(values: Sequence[float]) -> float:
 
 
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
-    """Whether the run fails when the check does not hold: as written, else `without_weight` where it has no weight."""
+    """Returns whether the run fails when the check does not hold: as written, else `without_weight` where it has no
+    weight."""
     return without_weight and check.weight is None if check.required is None else check.required
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
-    """The weights in force, in the same order.
+    """Returns the resolved weights in the same order.
 
-    Numbers stay as they are and need not sum to 1. Arguments without a weight share 1 equally. As soon as one weight is
-    named, all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`): Arcade's fuzzy weights.
+    Numbers stay as they are and need not sum to 1. Arguments without a weight share 1 equally. If any weight is named,
+    all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`), as Arcade's fuzzy weights do.
     """
     unweighted = sum(weight is None for weight in weights)
     raw = [
@@ -42,15 +43,16 @@ def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
 
 
 ROUNDING_SLACK = 1e-9
-"""By how much a score may miss a threshold and still count as having reached it: sums of shares such as 0.2 are a hair
-off in binary."""
+"""How far a score may miss a threshold and still count as having reached it: sums of shares such as 0.2 are inexact in
+binary."""
 
 PASS_SCORE = 0.8
-"""What `dimensions` asks of a score, whatever the suite's thresholds say."""
+"""The score that `dimensions` requires to pass, whatever the suite's thresholds are."""
 
 
 def verdict_of(score: float, grading: Grading, slack: float = ROUNDING_SLACK) -> Literal["passed", "warned", "failed"]:
-    """failed < fail threshold ≤ warned < warn threshold ≤ passed; the lower of the two is the one that fails."""
+    """Returns the verdict of a score: failed < fail threshold ≤ warned < warn threshold ≤ passed. The lower of the two
+    thresholds is the one that fails."""
     lower, upper = grading.fail_threshold, grading.warn_threshold
     if lower > upper:
         lower, upper = upper, lower
@@ -71,11 +73,12 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Whether a graded run counts 0 whatever its score is: it failed for a reason beside the score, or without one."""
+    """Returns whether a graded run counts 0 whatever its score is: it failed for a reason besides the score, or without
+    one."""
     return run.is_broken or (run.status == "failed" and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:
-    """The score with which a graded run counts in gates, aggregates and baselines; `None` where it has none and did not
-    fail."""
+    """Returns the score with which a graded run counts in gates, aggregates and baselines; `None` where it has none and
+    did not fail."""
     return 0.0 if counts_zero(run) else run.score

@@ -1,4 +1,4 @@
-"""What is wrong with a call of a run that is still under way, by the grader that decides and as far as the run goes."""
+"""Finds what is wrong with a call of a run that is still going on, by the deciding grader."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from workbench.trajectory.trajectory import Trajectory
 def fault_of_call(
     suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
-    """What fails of a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing does.
+    """Returns what is wrong with a call, by its index in `Trajectory.calls`, in a few words; `None` when nothing is.
 
-    That is an argument of it that does not hold, an issue about it that decides, or the step of a chain that fails by
+    That is an argument that does not hold, an issue about the call that decides, or the step of a chain that fails by
     it. Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
     grade = graded_whole(settings.grading.by, case, settings, trajectory, context)
     expected = case.expected_calls()
     for pairing in grade.pairings:
-        # A call of another tool may stand there only until the right one comes.
+        # A call of another tool is in this place only until the right one comes.
         if pairing.call == call and pairing.expected_call is not None and pairing.same_tool:
             wrong = next((verdict for verdict in pairing.arguments if verdict.holds is False), None)
             if wrong is not None:

@@ -1,4 +1,4 @@
-"""Which round of a run is that of which step of a chain, and where its calls stand among those of the run."""
+"""Maps the steps of a chain to the rounds of a run and to their calls."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ class StepRound(NamedTuple):
 
 
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
-    """The round of each step of a chain, `None` for steps that were never reached.
-
-    A round says which step's it is; in a run that says so of none, the k-th round is that of the k-th step.
-    """
+    """Returns the round of each step of a chain, `None` for steps that were never reached. Rounds name their step; in a
+    run where none does, the k-th round is that of the k-th step."""
     rounds = trajectory.rounds
     said = any(round_.step is not None for round_ in rounds)
     found: list[StepRound | None] = [None] * len(case.steps)
@@ -33,7 +31,7 @@ def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | Non
 
 
 def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
-    """The calls, by index, in the answers to steps that expect none."""
+    """Returns the calls, by index, in the answers to steps that expect none."""
     return tuple(
         reached.first_call + number
         for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True)

@@ -1,6 +1,6 @@
-"""The steps of a chain, each judged on its own by a grader, beside the chain as a whole.
+"""Grades each step of a chain on its own, in addition to the chain as a whole.
 
-A step is graded as a case of its own is: one expected call, or none, held against the answer to its request alone.
+A step is graded as a case of its own: one expected call, or none, compared with the answer to its request alone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from workbench.trajectory.trajectory import Round, Trajectory
 def grade_steps(
     by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
-    """Grade every step of a chain by a grader; a case that is none has no steps. Raises as `grade_run` does, and says
-    of which step the error is."""
+    """Grade every step of a chain by a grader. Returns nothing for a case that is no chain. Raises as `grade_run` does;
+    the error names the step."""
     rounds = rounds_of_steps(case, trajectory) if case.steps else ()
     return tuple(
         _named(by, case, settings, number, reached, trajectory, context) for number, reached in enumerate(rounds, 1)
@@ -35,7 +35,7 @@ def grade_steps(
 def grade_step(
     suite: Suite, case: Case, trajectory: Trajectory, step: int, context: CheckContext = EMPTY_CONTEXT
 ) -> StepGrade:
-    """Grade one step, counted from 1, by the grader that decides; the run may still be under way. Raises as `grade_run`
+    """Grade one step, counted from 1, by the deciding grader; the run may still be going on. Raises as `grade_run`
     does."""
     settings = settings_of(suite, case)
     reached = rounds_of_steps(case, trajectory)[step - 1]
@@ -98,7 +98,7 @@ def _graded(
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:
-        # The first call is the one that is judged, even where the grader would rather take a later one.
+        # The first call is the one that is graded, even where the grader would prefer a later one.
         grades.append(grade(replace(reached.round, calls=reached.round.calls[:1])))
     worst = min(grades, key=_how_good)
     return StepGrade(
@@ -122,7 +122,7 @@ def _how_good(grade: Grade) -> tuple[int, float]:
 
 
 def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
-    """An issue of a step, with the calls and expected calls that it names as they are counted in the whole run."""
+    """Returns an issue of a step with its calls and expected calls counted in the whole run."""
     return issue._replace(
         call=None if issue.call is None else issue.call + first_call,
         expected_call=None if issue.expected_call is None else issue.expected_call + calls_before,
@@ -130,7 +130,7 @@ def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
 
 
 _WHOLE_RUN = {"response": None, "response_contains": (), "stop_on_failure": False}
-"""What a case says of the run as a whole, without it."""
+"""The keys of a case that concern the run as a whole, without values."""
 
 _chains_of_one: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(
     lambda case: tuple(case.model_copy(update={**_WHOLE_RUN, "steps": (step,)}) for step in case.steps)

@@ -1,4 +1,4 @@
-"""Which tool a name means: equal names, names as providers bend them, and the defaults of a tool's arguments."""
+"""Resolves names to tools: equal names, names as providers change them, and the defaults of a tool's arguments."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from workbench.suite.tool_names import comparable_name
 from workbench.trajectory.messages import JsonValue, ToolDefinition
 
 normalised_name = lru_cache(maxsize=1024)(comparable_name)
-"""A tool's name without the differences that providers introduce."""
+"""Returns a tool's name without the differences that providers introduce."""
 
 
 def same_tool(left: str, right: str) -> bool:
-    """Whether two names mean the same tool (Arcade evals' rule)."""
+    """Returns whether two names mean the same tool, by the rule of Arcade evals."""
     return left == right or normalised_name(left) == normalised_name(right)
 
 
 def is_meant(expected: ExpectedCall, tool: str) -> bool:
-    """Whether a tool is one that an expected call means."""
+    """Returns whether an expected call means a tool."""
     return expected.is_any or same_tool(expected.tool, tool)
 
 
 class ToolRegistry:
-    """The tools that were on offer, and what their schemas say about arguments that are left out."""
+    """The tools that were offered, and what their schemas say about arguments that are left out."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools: dict[str, ToolDefinition] = {}
@@ -35,11 +35,11 @@ class ToolRegistry:
         self._defaults: dict[str, dict[str, JsonValue]] = {}
 
     def resolve(self, name: str) -> ToolDefinition | None:
-        """The tool of that name; else the first whose dots, written as underscores, make that name."""
+        """Returns the tool of that name; else the first whose name is equal once dots are written as underscores."""
         return self._tools.get(name) or self._by_underscores.get(name)
 
     def defaults(self, name: str) -> Mapping[str, JsonValue]:
-        """The defaults in the schema of the tool that a name means; none for an unknown tool."""
+        """Returns the defaults in the schema of the tool that a name means; none for an unknown tool."""
         known = self._defaults.get(name)
         if known is None:
             tool = self.resolve(name)
@@ -47,7 +47,7 @@ class ToolRegistry:
         return known
 
     def filled(self, name: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-        """The arguments of a call, those that are missing or null replaced by their defaults."""
+        """Returns the arguments of a call with missing ones and nulls replaced by their defaults."""
         defaults = self.defaults(name)
         if not defaults:
             return arguments

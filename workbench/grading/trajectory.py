@@ -1,6 +1,6 @@
-"""The `trajectory` grader: ordered, unordered and disallowed expectations, each met or not (Apple Evaluations).
+"""The `trajectory` grader (Apple Evaluations): ordered, unordered and disallowed expectations, each met or not.
 
-What the published system leaves open is decided as `docs/graders/trajectory.md` says.
+Points that the published system leaves open are decided as `docs/graders/trajectory.md` says.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def grade_trajectory(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by its trajectory; `grading` has no option for it.
+    """Grade a run by its trajectory; `grading` has no option for it. Prohibitions, forbidden arguments and extra calls
+    are judged here, by this system's rules, with their issues.
 
-    Prohibitions, forbidden arguments and extra calls are judged here, by this system's rules, with their issues. The
-    line of an unmet expectation shows the call of its tool that came nearest, if one was left; the line of a broken
-    prohibition an offending call, one line for each. Not applicable to a case that says nothing about calls.
+    The line of an unmet expectation shows the nearest call of its tool that is left, if any; the line of a violated
+    prohibition shows the violating call, one line for each. Not applicable to a case that has no expectation of calls.
 
     Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
     """
@@ -51,10 +51,8 @@ def grade_trajectory(
 
 
 class _Reading:
-    """One case's expectations held against the calls of one run.
-
-    Expected calls count as in `Case.expected_calls()`; whether a call fits one is found out when it is asked, once.
-    """
+    """Compares one case's expectations with the calls of one run. Expected calls count as in `Case.expected_calls()`;
+    whether a call fits one is evaluated on demand, once."""
 
     def __init__(self, case: Case, trajectory: Trajectory, context: CheckContext) -> None:
         calls = trajectory.calls
@@ -90,7 +88,7 @@ class _Reading:
             self._unexpected = {call: None for call in suspects if call not in accounted}
 
     def grade(self) -> Grade:
-        """Everything that was found, as a grade."""
+        """Returns the result as a grade."""
         matched = len(self._call_of) + sum(not offenders for offenders in self._offenders)
         total = len(self._expected) + len(self._disallowed) + len(self._unexpected)
         passed = matched == total
@@ -112,11 +110,9 @@ class _Reading:
         )
 
     def _in_order(self, case: Case) -> dict[int, int]:
-        """The calls of the ordered list: each position looks only at calls after those of the positions before it.
-
-        A position that takes none leaves the place where the search goes on as it was (A9). A single call is a group
-        of one.
-        """
+        """Returns the calls of the ordered list: each position considers only calls after those of the positions before
+        it. A position without a call does not move the place where the search continues (A9). A single call is a group
+        of one."""
         sizes = [1 for step in case.steps if step.tool is not None]
         sizes += [len(item.any_order) if type(item) is AnyOrder else 1 for item in case.ordered]
         call_of: dict[int, int] = {}
@@ -130,7 +126,7 @@ class _Reading:
         return call_of
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
-        """The calls from a place on that may fit some member, in order."""
+        """Returns the calls from a place on that may fit some member, in order."""
         lists = {self._among.bucket(member): self._among.calls(member) for member in members}
         later = [
             islice(calls, bisect_left(calls, cursor), None)
@@ -140,7 +136,7 @@ class _Reading:
         return (call for call, _ in groupby(heapq.merge(*later)))
 
     def _in_any_order(self) -> dict[int, int]:
-        """The calls of the unordered list; those that the ordered list took come last (A11, A12)."""
+        """Returns the calls of the unordered list; those that the ordered list took come last (A11, A12)."""
         members = range(self._number_ordered, len(self._expected))
         if not members:
             return {}
@@ -149,7 +145,7 @@ class _Reading:
         return paired_in_turn(members, calls, self._fits, self._among)
 
     def _fits(self, expected: int, call: int) -> bool:
-        """Whether the call meets the expectation."""
+        """Returns whether the call meets the expectation."""
         if not self._same_tool(expected, call):
             return False
         fits = self._fitting.get((expected, call))
@@ -179,7 +175,7 @@ class _Reading:
                 yield CallPairing(index, None, False, 0.0, 0.0, outcome="unmet")
 
     def _too_early(self) -> dict[int, int]:
-        """For unmet steps of the ordered list calls that would meet them, had they come later."""
+        """For unmet steps of the ordered list, returns calls that would meet them if they came later."""
         unmet = [index for index in range(self._number_ordered) if index not in self._call_of]
         if not unmet:
             return {}
@@ -188,7 +184,8 @@ class _Reading:
         return paired_in_turn(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
-        """For what is unmet beside those the calls of its tool that met nothing, with the most checks that hold."""
+        """For the other unmet expectations, returns the calls of their tool that met nothing, with the most checks that
+        hold."""
         unmet = [index for index in range(len(self._expected)) if index not in self._call_of and index not in early]
         if not unmet:
             return {}
@@ -210,7 +207,7 @@ class _Reading:
         return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:
-        """As `_fits`, where only the place was wrong: nobody outside is asked for the sake of what is shown."""
+        """As `_fits`, where only the place was wrong: no judge or function is called merely for what is shown."""
         if not self._same_tool(expected, call):
             return False
         known = self._fitting.get((expected, call))
@@ -243,7 +240,8 @@ class _Reading:
         return tuple(shown)
 
     def _said(self, expected: int, call: int) -> _Said:
-        """What every check says of a call; `None` for one that asks outside and was not asked for the score."""
+        """Returns the verdict of every check of a call; `None` for one that needs a judge or function and was not
+        needed for the score."""
         said = self._verdicts.setdefault((expected, call), {})
         for asked in self._wanted[expected].checks:
             if asked.argument not in said:
@@ -261,7 +259,7 @@ class _Reading:
                 yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
 
     def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
-        """The unexpected calls, and those that are in no line so far."""
+        """Returns the lines of unexpected calls, and of those that are in no line yet."""
         shown = {line.call for line in lines}
         for call in range(len(self._calls)):
             if call in self._unexpected:
@@ -294,7 +292,7 @@ class _Reading:
 
 _Arguments = Mapping[str, JsonValue]
 _Said = dict[str, CheckVerdict | None]
-"""What the checks of a call said, by argument."""
+"""The verdicts of the checks of a call, by argument."""
 
 _WRONG_ORDER = "wrong order"
 _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
@@ -331,8 +329,8 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """An expected call made ready: its checks as they are written, and in the order in which they are asked, those last
-    that ask outside."""
+    """An expected call prepared for comparison: its checks as they are written, and in the order of evaluation, with
+    those last that need a judge or function."""
 
     tool: str
     checks: tuple[_Asked, ...]
@@ -354,16 +352,14 @@ _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
 def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
-    """Whether tool and arguments are as expected."""
+    """Returns whether tool and arguments are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
     return same and _all_hold(expected, record, {}, context)
 
 
 def _all_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
-    """Whether the arguments are as expected; `said` takes up what the checks said until one failed.
-
-    Functions and judges are asked last, when all else holds (A8).
-    """
+    """Returns whether the arguments are as expected; `said` collects the verdicts up to the first check that fails.
+    Functions and judges are asked last, when everything else holds (A8)."""
     arguments = record.arguments
     if expected.unwanted(arguments):
         return False
