@@ -1,6 +1,6 @@
-"""What reads well and still will not do what it says: settings that contradict each other or say nothing, unknown
-tools, dates that are none, patterns that may search for too long, judges that are none, limits that limit nothing, and
-checks that `arcade_compatible` cannot express."""
+"""Warns of well-formed settings that will not do what they say: settings that contradict each other or have no effect,
+unknown tools, invalid dates, patterns that may search for too long, judges that are not models, limits without effect,
+and checks that `arcade_compatible` cannot express."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DEFAULT_GRADING = Grading()
 
 
 def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Findings on a suite that is well formed; `case_indices` are its cases' places in the file."""
+    """Returns findings on a well-formed suite; `case_indices` are its cases' places in the file."""
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
@@ -82,7 +82,7 @@ def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
 def _says_nothing(
     grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Expectations that the grader in force does not look at: an order of calls, arguments that all weigh nothing."""
+    """Finds expectations that the deciding grader ignores: an order of calls, arguments that all weigh nothing."""
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
     if len(case.ordered) > 1 and (grading.by in ("critics", "dimensions") or flexible):
         grader = "`accuracy` in flexible mode" if flexible else f"`{grading.by}`"
@@ -97,7 +97,7 @@ def _says_nothing(
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    """An option of `critics` as the case or else the suite writes it; `None` when neither does."""
+    """Returns an option of `critics` as the case or else the suite writes it; `None` when neither does."""
     of_case: bool | None = getattr(case.grading.critics, option)
     of_suite: bool | None = getattr(suite.grading.critics, option)
     return of_suite if of_case is None else of_case
@@ -126,7 +126,7 @@ def _first(*values: float | None) -> float:
 def _contradictions(
     suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Settings that are both written out and work against each other."""
+    """Finds settings that are both written out and work against each other."""
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
@@ -165,7 +165,7 @@ def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
 
 
 def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
-    """The tags of aggregates that no case has, with their places."""
+    """Finds the tags of aggregates that no case has, with their places."""
     wanted = [
         (("aggregates", index, "tags", number), tag)
         for index, aggregate in enumerate(suite.aggregates)
@@ -207,7 +207,7 @@ def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
 
 
 def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]:
-    """A value that looks like a misspelt check `type`."""
+    """Finds a value that looks like a misspelt check `type`."""
     name, others = value.get("type"), [key for key in value if key != "type"]
     if isinstance(name, str) and not others and name not in JSON_TYPES and (hint := did_you_mean(name, JSON_TYPES)):
         yield warning(
@@ -219,7 +219,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 
 
 def _is_moment(text: str) -> bool:
-    from workbench.suite.timestamps import read_timestamp  # imports dateutil, which takes its time
+    from workbench.suite.timestamps import read_timestamp  # imports dateutil, which is slow
 
     try:
         read_timestamp(text)
@@ -229,7 +229,7 @@ def _is_moment(text: str) -> bool:
 
 
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
-    """`arcade_compatible` has one critic for each argument name of a case (grading.md, how one suite serves five)."""
+    """`arcade_compatible` has one critic for each argument name of a case (docs/graders/critics.md)."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():

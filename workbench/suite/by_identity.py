@@ -1,4 +1,4 @@
-"""Answers about frozen objects, found out once for each object."""
+"""Caches answers about frozen objects by identity."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _Answer = TypeVar("_Answer")
 
 
 class ByIdentity(Generic[_Subject, _Answer]):
-    """A function that remembers what it answered about an object, which must never change, for as long as that lives.
+    """A function that remembers its answer for each object, which must never change, as long as the object lives.
 
-    It goes by which object it is, not by what that holds: to compare or hash a document takes longer than to answer.
-    Nothing is kept alive by it, so an answer must not hold its own subject.
+    Objects are compared by identity, because comparing or hashing a document takes longer than answering. The cache
+    keeps no object alive, so an answer must not hold its own subject.
     """
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
         self._answer = answer
-        # An answer is forgotten before another object can get the id of its subject.
+        # An answer is dropped before another object can get the id of its subject.
         self._known: dict[int, tuple[_Answer, weakref.ref[_Subject]]] = {}
 
     def __call__(self, subject: _Subject) -> _Answer:

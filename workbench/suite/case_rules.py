@@ -1,4 +1,5 @@
-"""Rules that no single type can say about a case: what it must have, what excludes what, its conversation and chain."""
+"""Rules that no single type can express about a case: required keys, keys that exclude each other, its conversation and
+chain."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 
 
 def cases_rules(cases: object) -> Iterator[Finding]:
-    """All cases of a suite, and that their ids differ."""
+    """Checks all cases of a suite, and that their ids differ."""
     yield from _ids(cases)
     for index, case in tables(cases):
         yield from _case_rules(case, ("cases", index))

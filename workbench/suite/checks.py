@@ -1,6 +1,6 @@
 """The definition of a check: what a suite may ask of one argument, of a mock's condition or of the final answer.
 
-How a check is evaluated lives in `workbench.checks`; here is only what can be written down (suite-format, section 5).
+This module defines what can be written down (docs/checks.md); `workbench.checks` evaluates it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAMED_WEIGHTS: dict[str, int] = {
     "very_high": 6,
     "critical": 7,
 }
-"""Named weights and their raw values, as Arcade evals counts them; they are normalised before use."""
+"""Named weights and their raw values, as in Arcade evals; they are normalised before use."""
 
 WeightName = Literal["minimal", "very_low", "low", "medium", "high", "very_high", "critical"]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | WeightName
@@ -60,7 +60,7 @@ def _number(value: Any) -> Any:
 
 
 Number = Annotated[int | float, BeforeValidator(_number)]
-"""A number as it was written: a whole number stays one, so that it is compared exactly, however large."""
+"""A number as it was written: a whole number stays whole, so that it is compared exactly, however large."""
 
 Pair = Annotated[tuple[Number, Number], Strict(False)]
 """Two numbers written as a TOML array."""
@@ -70,7 +70,7 @@ _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0
 
 
 def duration_seconds(text: str) -> float:
-    """Read a duration such as `"500s"`, `"2h"` or `"250ms"` as seconds.
+    """Returns a duration such as `"500s"`, `"2h"` or `"250ms"` in seconds.
 
     Raises ValueError when the text is not a number followed by `ms`, `s`, `m`, `h` or `d`.
     """
@@ -117,12 +117,12 @@ class CheckBase(BaseModel):
 
     @property
     def parts(self) -> tuple[Check, ...]:
-        """The checks inside of it."""
+        """The checks nested directly in it."""
         return ()
 
 
 class Equals(CheckBase):
-    """Equal to a value; `plain` says that it was written as a bare value rather than as `{ equals = … }`."""
+    """Equal to a value. `plain` is true when it was written as a bare value rather than as `{ equals = … }`."""
 
     kind = "equals"
     equals: JsonValue
@@ -159,7 +159,7 @@ class Range(CheckBase):
 
 
 class Near(CheckBase):
-    """A number close to another: by `tolerance`, or relative to `value_range` as Arcade's numeric critic has it."""
+    """A number close to another: by `tolerance`, or relative to `value_range` as in Arcade's numeric critic."""
 
     kind = "near"
     near: Number
@@ -186,7 +186,7 @@ class Similar(CheckBase):
 
 
 class DateTime(CheckBase):
-    """A moment within `tolerance` of another; credit falls to nothing at `max_difference`."""
+    """A time within `tolerance` of another; credit falls to 0 at `max_difference`."""
 
     kind = "datetime"
     datetime: str
@@ -230,7 +230,7 @@ class OfType(CheckBase):
 
 
 class EqualsText(CheckBase):
-    """Equal to a value, but for case, blanks and punctuation in texts, those inside of lists and tables too."""
+    """Equal to a value, ignoring case, blanks and punctuation in texts, including those inside lists and tables."""
 
     kind = "equals_text"
     equals_text: JsonValue
@@ -259,7 +259,7 @@ class AnyOf(CheckBase):
 
 
 class Judged(CheckBase):
-    """A value that a language model finds to meet written criteria."""
+    """A value that meets written criteria in the judgement of a language model."""
 
     kind = "judged"
     judged: str
@@ -267,7 +267,7 @@ class Judged(CheckBase):
 
 
 class PythonCheck(CheckBase):
-    """A value for which a Python function of the suite's folder answers true; needs trust."""
+    """A value for which a Python function in the suite's folder returns true; needs trust."""
 
     kind = "python"
     python: PythonReference
@@ -301,18 +301,16 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {
 OPTION_NAMES: frozenset[str] = frozenset(
     name for cls in CHECK_CLASSES.values() for name in cls.model_fields if name not in CHECK_CLASSES
 ) - {"plain", "required"}
-"""Every option that some check takes, `weight` and `optional` included. `required` is left out: it is younger than the
-rule that a table of options alone is refused, and files may expect such a value."""
+"""Every option that some check takes, `weight` and `optional` included. `required` is left out: it is newer than the
+rule that a table of options alone is refused, and existing files may expect such a value."""
 
 
 _OPTIONS_OF_TYPE = CheckBase.model_fields.keys() | {"type"}
 
 
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
-    """The names of checks among a table's keys, in the order written.
-
-    `type` is one only beside the name of a JSON type and options: `{ type = "circle", radius = 3 }` is a value.
-    """
+    """Returns the names of checks among a table's keys, in the order written. `type` is one only together with the name
+    of a JSON type and options: `{ type = "circle", radius = 3 }` is a value."""
     names = [name for name in table if name in CHECK_CLASSES]
     if "type" in names and not (table["type"] in JSON_TYPES and table.keys() <= _OPTIONS_OF_TYPE):
         names.remove("type")
@@ -320,7 +318,7 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
 
 
 def _as_table(value: Any) -> Any:
-    """Turn what stands in a suite into the table of one check; a bare value becomes `equals`.
+    """Convert what a suite writes into the table of one check; a bare value becomes `equals`.
 
     A table is a check if and only if exactly one key names a check and all others are options of it.
     """
@@ -382,22 +380,23 @@ AnyOf.model_rebuild()
 
 
 def with_parts(check: Check) -> Iterator[Check]:
-    """The check and all checks inside of it."""
+    """Returns the check and all checks nested in it."""
     yield check
     for part in check.parts:
         yield from with_parts(part)
 
 
 def asks(check: Check, *kinds: type[CheckBase]) -> bool:
-    """Whether the check, or one inside of it, is of one of these kinds."""
+    """Returns whether the check, or one nested in it, is of one of these kinds."""
     return isinstance(check, kinds) or any(asks(part, *kinds) for part in check.parts)
 
 
 def critic_of(check: CheckBase) -> tuple[object, ...]:
-    """What makes two checks one critic, of which `arcade_compatible` has one for each argument name of a case.
+    """Returns a key that is equal for checks that are one critic, of which `arcade_compatible` has one for each
+    argument name of a case.
 
-    That is the check's name, weight and options, whatever value is expected, whether it may be left out and whether it
-    is required; `equals_null` is an `equals`.
+    The key is the check's name, weight and options, whatever value is expected, whether it may be left out and whether
+    it is required; `equals_null` counts as `equals`.
     """
     if isinstance(check, EqualsNull):
         check = Equals(equals=None, weight=check.weight)

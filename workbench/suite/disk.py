@@ -1,4 +1,4 @@
-"""What is known of paths and folders whatever is done with them: where they lead, and why writing there fails."""
+"""Helpers for paths and folders: where they lead, locks, and why writing fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def absolute(path: Path) -> Path:
-    """A path from the root; as it is where the current folder is gone, so that it cannot be told from where."""
+    """Returns an absolute path; the path unchanged when the current folder no longer exists."""
     try:
         return path.absolute()
     except OSError:
@@ -22,7 +22,7 @@ def absolute(path: Path) -> Path:
 
 
 def resolved(path: Path) -> Path:
-    """Where a path leads; as it is where links lead to each other or the current folder is gone."""
+    """Returns the resolved path; the path unchanged when links form a loop or the current folder no longer exists."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -30,8 +30,8 @@ def resolved(path: Path) -> Path:
 
 
 def from_here(path: str) -> str:
-    """Where a path leads, as a path from the current folder with slashes; as it is where no file can have that path, or
-    the current folder is gone."""
+    """Returns the resolved path relative to the current folder, with slashes; the path unchanged when no file can have
+    it or the current folder no longer exists."""
     try:
         return _from(path, Path.cwd())
     except (OSError, ValueError):
@@ -44,12 +44,12 @@ def _from(path: str, folder: Path) -> str:
 
 
 def shown_name(path: Path) -> str:
-    """What a folder is called, the current one too."""
+    """Returns the name of a folder, also for the current one."""
     return resolved(path).name or str(path)
 
 
 def flush_folder(folder: Path) -> None:
-    """Press onto the disk which files a folder has. Raises OSError."""
+    """Flush a folder's list of files to the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -58,7 +58,7 @@ def flush_folder(folder: Path) -> None:
 
 
 class LockedError(Exception):
-    """Another program has not let go of a lock in time."""
+    """Another program did not release a lock in time."""
 
 
 _LOCK_AGAIN_S = 0.005
@@ -66,12 +66,16 @@ _LOCK_AGAIN_S = 0.005
 
 @contextmanager
 def locked(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold a lock that one program, and one thread of it, holds at a time: of a file that is for this alone and stays
-    there. The system lets go of it when the program ends, however it ends. Blocks. Raises LockedError when somebody
-    else holds it for too long, and OSError."""
+    """Hold a lock that one thread of one program can hold at a time, on a file that exists for this purpose alone. The
+    system releases it when the program ends in any way. Blocks.
+
+    Raises LockedError when it stays held for too long, and OSError.
+    """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        never = threading.Event()  # nothing tells when a lock is free: it is tried again, a moment apart
+        never = (
+            threading.Event()
+        )  # there is no notification of a released lock, so it is tried again after a short wait
         deadline = time.monotonic() + timeout_s
         while not _lock(descriptor):
             if time.monotonic() >= deadline:
@@ -83,7 +87,7 @@ def locked(file: Path, timeout_s: float) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open file, `False` where somebody else has locked it. Closing it lets go."""
+    """Lock an open file. Returns `False` when it is locked elsewhere. Closing the file releases the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -101,7 +105,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
-    """Why nothing could be written in a folder, and what to do: what the reason asks for, or else `way_out`."""
+    """Returns why nothing could be written in a folder, and the way out: that of the reason, or else `way_out`."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full; make room, or {way_out}"

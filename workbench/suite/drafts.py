@@ -1,8 +1,8 @@
-"""Drafts: what was changed in suites and not saved, written down as it is typed and found again after any end.
+"""Drafts: unsaved changes of suites, written down while they are typed and recovered after any end of the program.
 
 A journal is one file of JSON lines. The first names the suite and holds the text on which the changes are based; each
-further one is a piece of text that took the place of another. A program holds a lock on the journals it writes: those
-that nobody holds were left behind.
+further one replaces a part of the text. A program locks the journals it writes: those that are not locked were left
+behind.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from workbench.suite.text_change import changed_part, with_part
 VERSION = 1
 SUFFIX = ".draft"
 DAMAGED_SUFFIX = ".damaged"
-"""Added to the name of a journal that cannot be read: it is kept, and looked at no more."""
+"""Appended to the name of a journal that cannot be read; it stays on the disk and is not read again."""
 
 SYNC_INTERVAL_S = 0.5
-"""Between two times that what was written is pressed onto the disk."""
+"""Seconds between two flushes to the disk."""
 
 
 class DraftError(Exception):
@@ -38,8 +38,8 @@ class DraftError(Exception):
 
 @dataclass(frozen=True)
 class LeftDraft:
-    """Unsaved changes that a program left behind: the text `base_text`, which was on the disk as `base_state` (`None`:
-    a suite that was never saved), became `text`. `changed_at` is the time of the last change in seconds since 1970."""
+    """Unsaved changes that a program left behind: `base_text`, which was on the disk as `base_state` (`None`: a suite
+    that was never saved), became `text`. `changed_at` is the time of the last change in seconds since 1970."""
 
     path: Path
     base_text: str
@@ -51,7 +51,7 @@ class LeftDraft:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """What earlier programs left: drafts, the latest first, and journals that could not be read and were set aside."""
+    """What earlier programs left behind: drafts, the latest first, and unreadable journals that were renamed."""
 
     drafts: tuple[LeftDraft, ...] = ()
     damaged: tuple[Path, ...] = ()
@@ -66,25 +66,26 @@ class _Journal:
     text: str
     size: int
     is_new: bool = True
-    """Whether the folder was not flushed since the file came into it."""
+    """Whether the folder was not flushed since the file was created."""
 
 
 @dataclass
 class _Flushing:
-    """What the flushing thread shares with its owner, under `changed`."""
+    """State shared with the flushing thread, guarded by `changed`."""
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     waiting: set[int] = field(default_factory=set)
-    """Descriptors with something to flush."""
+    """Descriptors to flush."""
     failure: OSError | None = None
     closed: bool = False
 
 
 class Drafts:
-    """The journals in one folder. Every text that `keep` was given is there again after the program was killed, and,
-    half a second later, after the power went. To be used from one thread.
+    """The journals in one folder. Every text given to `keep` can be recovered after the program was killed and, half a
+    second later, after a power failure.
 
-    Relative paths are told from the folder that is the current one at the beginning, also once that is gone.
+    Use it from one thread. Relative paths are relative to the folder that was the current one at the start, even when
+    that no longer exists.
     """
 
     def __init__(self, folder: Path, *, sync_interval_s: float = SYNC_INTERVAL_S) -> None:
@@ -92,26 +93,24 @@ class Drafts:
         self._here = absolute(Path())
         self._journals: dict[Path, _Journal] = {}
         self._offered: dict[Path, int] = {}
-        """Journals of others that were found, locked until it is decided what becomes of them."""
+        """Journals of other programs that were found, locked until they are taken over or released."""
         self._flushing = _Flushing()
         self._interval_s = sync_interval_s
         self._thread: threading.Thread | None = None
 
     def known_as(self, path: Path) -> Path:
-        """The one name of a file for drafts, however its folder is reached. A link keeps its own name."""
+        """Returns the one name of a file for drafts, however its folder is reached. A link keeps its own name."""
         path = self._here / path
         return resolved(path) if path.name in ("", "..") else resolved(path.parent) / path.name
 
     def places(self, root: Path) -> tuple[Path, ...]:
-        """Where the suites at or below a path are: what a link to a folder is called is no part of their names."""
+        """Returns the folders of suites at or below a path, with links to folders resolved."""
         known = self.known_as(root)
         return (known, resolved(known)) if known.is_dir() else (known,)
 
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
-        """Write down what a suite says now; `base_text` and `base_state` are what is on the disk, as it was read.
-
-        Raises DraftError when that cannot be written.
-        """
+        """Write down the current text of a suite; `base_text` and `base_state` are the file as it was read. Raises
+        DraftError when that cannot be written."""
         path = self.known_as(path)
         journal = self._journals.get(path)
         try:
@@ -128,17 +127,15 @@ class Drafts:
             raise self._refusal("unsaved changes cannot be backed up", error) from error
 
     def forget(self, path: Path) -> None:
-        """A suite was saved, or says again what is on the disk."""
+        """Delete the journal of a suite that was saved, or whose text is again that on the disk."""
         journal = self._journals.pop(self.known_as(path), None)
         if journal is not None:
             self._end(journal)
 
     def left_behind(self, roots: Iterable[Path]) -> LeftBehind:
-        """The drafts of programs that are gone, of suites at or below some paths; no other program is offered them
-        until `close`. Those that say what is on the disk anyway are removed.
-
-        Raises DraftError when the folder cannot be read.
-        """
+        """Returns the drafts of ended programs for suites at or below some paths, and reserves them for this program
+        until `close`. Those that equal the file on the disk are removed. Raises DraftError when the folder cannot be
+        read."""
         places = tuple(place for root in roots for place in self.places(root))
         drafts: list[LeftDraft] = []
         damaged: list[Path] = []
@@ -154,7 +151,7 @@ class Drafts:
         return LeftBehind(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
     def take_over(self, draft: LeftDraft) -> None:
-        """Go on with a draft that was left behind: its journal becomes this program's own."""
+        """Continue a draft that was left behind: its journal becomes this program's own."""
         descriptor = self._offered.pop(draft.journal)
         size = _end_of_lines(_content(descriptor))
         os.ftruncate(descriptor, size)
@@ -170,7 +167,7 @@ class Drafts:
         os.close(descriptor)
 
     def close(self) -> None:
-        """Press everything onto the disk and let go of it: what was not forgotten is left behind."""
+        """Flush and release everything. Journals that were not forgotten are left behind."""
         with self._flushing.changed:
             self._flushing.closed = True
             self._flushing.changed.notify()
@@ -238,7 +235,7 @@ class Drafts:
                 descriptors: list[int] = []
                 try:
                     for descriptor in tuple(flushing.waiting):
-                        # The journals' own descriptors may be closed meanwhile.
+                        # The owner may close the journals' own descriptors meanwhile.
                         descriptors.append(os.dup(descriptor))
                         flushing.waiting.discard(descriptor)
                 except OSError as error:  # too many open files: the rest waits for the next time
@@ -262,8 +259,8 @@ class Drafts:
     # Reading
 
     def _found(self, file: Path, places: tuple[Path, ...]) -> LeftDraft | None:
-        """The draft in a journal, locked; `None` when a program has it, it is about another suite, or nothing is lost
-        without it."""
+        """Returns the draft in a journal, locked; `None` when a program holds it, it is about another suite, or nothing
+        would be lost without it."""
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
         try:
@@ -290,7 +287,7 @@ class Drafts:
 
 
 class _DamagedError(Exception):
-    """A journal says what no program wrote."""
+    """A journal with content that this program never writes."""
 
 
 def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
@@ -298,7 +295,7 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
-    """One line, by one call, so that no end of the program can come between; when it fails, nothing of it stays."""
+    """Write one line by one call, so that the program cannot end in the middle. On failure, nothing of it remains."""
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:
         if os.write(journal.descriptor, content) < len(content):
@@ -321,8 +318,8 @@ def _end_of_lines(content: bytes) -> int:
 
 
 def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
-    """The draft in a journal; what follows the last whole line was cut off by the end of the program. `None` where not
-    even the first line is whole, or a later version wrote it. Raises _DamagedError."""
+    """Returns the draft in a journal; text after the last whole line was cut off by the end of the program. `None`
+    where not even the first line is whole, or a later version wrote it. Raises _DamagedError."""
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:
         return None

@@ -1,8 +1,8 @@
-"""A TOML text changed so that it says another document, with everything that did not change left as it is written.
+"""Edits a TOML text so that it holds another document, leaving everything that did not change as it is written.
 
-Tables under headers are kept, taken away and added as sections; pairs inside a section that changes are edited with
-tomlkit, which keeps the comments beside and between them. (Over whole files tomlkit is slow, and holds a comment above
-a header for the table before.) Nothing here is trusted: the result is read back and compared.
+Tables under headers are kept, removed and added as sections; pairs inside a changed section are edited with tomlkit,
+which preserves the comments among them. (Over whole files tomlkit is slow, and takes a comment above a header for part
+of the table before.) The result is read back and compared.
 """
 
 from __future__ import annotations
@@ -35,18 +35,17 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 Step = tuple[str, int | None]
-"""From a table to one below it: the key, and the index where that is an array of tables."""
+"""The path from a table to one below it: the key, and the index for an array of tables."""
 
 
 class CannotEditError(Exception):
-    """The text cannot be brought to say the wanted document with its formatting kept."""
+    """The text cannot be edited to the wanted document while keeping its formatting."""
 
 
 def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """A text that says `old`, changed to say `new`.
+    """Returns the text of document `old`, edited to hold `new`. `line_end` ends new lines.
 
-    `line_end` is what new lines end with. Raises CannotEditError where that would lose more than what changed, and
-    ValueError for values that TOML has not.
+    Raises CannotEditError where that would lose more than what changed, and ValueError for values that TOML lacks.
     """
     root = _tree(text)
     result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
@@ -92,7 +91,7 @@ def _tree(text: str) -> _Unit:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A section in its new place: kept (perhaps changed), dropped (its gap stays), or added (it has none yet)."""
+    """A section in its new place: kept (perhaps changed), dropped (its gap stays), or added (without a gap)."""
 
     section: Section
     dropped: bool = False
@@ -136,8 +135,8 @@ class _Editor:
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
     def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
-        """Whether a value stays in brackets or braces because that is how it was written. A table that has become too
-        long moves under a header, unless there is a comment beside it."""
+        """Returns whether a value stays in brackets or braces because it was written like that. A table that has become
+        too long moves under a header, unless a comment follows it."""
         if isinstance(before, list):
             return bool(before)
         if not isinstance(before, dict) or not before or unit.own is None:
@@ -150,7 +149,8 @@ class _Editor:
         return text.replace("\n", self._line_end)
 
     def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
-        """The tables below one, each with its key; new elements of an array stand where their neighbours do."""
+        """Returns the tables below one, each with its key; new elements of an array are placed next to their
+        neighbours."""
         arrays = {
             key: self._elements(unit, key, old[key], new.get(key), keys)
             for key in dict.fromkeys(key for key, index in unit.below if index is not None)
@@ -168,7 +168,7 @@ class _Editor:
         return groups
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
-        """For each element that an array of tables had, what now stands in its place."""
+        """Returns, for each element that an array of tables had, what takes its place."""
         units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")
@@ -198,12 +198,12 @@ class _Editor:
 
 
 def _fits(unit: _Unit, key: str, value: object) -> bool:
-    """Whether a value can stay under the headers that it has."""
+    """Returns whether a value can stay under its headers."""
     return isinstance(value, dict) if (key, None) in unit.below else is_list_of_tables(value)
 
 
 def _pairs(section: Section) -> str:
-    """The pairs of a section, lines ending with a line feed, the last one with nothing."""
+    """Returns the pairs of a section, lines ending with a line feed, the last one without."""
     return section.body.replace("\r\n", "\n").removeprefix("\n" if section.lead else "")
 
 
@@ -221,15 +221,13 @@ def _dropped(unit: _Unit) -> list[_Piece]:
 
 
 def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
-    """Behind the last of the tables that come before it in the format's order."""
+    """Returns the place behind the last of the tables that precede it in the format's order."""
     return max((number for number, (key, _) in enumerate(groups, 1) if rank((*keys, key)) <= wanted), default=0)
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """What stands at each element's place, out of all elements in their new order and whether each had a place before.
-
-    The gaps between elements stay where they are when elements change places.
-    """
+    """Returns what goes to each element's place, given all elements in their new order and whether each had a place
+    before. The gaps between elements stay where they are when elements change places."""
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []
     for had_place, pieces in sequence:

@@ -1,4 +1,4 @@
-"""Which checks a language model judges."""
+"""Finds the checks that a language model judges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from workbench.suite.model import Case, Suite
 
 
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
-    """The judged checks that a run of the case may meet: its own and, unless `mocks` is false, those in the conditions
-    of its mocks and the suite's."""
+    """Returns the judged checks that a run of the case may need: its own and, unless `mocks` is false, those in the
+    conditions of its mocks and the suite's."""
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check

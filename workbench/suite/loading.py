@@ -1,4 +1,4 @@
-"""From a suite file to a `Suite`, or to everything that is wrong with it: all problems at once, each with its line.
+"""Loads a suite file into a `Suite`, or into all of its problems at once, each with its line.
 
 Loading never starts a process, imports a module, opens a connection or reads a secret, and never raises for content.
 """
@@ -34,7 +34,7 @@ _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 @dataclass(frozen=True)
 class SuiteFile:
     """A suite file as it was read. `suite` is `None` when a problem is an error; `hash` is the SHA-256 of the file's
-    bytes in hex, empty when it could not be read. Problems stand in the order of their lines."""
+    bytes in hex, empty when it could not be read. Problems are in the order of their lines."""
 
     path: Path
     text: str
@@ -42,13 +42,13 @@ class SuiteFile:
     suite: Suite | None
     problems: tuple[Problem, ...]
     is_missing: bool = False
-    """Whether there is no such file."""
+    """Whether the file does not exist."""
     as_then: bool = False
-    """Whether the text is one that a history has kept, and not that of the file."""
+    """Whether the text comes from a history, not from the file."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """Problems that keep the suite from running."""
+        """Problems that prevent the suite from running."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
@@ -58,14 +58,14 @@ class SuiteFile:
 
     @cached_property
     def positions(self) -> Positions:
-        """Where everything stands in the text; of a text that is not TOML, nothing is known."""
+        """The lines of everything in the text; empty for a text that is not TOML."""
         if self.suite is None and _parsed(self.text) is None:
             return Positions({}, {}, (), 1)
         return scan(self.text)
 
     @cached_property
     def parts(self) -> SuiteText | None:
-        """The text taken apart to be edited, at the cost of reading it once more; `None` when it is not TOML."""
+        """The text split for editing, which reads it once more; `None` when it is not TOML."""
         from workbench.suite.splice import SpliceError, SuiteText
 
         try:
@@ -74,11 +74,9 @@ class SuiteFile:
             return None
 
     def case_lines(self, index: int) -> tuple[int, int]:
-        """First and last line (from 1) of a case's block: the comment lines directly above its header up to the next
-        table header that is not below it, without the blank lines at the end.
-
-        Raises IndexError when the text has no such case.
-        """
+        """Returns the first and last line (from 1) of a case's block: from the comment lines directly above its header
+        to the next table header that is not below it, without trailing blank lines. Raises IndexError when the text has
+        no such case."""
         try:
             first, last = self.positions.block(("cases", index))
         except KeyError:
@@ -94,7 +92,7 @@ class SuiteFile:
 
 
 def load_suite(path: Path) -> SuiteFile:
-    """Read a suite file. What is wrong with the file or in it, unreadable files included, becomes its problems."""
+    """Read a suite file. Everything wrong with the file or in it becomes a problem, unreadable files included."""
     try:
         if path.is_dir():
             return _refused(path, "is a folder, not a suite file", "name a file in it")
@@ -118,7 +116,7 @@ def load_suite(path: Path) -> SuiteFile:
 
 
 def parse_suite(text: str, path: Path) -> SuiteFile:
-    """Read a suite from its text; `path` is where it stands, or will."""
+    """Read a suite from its text; `path` is where the file is or will be."""
     return _loaded(text, path, _sha256(text.encode("utf-8", errors="surrogatepass")))
 
 
@@ -141,7 +139,7 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     except (ValueError, RecursionError) as error:
         return SuiteFile(path, text, file_hash, None, (_not_toml(error, text, path),))
     with warnings.catch_warnings():
-        # Python's remarks on regular expressions, in checks and in tools' schemas, are nothing to print.
+        # Python's warnings about regular expressions, in checks and in tools' schemas, must not be printed.
         warnings.simplefilter("ignore", FutureWarning)
         suite, findings = _read(raw)
     problems = _placed(findings, scan(text), path) if findings else ()
@@ -149,7 +147,7 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
 
 
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
-    """The file with further problems. What it says of a place already is not said again."""
+    """Returns the file with further problems, except for places where it has the same problem already."""
     said = {(problem.where, problem.message) for problem in file.problems}
     found = [finding for finding in findings if (written(finding.place), finding.message) not in said]
     if not found:
@@ -210,7 +208,7 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
-    """Advice on what is well formed: all cases, or those without errors when only cases have some."""
+    """Returns advice on what is well formed: all cases, or those without errors when only cases have errors."""
     errors = [finding.place for finding in findings if finding.severity == "error"]
     if not errors and suite is not None:
         yield from advice(suite, range(len(suite.cases)))

@@ -1,7 +1,6 @@
-"""The suite as a document: frozen models of everything that suite format 1 can say.
+"""The suite as a document: frozen models of suite format 1. A change makes a new document.
 
-A change makes a new document. What a case finally runs under, after the suite's defaults are merged in, is computed
-by `workbench.suite.settings`.
+The settings of a case, with the suite's defaults merged in, are computed by `workbench.suite.settings`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "v
 
 _Item = TypeVar("_Item")
 Items = Annotated[tuple[_Item, ...], Strict(False)]
-"""A TOML array, kept as a tuple."""
+"""A TOML array as a tuple."""
 
 NonEmpty = Annotated[str, Field(min_length=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -45,7 +44,7 @@ MOST_REPEATS = 1_000
 
 
 class Frozen(BaseModel):
-    """Immutable, strictly typed, and refusing keys it does not know."""
+    """Immutable, strictly typed, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -97,11 +96,11 @@ class GradingTable(Frozen):
 
 
 GatePer = Literal["model", "batch"]
-"""Whose runs a gate or an aggregate is of: those of each model, or those of all models together."""
+"""Whose runs a gate or an aggregate covers: those of each model, or those of all models together."""
 
 
 class Gate(Frozen):
-    """What the suite's runs must reach: mean score, and the share of runs that passed or warned."""
+    """What the suite's runs must reach: the mean score, and the share of runs that passed or were warned."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
@@ -150,7 +149,7 @@ class Server(Frozen):
 
 
 class Annotations(Frozen):
-    """MCP's hints about a tool, under their wire names."""
+    """MCP's hints about a tool, under their names in the protocol."""
 
     title: str | None = None
     readOnlyHint: bool | None = None  # noqa: N815 (the wire's own spelling)
@@ -180,7 +179,7 @@ def _empty_schema() -> dict[str, JsonValue]:
 
 
 class Tool(Frozen):
-    """A tool that is written out in the suite."""
+    """A tool that is defined in the suite."""
 
     name: NonEmpty
     description: str = ""
@@ -189,8 +188,8 @@ class Tool(Frozen):
 
 
 class Mock(Frozen):
-    """What answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`.
-    `unlisted`: there may be no tool of that name, on purpose."""
+    """Answers a tool call instead of a server: exactly one of `result`, `results`, `error` and `python`. With
+    `unlisted`, there may intentionally be no tool of that name."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -221,19 +220,19 @@ class PriorMessage(Frozen):
 
 
 ANY_TOOL: Final = "*"
-"""What an expected call names where a call of any tool will do."""
+"""The tool of an expected call that may go to any tool."""
 
 
 def tool_text(tool: str) -> str:
-    """What an expected call names as its tool, for a person."""
+    """Returns the tool of an expected call for a person."""
     return "any tool" if tool == ANY_TOOL else tool
 
 
 class ExpectedCall(Frozen):
     """A call that must (or must not) happen. `args` absent: arguments do not matter; empty: none are expected.
 
-    With `only_args` no other arguments may be given than those in `args`. With `unlisted` there may be no tool of that
-    name, on purpose.
+    With `only_args`, no arguments other than those in `args` may be given. With `unlisted`, there may intentionally be
+    no tool of that name.
     """
 
     tool: NonEmpty
@@ -244,7 +243,7 @@ class ExpectedCall(Frozen):
 
     @property
     def is_any(self) -> bool:
-        """Whether a call of any tool will do."""
+        """Whether a call of any tool fulfils it."""
         return self.tool == ANY_TOOL
 
     @property
@@ -258,7 +257,7 @@ class ExpectedCall(Frozen):
         return self.only_args or bool(self.forbidden_args)
 
     def unwanted(self, given: Collection[str]) -> list[str]:
-        """The arguments among those given that must not be."""
+        """Returns those of the given arguments that must not be given."""
         if not self.limits_args:
             return []
         others = [name for name in given if self.only_args and name not in (self.args or {})]
@@ -297,7 +296,7 @@ class Step(Frozen):
 
     @property
     def expected_call(self) -> ExpectedCall | None:
-        """What it expects, `None` where that is no call; a new object each time."""
+        """The call it expects, `None` if it expects none; a new object each time."""
         if self.tool is None:
             return None
         return ExpectedCall(
@@ -310,7 +309,8 @@ class Step(Frozen):
 
 
 def derived_id(name: str) -> str:
-    """The id of a case that writes none: lower case, runs of other than letters and digits become `-`, trimmed."""
+    """Returns the id of a case that writes none: lower case, runs of characters that are not letters or digits become
+    `-`, trimmed."""
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
 
 
@@ -355,12 +355,12 @@ class Case(Frozen):
         return raw
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Expected calls in order, groups flattened in place: the ordered list, then the unordered one; of a chain,
-        those of its steps. The same case has the same objects."""
+        """The expected calls in order, groups flattened in place: the ordered list, then the unordered one; for a
+        chain, those of its steps. The same case returns the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
-        """The expected calls outside of steps, with their places in the case."""
+        """The expected calls outside steps, with their places in the case."""
         for index, item in enumerate(self.ordered):
             if isinstance(item, AnyOrder):
                 yield from _placed(item.any_order, ("ordered", index, "any_order"))
@@ -369,14 +369,14 @@ class Case(Frozen):
         yield from _placed(self.unordered, ("unordered",))
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Everything that says something of a call, with its place in the case: the expected calls, the disallowed
-        ones and the steps. Trust rests on this: whatever may hold a check on arguments is here."""
+        """Everything that describes a call, with its place in the case: the expected calls, the disallowed ones and the
+        steps. Trust relies on this: it includes everything that may hold a check on arguments."""
         yield from self.placed_expected_calls()
         yield from _placed(self.disallowed, ("disallowed",))
         yield from _placed(self.steps, ("steps",))
 
     def written_checks(self) -> Iterator[Check]:
-        """Every check of the case: on arguments, and on the answer, and those inside of them."""
+        """Every check of the case: on arguments and on the answer, nested ones included."""
         for _, call in self.written_calls():
             for check in (call.args or {}).values():
                 yield from with_parts(check)
@@ -385,17 +385,17 @@ class Case(Frozen):
 
     @property
     def checks_answer(self) -> bool:
-        """Whether the case says anything about the final answer."""
+        """Whether the case checks the final answer."""
         return bool(self.response_contains) or self.response is not None
 
     @property
     def forbids_all_calls(self) -> bool:
-        """Whether the case says that nothing may be called: as a whole, or in each step of a chain."""
+        """Whether the case forbids all calls: as a whole, or in each step of a chain."""
         return self.expect_no_calls or (bool(self.steps) and all(step.tool is None for step in self.steps))
 
     @property
     def expects_calls_or_none(self) -> bool:
-        """Whether the case says anything about which calls must happen."""
+        """Whether the case has expectations of calls, or expects none."""
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
     @property
@@ -436,5 +436,5 @@ class Suite(Frozen):
 
 
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
-    """The tools written out that a case has: the suite's and its own, which take the place of those of their names."""
+    """Returns the tools defined for a case: the suite's, and its own, which replace those of the same name."""
     return tuple({tool.name: tool for tool in (*suite.tools, *case.tools)}.values())

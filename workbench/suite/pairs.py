@@ -1,6 +1,6 @@
-"""Pairs of keys and values changed in their text: the comments beside them and between them stay, as does their order.
+"""Edits pairs of keys and values in their text, preserving the comments among them and their order.
 
-The pairs stand under one header, or above all of them; tables in them are in braces or written with dotted keys.
+The pairs are under one header, or above all of them; tables in them are in braces or written with dotted keys.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from workbench.suite.sameness import partners, same
 
 
 def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
-    """Pairs that say `old`, changed to say `new`; `keys` lead to their table. Lines end with a line feed, the last one
-    with nothing.
+    """Returns the text of pairs `old`, edited to hold `new`; `keys` lead to their table. Lines end with a line feed,
+    the last one without.
 
-    Raises what tomlkit raises for what it cannot do: TOMLKitError, LookupError, TypeError, AttributeError. The result
-    is to be read back and compared.
+    Raises what tomlkit raises where it fails: TOMLKitError, LookupError, TypeError, AttributeError. The caller must
+    read the result back and compare it.
     """
     document = tomlkit.parse(text + "\n" if text else "")
     for key in old:
@@ -35,18 +35,19 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 
 
 def has_comment(text: str, key: str) -> bool:
-    """Whether a comment may stand behind a value or inside of it; raises as `edited_pairs` does."""
+    """Returns whether a comment may follow a value or be inside it. Raises as `edited_pairs` does."""
     item = tomlkit.parse(text).item(key)
     return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
 
 
 def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
-    """What takes the place of an item; `None` when it was changed itself. `keys` are given where lines may be many."""
+    """Returns the replacement of an item; `None` when it was changed in place. `keys` are given where several lines are
+    allowed."""
     match item, old, new:
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
             return None
-        case TomlkitTable(), dict(), dict() if new:  # dotted keys, of which nothing would be left to say it is empty
+        case TomlkitTable(), dict(), dict() if new:  # dotted keys, which could not express that the table is empty
             _edit_table(item, old, new)
             return None
         case InlineTable(), dict(), dict() if old.keys() == new.keys():
@@ -71,7 +72,7 @@ def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> No
 
 
 def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
-    """Elements that changed places are written anew where they stand now."""
+    """Elements that changed places are written again at their new place."""
     pairs = partners(old, new)
     last = -1
     for at, before in enumerate(pairs):
@@ -92,9 +93,9 @@ def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
 
 
 def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) -> None:
-    """Put a pair behind the last of those that come before it in the format's order, or before all others.
+    """Insert a pair behind the last of those that precede it in the format's order, or before all others.
 
-    tomlkit itself appends only; its body is what it writes, so that is where the pair is put.
+    tomlkit itself only appends; it writes its body in order, so the pair is inserted there.
     """
     item = tomlkit.value(value)
     item.trivia.trail = "\n"

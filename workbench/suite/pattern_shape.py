@@ -1,7 +1,5 @@
-"""What a regular expression is made of: repetitions inside repetitions, and how large it grows when it is prepared.
-
-Read off the tree that Python's own parser makes of it.
-"""
+"""Analyses regular expressions: nested repetitions, and how large a pattern becomes when it is compiled. Uses the tree
+that Python's own parser makes."""
 
 from __future__ import annotations
 
@@ -13,17 +11,17 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-_parse = import_module("re._parser").parse  # Python documents no other way to the tree
+_parse = import_module("re._parser").parse  # Python documents no other access to the tree
 
 _MOST_POSITIONS = 40
 _MANY_TIMES = 10
-"""A repetition that may take place so often is one without end."""
+"""A repetition with this maximum or more counts as endless."""
 
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
-"""Two sets of characters overlap where they share one of these."""
+"""Two sets of characters overlap if they share one of these."""
 
 _REPEATED_CHOICE = re.compile(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
-"""A choice that is repeated, such as `(\\w|\\d)+`, whose single characters the parser makes one set."""
+"""A repeated choice such as `(\\w|\\d)+`, whose single characters the parser merges into one set."""
 
 _CLASSES = {
     "DIGIT": re.compile(r"\d"),
@@ -34,8 +32,9 @@ _CLASSES = {
 
 @lru_cache(maxsize=256)
 def repeats_ambiguously(pattern: str) -> bool:
-    """Whether a pattern repeats something that fits the same text in more than one way, as `(a+)+` does: the ways to
-    try then double with each character. False for what is no pattern, and for what is too long to tell."""
+    """Returns whether a pattern repeats something that fits the same text in more than one way, as `(a+)+` does: the
+    ways to try then double with each character. False for an invalid pattern, and for one that is too long to
+    analyse."""
     try:
         tree = _parse(pattern)
     except (re.error, OverflowError, RecursionError):
@@ -52,7 +51,7 @@ def repeats_ambiguously(pattern: str) -> bool:
 
 
 def prepared_size(pattern: str) -> int:
-    """How many elements a pattern has once what it repeats a fixed number of times is written out."""
+    """Returns how many elements a pattern has once its fixed repetitions are expanded."""
     return _size(_parse(pattern))
 
 
@@ -65,7 +64,7 @@ def _size(tree: Iterable[Any]) -> int:
 
 
 def _parts(operation: object, argument: Any) -> list[Any]:
-    """The patterns inside of an element."""
+    """Returns the patterns nested in an element."""
     match str(operation):
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             return [argument[2]]
@@ -83,7 +82,7 @@ def _parts(operation: object, argument: Any) -> list[Any]:
 
 
 def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
-    """The outermost repetitions without end."""
+    """Returns the outermost endless repetitions."""
     for element in tree:
         operation, argument = element
         if str(operation) in ("MAX_REPEAT", "MIN_REPEAT") and argument[1] >= _MANY_TIMES:
@@ -94,7 +93,7 @@ def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
 
 
 def _overlap(alternatives: list[str]) -> bool:
-    """Whether two alternatives of one character each have a character in common."""
+    """Returns whether two alternatives of one character each have a character in common."""
     seen: set[str] = set()
     for alternative in alternatives:
         try:
@@ -109,11 +108,11 @@ def _overlap(alternatives: list[str]) -> bool:
 
 
 class _TooLongError(Exception):
-    """More positions than are looked at."""
+    """The pattern has more positions than are analysed."""
 
 
 class _Part(NamedTuple):
-    """The positions at which a part of a pattern begins and ends; `empty` when it also fits no text at all."""
+    """The positions at which a part of a pattern begins and ends; `empty` when it also fits the empty text."""
 
     first: tuple[int, ...]
     last: tuple[int, ...]
@@ -124,10 +123,10 @@ _NOTHING = _Part((), (), True)
 
 
 class _Automaton:
-    """The positions of a pattern and which may follow which, counted by the ways to get there.
+    """The positions of a pattern and their successors, counted by the ways to get there.
 
-    What is not followed closely (an assertion, an atomic group, a reference) stands as a character of its own, which
-    fits nothing else; the patterns inside of it are added to `apart`, to be looked at for themselves.
+    Elements that are not analysed (assertions, atomic groups, references) count as a character of their own, which fits
+    nothing else; the patterns inside them are added to `apart`, to be analysed separately.
     """
 
     def __init__(self, loop: tuple[object, Any], ignore_case: bool, apart: list[Any]) -> None:
@@ -136,14 +135,14 @@ class _Automaton:
         self._ignore_case = ignore_case
         self._apart = apart
         self._same_twice = False
-        """Two alternatives are the same: the parser has taken what they share out of both, and left nothing."""
+        """Whether two alternatives are equal: the parser has taken out what they share, and left nothing."""
         self._element(*loop)
         self._after: list[list[int]] = [[] for _ in self._characters]
         for before, after in self._ways:
             self._after[before].append(after)
 
     def ambiguous(self) -> bool:
-        """Whether two different ways lead from a position back to it over the same text."""
+        """Returns whether two different ways lead from a position back to it over the same text."""
         if self._same_twice:
             return True
         for (before, after), ways in self._ways.items():
@@ -160,7 +159,7 @@ class _Automaton:
         return goal in seen
 
     def _forks_and_joins(self, position: int) -> bool:
-        """Whether two walks that leave a position over the same text part, and meet there again."""
+        """Returns whether two walks that leave a position over the same text part and meet there again."""
         start = (position, position)
         before: dict[tuple[int, int], list[tuple[int, int]]] = {start: []}
         todo = [start]
@@ -222,7 +221,7 @@ class _Automaton:
         return _Part(first, last, any(part.empty for part in parts))
 
     def _repeated(self, least: int, most: int, tree: Any) -> _Part:
-        """A fixed number of times is taken for once, a number between two and a few for once or twice."""
+        """Repetition counts are simplified: a fixed number counts as one, a small range as one or two."""
         if most == 0:
             return _NOTHING
         part = self._sequence(tree)
