@@ -1,6 +1,6 @@
-"""Changes of a suite's structure: cases that come, go, move and are named, each as the document that follows.
+"""Changes to the list of cases of a suite: add, copy, rename, move and delete. Each returns the changed document.
 
-Everything here raises SpliceError, with its reason, where a suite's text cannot be changed so.
+Every function raises SpliceError, with its reason, if the suite's text cannot be changed this way.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _NUMBERED = re.compile(r"(.*\S)\s+\d+")
 
 @dataclass(frozen=True)
 class Restructured:
-    """What a change leads to: the document, what was done in words, and the key of the case on which the cursor is
-    then; `None` for the suite itself. `gone` is the key of a case that is there only after an undo."""
+    """The result of a change: the document, a description, and the key of the case for the cursor (`None`: the suite
+    itself). `gone` is the key of a deleted case, which an undo brings back."""
 
     document: Document
     said: str
@@ -32,12 +32,12 @@ class Restructured:
 
     @property
     def about(self) -> str | None:
-        """The case on which the cursor is after an undo."""
+        """The case for the cursor after an undo."""
         return self.gone or self.case
 
 
 def index_of(suite: OpenSuite, key: str | None) -> int:
-    """Where the case with this key stands now; `HEAD` for `None`, which is the suite itself."""
+    """Return the index of the case with this key, `HEAD` for `None`. Raises SpliceError if there is no such case."""
     if key is None:
         return HEAD
     for outline in suite.cases:
@@ -47,18 +47,18 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def index_behind(suite: OpenSuite, key: str | None) -> int:
-    """Where a case stands that comes behind the one with this key; at the end, when that is not there or `None`."""
+    """Return the index after the case with this key, or at the end if there is none."""
     return next((outline.index + 1 for outline in suite.cases if outline.key == key), len(suite.cases))
 
 
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
-    """A case more, which then has this index; its id is written out where its name makes one that is taken."""
+    """Add a case at this index. If the id made from its name is taken, it gets a free one, written out."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
 
 def with_copy(suite: OpenSuite, index: int) -> Restructured:
-    """A case twice, its comments too, the second one directly behind the first, with a name and an id of its own."""
+    """Duplicate a case, with its comments, directly after the original. The copy gets its own name and id."""
     document = suite.document
     case = _sound(document, index)
     name = free_name(_name(suite, index), [outline.name for outline in document.cases])
@@ -71,8 +71,7 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
 
 
 def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
-    """A case under another name, or with `HEAD` the suite. A case that is on the disk keeps its id, by which its runs
-    are known."""
+    """Rename a case, or the suite if the index is `HEAD`. A saved case keeps its id, which identifies its runs."""
     document = suite.document
     if index == HEAD:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
@@ -85,20 +84,20 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
 
 
 def with_moved(suite: OpenSuite, index: int, to: int) -> Restructured:
-    """A case at another place of its suite."""
+    """Move a case within its suite."""
     said = f"Moved {_name(suite, index)} {'up' if to < index else 'down'}"
     return _at(suite.document.with_case_moved(index, to), to, said)
 
 
 def without(suite: OpenSuite, index: int) -> Restructured:
-    """A case less; the cursor is then on the next one, or on the one before it."""
+    """Delete a case. The cursor then goes to the next case, or to the last one."""
     document = suite.document.without_case(index)
     after = document.cases[min(index, len(document.cases) - 1)].key if document.cases else None
     return Restructured(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
 
 
 def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
-    """A case taken from one suite and put at the end of another one, its comments too: what follows in each."""
+    """Move a case, with its comments, to the end of a different suite. Returns the change of each suite."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
     arrived = target.document.with_new_block(at, source.document.block(index))
@@ -114,7 +113,7 @@ def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restru
 
 
 def tools_used(case: Table) -> tuple[str, ...]:
-    """The tools of others that a case names, each once: in what it expects, forbids, offers and mocks."""
+    """Return the tools that a case names but does not define, each once."""
     own = {ANY_TOOL, *(tool.get("name") for _, tool in tables(case.get("tools")))}
     return tuple(dict.fromkeys(name for name in _tools_named(case) if isinstance(name, str) and name not in own))
 
@@ -131,13 +130,13 @@ def _tools_named(case: Table) -> Iterator[object]:
 
 
 def free_id(wanted: str, taken: Collection[str]) -> str:
-    """An id that no other case has: the wanted one, or that with a number behind it, from 2 on."""
+    """Return the wanted id if it is free, otherwise with the first free number appended, starting at 2."""
     numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
     return next(found for found in (wanted, *numbered) if found not in taken)
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """A name with the first number behind it, from 2 on, that makes it one of its own."""
+    """Return the name with the first number appended, starting at 2, that makes both it and its id unique."""
     match = _NUMBERED.fullmatch(name)
     base = match[1] if match else name
     names = set(taken)
@@ -147,8 +146,8 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
-    """A path at which there is nothing, on the disk or among those taken: this one, or with a number behind its name.
-    Looks at the disk."""
+    """Return the path if nothing exists there and it is not in `taken`, otherwise with a number appended to its stem.
+    Reads the file system."""
     others = set(taken)
     found, number = path, 1
     while found in others or found.exists() or found.is_symlink():
@@ -158,7 +157,7 @@ def free_path(path: Path, taken: Iterable[Path]) -> Path:
 
 
 def suite_name(path: Path) -> str:
-    """What a new suite is called by its file: `smart_home.toml` becomes Smart home."""
+    """Return the default name of a suite in a file: `smart_home.toml` becomes Smart home."""
     words = re.sub(r"[-_\s]+", " ", path.stem).strip()
     return words[:1].upper() + words[1:] or "Suite"
 
@@ -172,7 +171,7 @@ def _ids(document: Document) -> set[str]:
 
 
 def _with_free_id(case: Table, taken: Collection[str]) -> Table:
-    """A case whose id, written or made from its name, no other one has."""
+    """Return the case with an id that is not taken, whether written out or derived from its name."""
     written, name = case.get("id"), case.get("name")
     wanted = written if isinstance(written, str) else derived_id(name) if isinstance(name, str) else None
     if wanted is None or wanted not in taken:
@@ -181,7 +180,7 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
 
 
 def _sound(document: Document, index: int) -> Table:
-    """What a case says; its text as it is typed must be TOML, or what is not would be lost."""
+    """Return the table of a case. Raises SpliceError while its text is not TOML, because that text would be lost."""
     if index in document.loose:
         raise SpliceError("the text of this case is not TOML: mend it first, or Ctrl+Z takes it back")
     return document.table(index)
@@ -192,15 +191,15 @@ def _name(suite: OpenSuite, index: int) -> str:
 
 
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
-    """The path that a text names, relative to a folder and with `.toml` where it has no ending; or why it will not do,
-    as a sentence without its end. `why_not` may look at the disk, and says what else is wrong."""
+    """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix. Returns the reason,
+    without a full stop, if the path cannot be used. `why_not` checks everything else and may read the disk."""
     try:
         path = folder / Path(text).expanduser()
         if path.name == "..":
             raise ValueError(path)
         path = path if path.suffix else path.with_suffix(".toml")
         return why_not(path) or path
-    except RuntimeError:  # of expanduser
+    except RuntimeError:  # from expanduser
         return f"there is no home folder for {Path(text).parts[0]}"
     except ValueError:
         return f"{text} names no file"

@@ -1,4 +1,4 @@
-"""What a run is graded by: whether it is another one in the case as it is now."""
+"""Compares the case that was run with the case as it is now: runs are comparable when the same things are graded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 
 CaseKey = tuple[Path, str]
-"""A case: its suite's file and its id."""
+"""The file of a suite and the id of a case."""
 
 _EXPECTED = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
@@ -23,7 +23,7 @@ _EXPECTED = (
 
 
 class CaseNow(NamedTuple):
-    """A case as it is edited now, in a suite that can run."""
+    """The current state of a case, in a suite that can run."""
 
     file: SuiteFile
     suite: Suite
@@ -31,8 +31,8 @@ class CaseNow(NamedTuple):
 
 
 def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
-    """A case as it is edited now, in a suite that can run: without the others where those have errors; `None` when it
-    has some itself."""
+    """Return the current state of a case in a suite that can run, `None` if the case has errors. Cases with errors are
+    left out of the suite."""
     file = suite.file
     if file.suite is None:
         cut = suite.runnable((outline.key,)) if outline.index not in suite.broken_cases else None
@@ -41,7 +41,7 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
 
 
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Whether a run of a case, as it was planned, is graded by what the case expects now, under the same options."""
+    """Return whether a run is graded by the same expectations and options as the case has now."""
     if run.case is not case and not (
         all(same_value(getattr(run.case, name), getattr(case, name)) for name in _EXPECTED)
         and same_value(_steps_expected(run.case), _steps_expected(case))
@@ -55,7 +55,7 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 
 def stops_alike(case: Case, result: RunResult) -> bool:
-    """Whether a chain that ends at its first failed step would have ended where this run of it did, as it is graded."""
+    """Return whether a chain that stops at its first failed step would have ended where this run of it ended."""
     if not case.stop_on_failure:
         return True
     failed = next((step.step for step in result.steps if step.status == "failed"), None)

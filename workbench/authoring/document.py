@@ -1,4 +1,4 @@
-"""A suite's text while it is edited: an immutable value, which may hold text that is not TOML at the moment."""
+"""An immutable suite text that is being edited and may contain text that is not TOML yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError, SuiteText
 
 HEAD = -1
-"""Stands for what a file says before its first case, where a case's index is meant."""
+"""The index that stands for everything before the first case."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 _NOTHING_LOOSE: Mapping[int, str] = MappingProxyType({})
@@ -21,8 +21,8 @@ _NOTHING_LOOSE: Mapping[int, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class CaseOutline:
-    """What the tree shows of a case. `key` is its id, told apart from equal ids before it; `steps` names each step of a
-    chain by its tool, empty where none is expected."""
+    """A case as the tree shows it. `key` is its id, made unique among equal ids. `steps` holds the tool that each step
+    of a chain expects, empty if none."""
 
     index: int
     key: str
@@ -34,26 +34,27 @@ class CaseOutline:
 
 
 _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
-"""Tables of cases, and their outlines."""
+"""Tables of cases and their outlines."""
 
 
 @dataclass(frozen=True)
 class Document:
     """A suite's text.
 
-    `loose` holds the texts of cases (by index) and of the head (`HEAD`) that are not TOML; `parts` says the rest, and
-    what they last said. `parts` is `None` when the file as a whole is not TOML: then `whole` is its text.
+    `loose` holds texts that are not TOML: those of cases by their index, and that of the head under `HEAD`. `parts`
+    holds the rest, with the last valid version of the loose texts. `parts` is `None` if the file as a whole is not
+    TOML; its text is then in `whole`.
     """
 
     parts: SuiteText | None
     whole: str = ""
     loose: Mapping[int, str] = field(default_factory=lambda: _NOTHING_LOOSE)
     _known: _Outlined = field(default=((), ()), repr=False, compare=False)
-    """Of the document before: outlines that need not be made again."""
+    """Outlines of the previous document, reused for unchanged cases."""
 
     @classmethod
     def of(cls, text: str) -> Document:
-        """Take a text as it is, whatever it is."""
+        """Return the document of any text."""
         try:
             return cls(SuiteText.of(text))
         except SpliceError:
@@ -61,23 +62,23 @@ class Document:
 
     @classmethod
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
-        """Take a text that was taken apart already; `None` stands for one that is not TOML. `outlines` are those of its
-        cases, where they are known."""
+        """Return the document of a text that has already been parsed; `parts` is `None` if it is not TOML. `outlines`
+        are those of its cases, if known."""
         return cls(None, text) if parts is None else cls(parts, _known=(parts.cases, outlines))
 
     @property
     def is_sound(self) -> bool:
-        """Whether all of it is TOML."""
+        """Whether all of the text is TOML."""
         return self.parts is not None and not self.loose
 
     @property
     def in_blocks(self) -> bool:
-        """Whether each case, and the head, can be edited as text by itself."""
+        """Whether each case, and the head, can be edited as a block of text."""
         return self.parts is not None and (self.parts.in_blocks or not self.parts.cases)
 
     @cached_property
     def text(self) -> str:
-        """The whole text, as it goes to the disk."""
+        """The whole text, as it is written to disk."""
         if self.parts is None:
             return self.whole
         if not self.loose:
@@ -86,7 +87,7 @@ class Document:
 
     @cached_property
     def cases(self) -> tuple[CaseOutline, ...]:
-        """The cases in the order of the file; a case whose text is not TOML as it was before."""
+        """The cases in the order of the file. A case whose text is not TOML keeps its last valid outline."""
         outlines = self._outlines
         if len({outline.id for outline in outlines}) == len(outlines):
             return outlines
@@ -104,7 +105,7 @@ class Document:
 
     @cached_property
     def _outlines(self) -> tuple[CaseOutline, ...]:
-        """The outlines before equal ids are told apart."""
+        """The outlines, before equal ids are made unique."""
         tables, known = self._known
         return tuple(
             known[index] if index < len(known) and tables[index] is case else _outline(index, case)
@@ -112,7 +113,7 @@ class Document:
         )
 
     def forget(self) -> None:
-        """Let go of all that can be found out again: to be kept in a history."""
+        """Drop cached values that can be computed again, to save memory in the undo history."""
         for held in (self, self.parts):
             if held is not None:
                 held.__dict__.pop("text", None)
@@ -121,16 +122,14 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """What a case says (`HEAD`: everything beside the cases); of a loose one, what it said last.
-
-        Raises IndexError when there is no such case.
-        """
+        """Return the table of a case, or of everything except the cases for `HEAD`. A loose text has its last valid
+        table. Raises IndexError if there is no such case."""
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")
         return self.parts.header if index == HEAD else self.parts.cases[index]
 
     def block(self, index: int) -> str:
-        """A case's text, or the head's, with `\\n` as line ends, loose or not. Raises IndexError."""
+        r"""Return the text of a case or of the head, with `\n` as line ends. Raises IndexError."""
         if index in self.loose:
             return self.loose[index]
         if self.parts is None:
@@ -140,7 +139,7 @@ class Document:
         return self.parts.block(index)
 
     def first_line(self, index: int) -> int:
-        """The line of the file, from 1, at which a case's block begins. Raises IndexError."""
+        """Return the line of the file, from 1, where the block of a case begins. Raises IndexError."""
         if self.parts is None or not 0 <= index < len(self.parts.blocks):
             raise IndexError(f"there is no block {index}")
         if any(at < index for at in self.loose):
@@ -150,15 +149,13 @@ class Document:
         return 1 + above.count("\n")
 
     def with_text(self, text: str) -> Document:
-        """Another text for all of it."""
+        """Replace the whole text."""
         return Document.of(text)
 
     def with_block(self, index: int, text: str) -> Document:
-        """Another text for a case or the head: kept loose when it is not TOML, or not one block.
-
-        Raises IndexError when there is no such case, and SpliceError where cases do not stand in blocks: such a file is
-        edited as a whole.
-        """
+        """Replace the text of a case or of the head. It is stored as loose if it is not TOML or not exactly one block.
+        Raises IndexError if there is no such case, and SpliceError if cases are not in blocks of their own: such a file
+        is edited as a whole."""
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file do not stand in [[cases]] blocks: edit it as a whole")
         loose = {at: other for at, other in self.loose.items() if at != index}
@@ -169,33 +166,33 @@ class Document:
         return self._of(parts, loose)
 
     def with_case(self, index: int, case: Table) -> Document:
-        """A case that says something else; raises as `SuiteText.with_case`."""
+        """Replace the table of a case. Raises like `SuiteText.with_case`."""
         return self._with(self._sound_parts().with_case(index, case), {index: None})
 
     def with_header(self, key: str, value: object) -> Document:
-        """Something beside the cases that says something else; raises as `SuiteText.with_header`, and while the head is
-        not TOML: what is typed there would be lost."""
+        """Replace a value of the head. Raises like `SuiteText.with_header`, and while the text of the head is not TOML,
+        because that text would be lost."""
         if HEAD in self.loose:
             raise SpliceError("the head of this suite is not TOML: mend it first, or Ctrl+Z takes it back")
         return self._with(self._sound_parts().with_header(key, value), {})
 
     def with_new_case(self, index: int, case: Table) -> Document:
-        """A case more; raises as `SuiteText.with_new_case`."""
+        """Add a case. Raises like `SuiteText.with_new_case`."""
         return self._inserted(index, self._sound_parts().with_new_case(index, case))
 
     def with_new_block(self, index: int, text: str) -> Document:
-        """A case more, as text; raises as `SuiteText.with_new_case_text`."""
+        """Add a case as text. Raises like `SuiteText.with_new_case_text`."""
         return self._inserted(index, self._sound_parts().with_new_case_text(index, text))
 
     def without_case(self, index: int) -> Document:
-        """One case less; raises IndexError."""
+        """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
         document = self._with(parts, {at: None if at == index else at - (at > index) for at in self.loose})
-        # A head may hold cases when there are no others.
+        # Without cases in blocks, the head may contain cases.
         return document.with_block(HEAD, self.loose[HEAD]) if HEAD in self.loose and not parts.cases else document
 
     def with_case_moved(self, index: int, to: int) -> Document:
-        """A case at another place; raises IndexError."""
+        """Move a case. Raises IndexError."""
         parts = self._sound_parts().with_case_moved(index, to)
         order = [at for at in range(len(parts.cases)) if at != index]
         order.insert(to, index)
@@ -203,7 +200,7 @@ class Document:
         return self._with(parts, {at: places[at] for at in self.loose})
 
     def only(self, indices: frozenset[int]) -> str:
-        """The text with no other cases than these, to run what is sound while something else is being typed."""
+        """Return the text with only these cases, to run valid cases while a different one is being edited."""
         parts = self._sound_parts()
         blocks = (block if index in indices else "" for index, block in enumerate(parts.blocks))
         return "".join(chain.from_iterable(zip_longest(parts.between, blocks, fillvalue="")))
@@ -229,7 +226,7 @@ class Document:
         return replace(self, parts=parts, loose=MappingProxyType(dict(loose)), _known=known)
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
-        """What makes up the text: the head, the first block, what stands behind it, and so on."""
+        """Yield the pieces of the text: the head, then each block and the text after it."""
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
         yield parts.between[0] if HEAD not in self.loose else self._head_written(parts, line_end)
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):
@@ -245,7 +242,7 @@ class Document:
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:
-    """The outline of a case that was read."""
+    """Return the outline of a case that has been read."""
     steps = tuple(step.tool or "" for step in case.steps)
     return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps)
 

@@ -1,6 +1,7 @@
-"""A call and its answer, by hand or of a run, put into a case: as a mock that answers it again, or as what is expected.
+"""Puts a call and its answer, made by hand or in a run, into a case: as a mock with that answer, or as an expected
+call.
 
-In a chain either may go into one of its steps, which are counted from 1.
+In a chain either can go into one of the steps, which are counted from 1.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from workbench.trajectory.typed_json import json_text
 def case_with_mock(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer, step: int | None = None
 ) -> Table:
-    """A case with a mock more, before those of the same tool that would answer in its place; one for the very same
-    arguments is replaced. With `step`, for the first call of a step's answer, it is the step's own; but a step cannot
-    say that a tool failed, so that goes among the case's. Raises ValueError for a step that there is not, and for an
-    answer that a mock would fill with the call's arguments."""
+    """Add a mock to a case, before those of the same tool that would answer first. A mock for the same arguments
+    is replaced. With `step`, the step itself answers its first call; errors still go to the case's mocks, since a
+    step cannot express them. Raises ValueError if there is no such step, or if a mock would fill in arguments in
+    the answer."""
     result = None if answer.is_error else _result(answer.content, arguments)
     if step is not None:
         place, before = _step(case, step)
@@ -56,8 +57,8 @@ def case_with_mock(
 
 
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
-    """A case that expects the call too, last of those in order; with `step`, one whose step expects it, in place
-    of what it did. Raises ValueError for a case that cannot: a chain without a step, or one that expects no calls."""
+    """Add an expected call at the end of those in order, or let `step` expect it in place of its present call. Raises
+    ValueError for a chain without a step, and for a case that expects no calls."""
     call: Table = {"tool": tool, "args": {name: _expected(value) for name, value in arguments.items()}}
     if step is not None:
         place, before = _step(case, step)
@@ -72,8 +73,8 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """The step, from 1, whose first call has that index in the trajectory: the call that is judged, and that the step's
-    mock answers. `None` for other calls."""
+    """Return the step, from 1, whose first call has that index in the trajectory. That call is graded and answered by
+    the step's mock. Returns `None` for other calls."""
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
     return asked.step.step if asked.step is not None and asked.calls[0] is wanted else None
@@ -92,7 +93,7 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """A value as the suite expects it; what TOML cannot say is expected to be given."""
+    """Return a value as the suite expects it. A value that TOML cannot express only has to be present."""
     if value is None:
         return {"equals_null": True}
     if _has_null(value):
@@ -102,7 +103,7 @@ def _expected(value: JsonValue) -> object:
 
 
 def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """What a mock says, so that the model is given this very text. Raises ValueError where no result says it."""
+    """Return the result of a mock that gives the model exactly this text. Raises ValueError if there is none."""
     result = _shortest(content)
     filled = (name for name in arguments if mock_answer(result, {name: arguments[name]}).content != content)
     if (name := next(filled, None)) is not None:
@@ -111,7 +112,7 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _shortest(content: str) -> JsonValue:
-    """A table or list where the model would be given the very same text for it, else the text."""
+    """Return a table or list if the model would read the same text for it, otherwise the text."""
     if content[:1] not in ("{", "["):
         return content
     try:
@@ -131,14 +132,14 @@ def _has_null(value: JsonValue) -> bool:
 
 @dataclass(frozen=True)
 class Taken:
-    """The case's table with the call in it, and what was made, in words."""
+    """The table of a case with the call added, and a description of the change."""
 
     table: Table
     said: str
 
 
 def index_of_call(trajectory: Trajectory, call_id: str) -> int:
-    """The index of a call among those of a run. Raises ValueError for one that is not, or no longer, among them."""
+    """Return the index of a call in a run. Raises ValueError if it is not, or no longer, part of the run."""
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
@@ -146,13 +147,13 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
 
 
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Taken:
-    """A case with a mock that gives a call the answer that the model read. It is for the arguments as the model wrote
-    them, which is what will come again; as the first call of a step of a chain, for that step. Raises ValueError."""
+    """Add a mock that answers a call as in the run. It matches the arguments as the model wrote them, which is what it
+    will send again. For the first call in a step of a chain, it belongs to the step. Raises ValueError."""
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
     if answer is None:
         raise ValueError(f"{tool} has no answer yet: s goes on to it")
-    if answer.source == "skipped" and record.unedited is None:  # nobody wrote a result in its place
+    if answer.source == "skipped" and record.unedited is None:  # nobody wrote a replacement result
         raise ValueError(f"{tool} was skipped: there is no answer that a mock could give")
     _check(record)
     step = step_of(trajectory, index)
@@ -166,9 +167,9 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Taken:
 def expectation_of_call(
     case: Case, settings: CaseSettings, table: Table, trajectory: Trajectory, index: int
 ) -> Taken | None:
-    """A case that expects a call as it was sent: in the place of the expectation that it meets best, of which those
-    checks stay that hold, else as one more; in a chain, in its step. `None` when the case expects just that already.
-    Raises ValueError."""
+    """Expect a call as it was sent: in place of the expectation that it meets best, keeping checks that hold, otherwise
+    as an additional call; in a chain, in its step. Returns `None` if the case already expects exactly that. Raises
+    ValueError."""
     record = trajectory.calls[index]
     if record.edited is None:
         _check(record)
@@ -190,7 +191,7 @@ def _check(record: CallRecord) -> None:
 
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
-    """The run as if the model had written every call as it was sent."""
+    """Return the run as if the model had written every call as it was sent."""
     rounds = [
         replace(each, calls=tuple(replace(call, call=call.sent) for call in each.calls)) for each in trajectory.rounds
     ]

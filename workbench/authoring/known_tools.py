@@ -1,4 +1,4 @@
-"""The tools of a suite as far as they are known without starting anything: written out, or listed before."""
+"""The tools of a suite that are known without starting a server: defined in the suite, or listed earlier."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MOST_KEPT = 64
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
-    """The tools that a suite's header (`SuiteText.header`, sound or not) names: written out, then by server, each name
-    once; `path` is the suite's file. Prefixes are part of the names."""
+    """Return the tools that a suite's header (`SuiteText.header`, valid or not) names: its own, then those of each
+    server, each name once. `path` is the suite's file. Names include prefixes."""
     found: dict[str, ToolDefinition] = {}
     for tool in (*written_out(header), *_listed(header, path, listings)):
         found.setdefault(tool.name, tool)
@@ -26,7 +26,7 @@ def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings)
 
 
 class KnownTools:
-    """Remembers the tools of suites by their headers, so that asking again costs nothing."""
+    """Caches the tools of suites by their headers."""
 
     def __init__(self, listings: Listings) -> None:
         self.listings = listings
@@ -34,7 +34,8 @@ class KnownTools:
         self._checked: dict[Path, tuple[SuiteFile, SuiteFile]] = {}
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
-        """The tools of a suite, read again only when its header is another object (edits of cases keep it)."""
+        """Return the tools of a suite. They are read again only if its header is a new object; edits of cases keep
+        it."""
         known = self._known.get(path)
         if known is None or known[0] is not header:
             if len(self._known) >= _MOST_KEPT:
@@ -43,7 +44,7 @@ class KnownTools:
         return known[1]
 
     def checked(self, file: SuiteFile) -> SuiteFile:
-        """The file with warnings of tool names that none of its known tools has."""
+        """Add warnings to a file for tool names that its servers do not list."""
         suite = file.suite
         if suite is None or not suite.servers:
             return file
@@ -55,24 +56,24 @@ class KnownTools:
         return known[1]
 
     def forget(self) -> None:
-        """Servers have listed their tools: what was known may have changed."""
+        """Clear the cache, because servers have listed their tools."""
         self._known.clear()
         self._checked.clear()
 
 
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
-    """The tools of a suite with those that a case writes out, which take the place of those of their names."""
+    """Return the tools of a suite and those that a case defines, which replace tools of the same name."""
     own = {tool.name: tool for tool in written_out(case)}
     return tuple(({tool.name: tool for tool in known} | own).values()) if own else known
 
 
 def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
-    """The sound ones of the tools that a suite's header or a case writes out."""
+    """Yield the valid tools that a suite's header or a case defines."""
     for _, tool in tables(table.get("tools")):
         try:
             yield definition_of(Tool.model_validate(tool))
         except ValidationError:
-            continue  # the suite's problems tell of it
+            continue  # reported with the suite's problems
 
 
 def _listed(header: Mapping[str, object], path: Path, listings: Listings) -> Iterator[ToolDefinition]:

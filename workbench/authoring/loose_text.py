@@ -1,4 +1,4 @@
-"""A suite of which some text is not TOML at the moment: as it last was, with what keeps that text from being read."""
+"""Reads a suite while some of its text is not TOML: the last valid version, and the errors in that text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.suite.splice import SpliceError, SuiteText
 
 
 def with_loose(document: Document, sound: SuiteFile) -> SuiteFile:
-    """How a document with loose texts is shown, when `sound` is how it is read with what they last said instead."""
+    """Return a document with loose texts as a suite file. `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
     kept = [problem for problem in sound.problems if not any(_is_of(problem, at) for at in document.loose)]
@@ -26,7 +26,7 @@ def with_loose(document: Document, sound: SuiteFile) -> SuiteFile:
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
-    """Why a text is loose; its line is one of the file."""
+    """Return why a text is loose, with the line in the file."""
     text, first = document.loose[at], document.first_line(at) if at != HEAD else 1
     where = written(("cases", at)) if at != HEAD else ""
     if Document.of(text).parts is None:
@@ -51,7 +51,7 @@ def _lines(parts: SuiteText, at: int) -> int:
 
 
 def _end(parts: SuiteText, at: int) -> int:
-    """The last line of a piece, from 1."""
+    """Return the last line of a block, from 1."""
     before = 1 if at == HEAD else Document.of_parts(parts, "").first_line(at)
     return before + _lines(parts, at)
 

@@ -1,4 +1,4 @@
-"""One suite that is open: how it was read, how it is edited now, and every document between the two."""
+"""An open suite: the file as read, the suite as edited, and the undo history between them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _GONE = ("the file is gone from the disk", "Ctrl+Z brings back what it said, Ctr
 
 @dataclass(frozen=True)
 class Change:
-    """What one change led to: the document, what was done in words, and the case it was about. `readings`: how often
-    the file was read again, without a question, until then."""
+    """A change in the history: the new document, a description, and the case that it was about. `readings` counts how
+    often the file had been read again without asking."""
 
     document: Document
     said: str
@@ -30,12 +30,12 @@ class Change:
     case: str | None = None
     readings: int = 0
     part_of: object = None
-    """What it has in common with a change of another suite."""
+    """Identifies a change that also affects a different suite."""
 
 
 @dataclass(frozen=True)
 class Untaken:
-    """A text that was typed into a cell of a form which cannot hold it: what the cell is called, and why not."""
+    """Text in a form's cell that is not valid there: the text, the cell's name, and the reason."""
 
     text: str
     cell: str
@@ -43,15 +43,14 @@ class Untaken:
 
 
 CellKey = tuple[str | None, Hashable]
-"""The key of a case (`None`: the suite's settings), and which cell of its form."""
+"""The key of a case (`None`: the suite's settings) and a cell of its form."""
 
 
 class OpenSuite:
-    """A suite with its history: documents, and a cursor among them. A suite that was never edited has none, and costs
-    nothing but how it was read.
+    """A suite with its undo history: documents and the current position. A suite that was never edited has no history
+    and costs no more than reading it.
 
-    `disk` is the file as it was last read or saved; its text is empty and `on_disk` is `None` for one that is not there
-    yet.
+    `disk` is the file as last read or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
     """
 
     def __init__(self, disk: SuiteFile, on_disk: FileState | None = None, *, is_recording: bool = False) -> None:
@@ -60,28 +59,28 @@ class OpenSuite:
         self.on_disk = on_disk if on_disk is not None else FileState(disk.hash) if disk.hash else None
         self.path = disk.path
         self.checked: Callable[[SuiteFile], SuiteFile] = lambda file: file
-        """Adds the problems that only the tools of the suite's servers show."""
+        """Adds problems that can only be found with the tools of the suite's servers."""
         self.untaken: dict[CellKey, Untaken] = {}
-        """What was typed in a form and stands in no document."""
+        """Invalid text in fields of the form, which is not part of any document."""
         self._history: list[Change] = []
         self._at = 0
         self._made_here = False
         self._readings = 0
-        """Changes with fewer readings do not know what somebody else wrote since."""
+        """Changes with a lower count predate an external edit of the file."""
         self._read: tuple[Document, SuiteFile] | None = None
         self._outlined: tuple[CaseOutline, ...] | None = None
         self._known: list[tuple[SuiteText, SuiteFile]] = []
-        """What was read last and, when that cannot run, what could last."""
+        """The last version read and, if that cannot run, the last version that could."""
         self._broken: tuple[SuiteFile, frozenset[int]] | None = None
         self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None
-        """What was last left of which document to run cases from."""
+        """The last document from which cases were cut to run, with the result."""
         self._compared: tuple[Document, SuiteFile, bool] | None = None
         self._said_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
-        """Of the file on the disk: the texts of its cases, and which objects their tables are."""
+        """The cases in the file on disk: their texts, and the identities of their tables."""
 
     @classmethod
     def new(cls, path: Path, text: str) -> OpenSuite:
-        """A suite that is not on the disk yet."""
+        """Create a suite that is not on disk yet."""
         suite = cls(SuiteFile(path, "", "", None, ()))
         suite._history = [Change(Document.of(text), "")]
         suite._made_here = True
@@ -89,7 +88,7 @@ class OpenSuite:
 
     @property
     def why_not_editable(self) -> str | None:
-        """Why this suite cannot be changed here, if it cannot."""
+        """Why this suite cannot be edited, if it cannot."""
         if self.is_recording:
             return "this is a recording: open its suite to change it"
         if any("is not UTF-8" in problem.message for problem in self.disk.problems):
@@ -100,15 +99,15 @@ class OpenSuite:
 
     @property
     def document(self) -> Document:
-        """The suite as it is edited now."""
+        """The current document."""
         if not self._history:
             self._begin()
         return self._history[self._at].document
 
     @property
     def file(self) -> SuiteFile:
-        """The suite as it is edited now, as a suite file: with its problems, and its hash. While text of it is not
-        TOML, the rest is as it last was, and the suite cannot run."""
+        """The current state as a suite file, with its problems and hash. While some text is not TOML, the rest has its
+        last valid version, and the suite cannot run."""
         if not self._history or self.is_gone:
             return self.disk
         document = self.document
@@ -139,7 +138,7 @@ class OpenSuite:
 
     @property
     def dirty(self) -> bool:
-        """Whether the text is another than the disk's. A new suite has none there, not even an empty one."""
+        """Whether the text differs from the file on disk. A new suite is always dirty."""
         if not self._history or self._made_here:
             return self._made_here
         document = self.document
@@ -149,7 +148,7 @@ class OpenSuite:
 
     @property
     def untaken_said(self) -> str | None:
-        """The invalid text in fields of the form and what to do about it, as the end of a message."""
+        """Describe the invalid text in form fields and what to do about it, as the end of a message."""
         first = next(iter(self.untaken.values()), None)
         if first is None:
             return None
@@ -158,28 +157,28 @@ class OpenSuite:
         return f"the invalid text in `{first.cell}`{more}. {first.why[:1].upper()}{first.why[1:]}"
 
     def rename_untaken(self, case: str | None, key: str | None) -> None:
-        """A case is known by another key now."""
+        """Move invalid text to the new key of a case."""
         if case != key:
             for of, cell in [about for about in self.untaken if about[0] == case]:
                 self.untaken[key, cell] = self.untaken.pop((of, cell))
 
     @property
     def is_gone(self) -> bool:
-        """Whether the file is gone from the disk, and with it the text; what it said can be brought back by undo."""
+        """Whether the file was deleted and there are no unsaved changes. Undo brings the text back."""
         return bool(self._history) and self.disk.is_missing and not self.dirty
 
     @property
     def is_new(self) -> bool:
-        """Whether there is no such file yet."""
+        """Whether the file does not exist yet."""
         return self.on_disk is None
 
     @property
     def is_behind(self) -> bool:
-        """Whether an undo went back behind what somebody else wrote, of which nobody was asked."""
+        """Whether an undo went back to a state before an external edit that was taken over without asking."""
         return bool(self._history) and self._history[self._at].readings < self._readings
 
     def is_changed(self, index: int) -> bool:
-        """Whether a case says something that no case on the disk says."""
+        """Return whether a case differs from every case on disk."""
         if not self.dirty or self.document.parts is None:
             return False
         if index in self.document.loose:
@@ -193,14 +192,14 @@ class OpenSuite:
         return id(parts.cases[index]) not in self._said_on_disk[2]
 
     def is_saved(self, case_id: str) -> bool:
-        """Whether a case with this id is on the disk."""
+        """Return whether a case with this id is on disk."""
         if self.disk.suite is not None:
             return any(case.id == case_id for case in self.disk.suite.cases)
         outlines = Document.of_parts(self.disk.parts, self.disk.text).cases
         return any(outline.id == case_id for outline in outlines)
 
     def problems_of(self, index: int) -> tuple[Problem, ...]:
-        """The problems of a case; with `HEAD`, those of everything else."""
+        """Return the problems of a case, or of everything except the cases for `HEAD`."""
         prefix = written(("cases", index))
         problems = self.checked(self.file).problems
         if index == HEAD:
@@ -208,7 +207,7 @@ class OpenSuite:
         return tuple(p for p in problems if p.where == prefix or p.where.startswith((f"{prefix}.", f"{prefix}[")))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
-        """The suite to run these cases from: with errors only in other cases, those are left out."""
+        """Return the suite to run these cases from. Other cases are left out if they have errors."""
         file = self.file
         document = self.document
         if file.suite is not None or document.parts is None or HEAD in document.loose or not document.in_blocks:
@@ -222,8 +221,8 @@ class OpenSuite:
         return cut if cut is not None and cut.suite is not None else None
 
     def change(self, document: Document, said: str, group: Hashable | None = None, case: str | None = None) -> bool:
-        """Take another document; whether it is another one at all. A change of the same group as the one before it is
-        one step with it; one that takes all of that step back leaves none."""
+        """Replace the document. Returns whether it changed. A change in the same group as the one before is merged with
+        it into one undo step; if that restores the earlier state, the step disappears."""
         now = self.document
         if document is now or document.text == now.text:
             return False
@@ -242,40 +241,40 @@ class OpenSuite:
         return True
 
     def end_group(self) -> None:
-        """Let the next change be a step of its own."""
+        """Make the next change an undo step of its own."""
         if self._history:
             self._history[self._at] = replace(self._history[self._at], group=None)
 
     @property
     def undoable(self) -> str | None:
-        """What undo would take back, in words."""
+        """A description of what undo takes back."""
         return self.last.said if self.last is not None else None
 
     @property
     def redoable(self) -> str | None:
-        """What redo would do again, in words."""
+        """A description of what redo repeats."""
         return self.next.said if self.next is not None else None
 
     @property
     def last(self) -> Change | None:
-        """The change that undo would take back."""
+        """The change that undo takes back."""
         return self._history[self._at] if self._at else None
 
     @property
     def next(self) -> Change | None:
-        """The change that redo would do again."""
+        """The change that redo repeats."""
         return self._history[self._at + 1] if self._at + 1 < len(self._history) else None
 
     def make_part(self, whole: object) -> None:
-        """The change just made is part of something that another suite has a part in, too."""
+        """Mark the last change as part of one that also affects a different suite."""
         self._history[self._at] = replace(self._history[self._at], part_of=whole)
 
     def stands(self, whole: object) -> bool:
-        """Whether the part of this that was done here is not taken back."""
+        """Return whether this suite's part of a shared change has not been undone."""
         return any(change.part_of is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
-        """Go back one step; the change that was taken back."""
+        """Go back one step. Returns the change that was undone."""
         if not self._at:
             return None
         undone = self._history[self._at]
@@ -284,7 +283,7 @@ class OpenSuite:
         return undone
 
     def redo(self) -> Change | None:
-        """Go forward one step; the change that was done again."""
+        """Go forward one step. Returns the change that was redone."""
         if self.redoable is None:
             return None
         self._at += 1
@@ -292,16 +291,16 @@ class OpenSuite:
         return self._history[self._at]
 
     def saved(self, state: FileState) -> None:
-        """The text as it is now has gone to the disk."""
+        """Record that the current text was written to disk."""
         self.disk, self.on_disk = self.file, state
         self._made_here = False
         self._remember_disk(self.document.parts)
-        self._readings = min(self._readings, self._history[self._at].readings)  # about more than that was asked
+        self._readings = min(self._readings, self._history[self._at].readings)  # saving has asked about earlier ones
         self.end_group()
 
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
-        """The file on the disk is another one. What was edited here stays; a suite that was not follows the disk, as a
-        step that can be undone where there is a history."""
+        """Take note that the file on disk changed. Unsaved changes stay. A suite without unsaved changes follows the
+        disk, as a step that can be undone if there is a history."""
         follows = not self.dirty
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
@@ -315,7 +314,7 @@ class OpenSuite:
             self.take_disk("Read again from the disk")
 
     def take_disk(self, said: str) -> bool:
-        """Be as the disk is, as a step that can be undone; whether that is anything else. Nothing is read once more."""
+        """Replace the document with the file on disk, as a step that can be undone. Returns whether it changed."""
         document = Document.of_parts(self.disk.parts, self.disk.text)
         changed = self.change(document, said)
         if changed:
@@ -336,7 +335,7 @@ class OpenSuite:
         self._is_read(document, self.disk)
 
     def _is_read(self, document: Document, file: SuiteFile) -> None:
-        """Spare a document that says what a file does to be read once more."""
+        """Remember how a document reads, so that it is not parsed again."""
         self._read = (document, file)
         if document.parts is not None:
             self._keep(document.parts, file)
@@ -348,7 +347,7 @@ class OpenSuite:
         return with_loose(document, sound) if document.loose else sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
-        """How the rest is read; from what was read before, the last time that it could run or the last time."""
+        """Read the parts, reusing what was read before: the last version, or the last version that could run."""
         for known, file in self._known:
             if known is parts:
                 return file

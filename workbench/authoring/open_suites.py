@@ -1,6 +1,6 @@
-"""All suites that are open, and the one door through which any of them changes.
+"""All open suites, and the single entry point for changing them.
 
-Whoever has to know of changes follows them, in a fixed order: see `OpenSuites.follow`.
+Anything that needs to know about changes follows them, in a fixed order: see `OpenSuites.follow`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from workbench.suite.loading import SuiteFile
 
 @dataclass(frozen=True)
 class SuitesChanged:
-    """What happened to open suites, as every follower is told.
+    """A change of open suites, as every follower receives it.
 
-    - `read`: the workspace was read, for the `first` time or again; any suite may say something else, come or go.
-    - `added`: a suite was opened that the workspace has not.
-    - `edited`: the document of a suite is another one; `index` is that of the case that was edited in place (`HEAD`:
-      the suite's settings), if one was.
-    - `undone`: the same, by undo or redo; `case` is the key of the case that the step was about.
+    - `read`: the workspace was read, for the `first` time or again. Any suite may have changed, come or gone.
+    - `added`: a suite was opened that is not part of the workspace.
+    - `edited`: the document of a suite changed. `index` is the case that was edited in place, if any (`HEAD`: the
+      suite's settings).
+    - `undone`: the same, by undo or redo. `case` is the key of the case that the step was about.
     """
 
     how: Literal["read", "added", "edited", "undone"]
     suites: tuple[OpenSuite, ...]
-    """The suites that may say something else now."""
+    """The suites that may have changed."""
     open: tuple[OpenSuite, ...]
-    """All suites that are open now."""
+    """All open suites."""
     workspace: Workspace
     first: bool = False
     index: int | None = None
@@ -43,51 +43,51 @@ Follower: TypeAlias = Callable[[SuitesChanged], object]
 
 
 class OpenSuites:
-    """The open suites in the order of their paths, as the workspace was last read."""
+    """The open suites, in the order of the workspace."""
 
     def __init__(self, checked: Callable[[SuiteFile], SuiteFile] = lambda file: file) -> None:
         self.suites: tuple[OpenSuite, ...] = ()
         self.workspace = Workspace((), ())
         self.moved = ""
-        """Which grades the last change moved, in words. The follower that grades runs says it."""
+        """A description of the grades that the last change moved, set by the follower that regrades runs."""
         self._checked = checked
         self._followers: tuple[Follower, ...] = ()
 
     def follow(self, *followers: Follower) -> None:
-        """Tell these of every change from now on, in this order, after those that follow already.
+        """Call these functions on every change, in this order, after those already registered.
 
-        The order is a promise. The journal is first: what was typed is on the disk before it is seen. Then come the
-        runs of recordings, the tree and the grades, each of which knows what those before it know. The screen is last.
+        The order is guaranteed. The journal comes first: edits are on disk before they are visible. Then come the runs
+        of recordings, the tree and the grades, each of which relies on those before it. The screen is last.
         """
         self._followers += followers
 
     def at(self, path: Path) -> OpenSuite | None:
-        """Returns the suite at a path, if it is open."""
+        """Return the suite at a path, if it is open."""
         return next((suite for suite in self.suites if suite.path == path), None)
 
     def case_now(self, case: CaseKey) -> CaseNow | None:
-        """Returns a case as it is edited now; `None` where it is not open, or has errors."""
+        """Return the current state of a case, `None` if it is not open or has errors."""
         suite = self.at(case[0])
         outline = next((each for each in suite.cases if each.key == case[1]), None) if suite is not None else None
         return read_now(suite, outline) if suite is not None and outline is not None else None
 
     @property
     def dirty(self) -> tuple[OpenSuite, ...]:
-        """The suites with changes that are not saved."""
+        """The suites with unsaved changes."""
         return tuple(suite for suite in self.suites if suite.dirty)
 
     @property
     def and_moved(self) -> str:
-        """Which grades the last change moved, to be added to a notice about it."""
+        """The grades that the last change moved, as the end of a notice."""
         return f"; {self.moved}" if self.moved else ""
 
     # Reading
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
-        """Take over a workspace that was read.
+        """Take over a workspace.
 
-        Suites that were edited here stay as they are, also when their file is gone. Returns those of them whose file
-        says something else now.
+        Suites with unsaved changes stay as they are, even if their file is gone. Returns those whose file changed or
+        disappeared.
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
@@ -96,7 +96,7 @@ class OpenSuites:
         return conflicts
 
     def read_one(self, file: SuiteFile) -> None:
-        """Take over the file of one suite, which the workspace may not have yet."""
+        """Take over the file of one suite, which may be new to the workspace."""
         files = (*(other for other in self.workspace.files if other.path != file.path), file)
         self.read(replace(self.workspace, files=files, roots=self._roots_with(file.path)))
 
@@ -120,13 +120,13 @@ class OpenSuites:
         return tuple(conflicts)
 
     def add(self, suite: OpenSuite) -> None:
-        """Open one more suite, which need not be on the disk."""
+        """Open a suite, which need not be on disk."""
         self.workspace = replace(self.workspace, roots=self._roots_with(suite.path))
         self._open([*self.suites, suite], len(self.suites))
         self._tell("added", (suite,))
 
     def close(self, suite: OpenSuite) -> None:
-        """Close a suite whose file the workspace does not have any more."""
+        """Close a suite whose file is no longer in the workspace."""
         self.suites = tuple(other for other in self.suites if other is not suite)
         files = tuple(file for file in self.workspace.files if file.path != suite.path)
         self.read(replace(self.workspace, files=files))
@@ -152,11 +152,11 @@ class OpenSuites:
         case: str | None = None,
         index: int | None = None,
     ) -> bool:
-        """Give a suite another document: the one way in which anything is edited. Returns whether it is another one.
+        """Change the document of a suite. All edits go through here. Returns whether it changed.
 
-        `said` is what was done, in words. Changes of one `group` in a row are one step of undo. `case` is the key of
-        the case it was about, on which the tree's cursor is after an undo. `index` is that of a case that is edited in
-        place (`HEAD`: the suite's settings), which stays in the tree whatever is filtered.
+        `said` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the case
+        for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings); it
+        stays in the tree whatever the filter.
         """
         if not suite.change(document, said, group, case):
             return False
@@ -164,11 +164,11 @@ class OpenSuites:
         return True
 
     def went(self, suite: OpenSuite, change: Change) -> None:
-        """Report that a suite went back or forward by a change."""
+        """Notify followers that a suite went back or forward by a change."""
         self._tell("undone", (suite,), case=change.case)
 
     def disk_changed(self, suite: OpenSuite) -> None:
-        """Report that the file of an open suite says something else, since it was saved or taken over."""
+        """Notify followers that the file of a suite was saved or taken over."""
         files = self.workspace.files
         known = any(file.path == suite.path for file in files)
         files = tuple(suite.disk if file.path == suite.path else file for file in files)
@@ -191,7 +191,7 @@ class OpenSuites:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """The first `placed` as they are, each other one behind the last of its folder."""
+    """Insert all suites after the first `placed` behind the last suite in the same folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]

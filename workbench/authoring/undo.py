@@ -1,4 +1,4 @@
-"""A case moved to another suite is a change of both, and one step: taken back and done again in both at once."""
+"""Undo and redo. Moving a case between suites changes both, and both changes are undone together."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from workbench.authoring.open_suites import OpenSuites
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """What the last changes of two suites have in common."""
+    """Links the last changes of two suites."""
 
     source: OpenSuite
     target: OpenSuite
 
 
 def tie(source: OpenSuite, target: OpenSuite) -> None:
-    """The last change of each is one move of a case."""
+    """Link the last changes of two suites as one move of a case."""
     move = Move(source, target)
     source.make_part(move)
     target.make_part(move)
 
 
 Went = tuple[OpenSuite, Change]
-"""A suite, and what was taken back or done again in it."""
+"""A suite and the change that was undone or redone in it."""
 
 
 def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
-    """Take back the last step of a suite. Of a move both parts are taken back, the suite where the case is then last.
+    """Undo the last step of a suite. A move is undone in both suites; the suite that then has the case comes last.
 
-    Returns what was taken back, or why nothing was: a case must not vanish from both suites.
+    Returns what was undone, or why nothing was: a case must not vanish from both suites.
     """
     move = suite.last.part_of if suite.last is not None else None
     if isinstance(move, Move) and open_suites.at(move.source.path) is move.source:
@@ -46,7 +46,7 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
 
 
 def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[Went] | str:
-    """Do the next step of a suite again, as `undo` took it back."""
+    """Redo the next step of a suite, the counterpart of `undo`."""
     move = suite.next.part_of if suite.next is not None else None
     if isinstance(move, Move):
         is_open = open_suites.at(move.source.path) is move.source and open_suites.at(move.target.path) is move.target

@@ -1,4 +1,4 @@
-"""The suites and recordings that the app is open on: found, read, and read again."""
+"""The workspace: finds and reads suites and recordings."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from workbench.suite.settings import models_named_by
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording
 
 RECORDINGS_FOLDER = "recordings"
-"""The name of the folder in which runs are saved."""
+"""The name of the folder where runs are saved."""
 
 _LONGEST_HEADER_BYTES = 1 << 24
 
 LONG_CHARACTERS = 200_000
-"""Suites with more than this are taken apart for editing when they are read, and not on the way to the screen."""
+"""Longer suites are parsed for editing when they are read, so that the screen does not wait for it."""
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run from a recording, as if it had been planned and made here. `known` says that its model is known here, and
-    not only because the recording tells how it is reached."""
+    """A run from a recording, in the form of one that was planned and made here. `known` is false if the model is
+    defined only by the recording."""
 
     planned: PlannedRun
     recording: Recording
@@ -46,8 +46,8 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where suites were looked for, and what was found there. `samples` says that it is the bundled ones, shown because
-    the current folder has none."""
+    """The files that were found under the given roots. `samples` is true for the bundled samples, shown if the current
+    folder has no suites."""
 
     roots: tuple[Path, ...]
     files: tuple[SuiteFile, ...]
@@ -55,12 +55,12 @@ class Workspace:
     recorded: tuple[RecordedRun, ...] = ()
 
     def recording_at(self, path: Path) -> RecordedRun | None:
-        """The run in the recording at `path`, if it is one."""
+        """Return the run in the recording at `path`, if any."""
         return next((run for run in self.recorded if run.planned.file.path == path), None)
 
     @property
     def place(self) -> str:
-        """A name for the status line."""
+        """The name in the status line."""
         if self.samples:
             return "sample suites"
         names = [shown_name(root) for root in self.roots]
@@ -68,8 +68,8 @@ class Workspace:
 
 
 def open_workspace(paths: Sequence[Path], models: ModelBook) -> Workspace:
-    """Find and read suites: those that paths name, else those of the current folder, else the bundled samples. A folder
-    that is named and has no suites is opened on its recordings. `models` tells which recorded models are known."""
+    """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples. A given
+    folder without suites opens with its recordings. `models` decides which recorded models are known."""
     if paths:
         return _read(tuple(paths), False, models)
     here = Path()
@@ -79,12 +79,12 @@ def open_workspace(paths: Sequence[Path], models: ModelBook) -> Workspace:
 
 
 def read_again(workspace: Workspace, models: ModelBook) -> Workspace:
-    """Find and read everything anew."""
+    """Find and read everything again."""
     return _read(workspace.roots, workspace.samples, models)
 
 
 def is_stale(file: SuiteFile) -> bool:
-    """Whether the file on disk is no longer what was read."""
+    """Return whether the file on disk has changed since it was read."""
     if is_recording(file.path):
         return _opened(file.path)[0].hash != file.hash
     try:
@@ -94,12 +94,12 @@ def is_stale(file: SuiteFile) -> bool:
 
 
 def lost(workspace: Workspace) -> tuple[Path, ...]:
-    """The files that were read and are no longer there."""
+    """Return the files that were read and no longer exist."""
     return tuple(file.path for file in workspace.files if file.hash and _is_gone(file.path))
 
 
 def trouble(workspace: Workspace, path: Path) -> str | None:
-    """Why the suite at `path` cannot run, if it cannot: it is gone, or has errors, of which this names the first."""
+    """Return why the suite at `path` cannot run: it is gone, or its first error."""
     file = next((file for file in workspace.files if file.path == path), None)
     if _is_gone(path):
         return f"{path.name} is gone"
@@ -132,7 +132,7 @@ def _read(roots: tuple[Path, ...], samples: bool, models: ModelBook) -> Workspac
     for file in files:
         if len(file.text) > LONG_CHARACTERS:
             _ = file.parts
-            # The garbage collector would look through all of it again and again, while somebody types.
+            # Otherwise the garbage collector would scan all of it again and again while somebody types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 
@@ -144,11 +144,11 @@ def _recordings_below(folder: Path) -> Iterator[Path]:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a path names a recording, by its name or, whatever that is, by its first line."""
+    """Return whether a file is a recording, by its name or by its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
         return True
     try:
-        # A pipe or a device would be waited for.
+        # Opening a pipe or a device would block.
         if path.name.endswith(".toml") or not path.is_file():
             return False
         with path.open("rb") as file:
@@ -159,15 +159,15 @@ def is_recording(path: Path) -> bool:
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
-    """Where runs of a suite are saved: beside it, but those of the samples in the current folder, and those of a
-    recording where that is."""
+    """Return the folder for runs of a suite: next to it. Runs of samples go to the current folder; those of a recording
+    go to its own folder."""
     if of_samples:
         return Path(RECORDINGS_FOLDER)
     return suite.parent if is_recording(suite) else suite.parent / RECORDINGS_FOLDER
 
 
 def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, RecordedRun | None]:
-    """The suite in a recording and its run. What is wrong with the recording becomes a problem."""
+    """Return the suite in a recording and its run. Errors in the recording become a problem."""
     try:
         recording = read_recording(path)
         file = suite_of_recording(recording)
@@ -182,8 +182,8 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 
 
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
-    """Whether a recorded model is the offline one, or named by the suite or for it. A text that describes a model is
-    not known by being in a recording: it could lead anywhere."""
+    """Return whether a recorded model is the offline one, or one that the suite or its configuration names. A model
+    described only by a recording is not known, because it could point anywhere."""
     if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
         return True
     try:

@@ -1,4 +1,4 @@
-"""A call that a model made, as one that is expected: what of the suite stays, and which checks could be written."""
+"""Turns a call that a model made into an expected call: which keys of the suite stay, and which checks are possible."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 class AcceptError(ValueError):
-    """A run that cannot be taken as the expectation; the message says why, and what to do, in one sentence."""
+    """Raised when a run cannot become the expectation. The message says why and what to do, in one sentence."""
 
 
 @dataclass(frozen=True)
 class TakenArgument:
-    """An argument with the checks that could be written for it, and which one is; `given`: whether the call has it."""
+    """An argument and the checks that could be written for it. `chosen` is the selected check; `given` is false for an
+    argument that the call does not have."""
 
     name: str
     value: JsonValue
@@ -29,18 +30,18 @@ class TakenArgument:
     choices: tuple[CheckChoice, ...]
     chosen: int = 0
     was_expected: bool = False
-    """Whether the suite has a check for it."""
+    """Whether the suite already has a check for it."""
 
     @property
     def choice(self) -> CheckChoice:
-        """The check that is written."""
+        """The selected check."""
         return self.choices[self.chosen]
 
 
 @dataclass(frozen=True)
 class TakenCall:
-    """A call that becomes expected. `place` is that of the expectation with which it was paired, whose other keys are
-    `kept`; `answer` is the number of the model's answer it came in."""
+    """A call that becomes expected. `place` is where the expectation it was paired with stands, whose other keys are
+    `kept`. `answer` is the number of the model's answer that contains the call."""
 
     tool: str
     answer: int
@@ -48,18 +49,18 @@ class TakenCall:
     place: Place | None = None
     kept: Table | None = None
     lost: tuple[tuple[str, str], ...] = ()
-    """What was expected of arguments, by their names, and is no more, in a few words."""
+    """Expectations on arguments that are dropped: their names, each with a few words."""
 
     @property
     def step(self) -> int | None:
-        """The step of a chain, from 1, of which the call is expected."""
+        """The step of a chain, from 1, that expects the call."""
         place = self.place
         return int(place[1]) + 1 if place is not None and place[0] == "steps" else None
 
     @property
     def expectation(self) -> Table:
-        """The expected call as the suite writes it. Without any check on arguments that were given, arguments do not
-        matter; a call without arguments expects none."""
+        """The expected call as the suite writes it. If given arguments have no check at all, arguments do not matter. A
+        call without arguments expects none."""
         args = {each.name: each.choice.written for each in self.arguments if each.choice.written is not None}
         call: Table = {"tool": self.tool}
         if args or not self.arguments:
@@ -71,7 +72,7 @@ class TakenCall:
 
 
 def check_calls(calls: Iterable[CallRecord]) -> None:
-    """Raise AcceptError where a call is none that a suite could expect."""
+    """Raise AcceptError if a suite cannot expect one of these calls."""
     for record in calls:
         if record.call.problem is not None or not record.complete or not record.tool:
             what = record.tool or "a tool without a name"
@@ -81,8 +82,8 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 
 
 def as_expected(record: CallRecord, place: Place | None = None, kept: Table | None = None) -> TakenCall:
-    """A call of another tool than is expected, or of which nothing is expected yet: `place` is where it goes, if
-    something stands there, of which the keys in `kept` stay."""
+    """Expect a call that was not expected before, or whose tool differs from the expected one. `place` is where it
+    goes; the keys in `kept` stay there."""
     arguments = tuple(_argument(name, value) for name, value in record.arguments.items())
     return TakenCall(record.tool, record.round, arguments, place, kept)
 
@@ -90,8 +91,8 @@ def as_expected(record: CallRecord, place: Place | None = None, kept: Table | No
 def as_expected_again(
     record: CallRecord, place: Place, written: Table, verdicts: Sequence[ArgumentVerdict]
 ) -> TakenCall:
-    """A call of the tool that is expected: `written` is the expectation as it stands at its place, and `verdicts` what
-    is said of its arguments."""
+    """Expect a call of the expected tool. `written` is the present expectation, `verdicts` the grader's verdicts on its
+    arguments."""
     raw = written.get("args")
     checks: Mapping[str, object] = raw if isinstance(raw, dict) else {}
     said = {verdict.argument: verdict for verdict in verdicts}
@@ -109,7 +110,7 @@ def as_expected_again(
         else:
             lost.append((name, CheckChoice(KEPT, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
-        # Whoever asks for any call does not ask for the arguments of the one that was made.
+        # An expectation of any call says nothing about the arguments of this one.
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
     if written.get("only_args"):
         lost += [(name, "must not be given") for name in record.arguments if name not in checks]
@@ -129,8 +130,8 @@ def _argument(
     verdict: ArgumentVerdict | None = None,
     weight: object = None,
 ) -> TakenArgument:
-    """An argument that was given: its check is kept where it holds, else the new one has its weight. One without a
-    check gets the `weight` of another, as either all arguments of a call have one or none has."""
+    """Build the choices for an argument. Its check is kept where it holds; a new check takes over its weight. An
+    argument without a check gets the given `weight`, since either all arguments of a call have one or none has."""
     options: dict[str, object] = {}
     if isinstance(check, dict):
         options = {key: check[key] for key in OF_EVERY_CHECK if key in check}
@@ -138,7 +139,7 @@ def _argument(
         options.setdefault("weight", weight)
     kept = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, kept, options)
-    # A check that holds in part is there to be taken again, but what was done is not all that it asks for.
+    # A check that holds only in part stays available, but a check that the value meets in full is preselected.
     in_part = verdict is not None and verdict.holds and verdict.score < verdict.weight * _IN_FULL
     return TakenArgument(name, value, True, choices, 1 if in_part and len(choices) > 2 else 0, check is not None)
 

@@ -1,4 +1,4 @@
-"""Which checks could be written for a value that a model gave, each of them one that the value meets in full."""
+"""The checks that could be written for a value that a model gave. The value meets each of them in full."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from workbench.trajectory.messages import JsonValue
 KEPT: Final = "as written"
 LEAVE_OUT: Final = "leave out"
 _LARGEST = 1e15
-"""Above that, numbers in files lose their digits."""
+"""Larger numbers lose digits in files."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckChoice:
-    """One way to write down what is expected: its name for a person, and the value as it stands in the suite; `None`
-    where nothing is written."""
+    """One way to write an expectation: its name and the value as the suite writes it, `None` where nothing is
+    written."""
 
     kind: str
     written: object = None
 
     @property
     def text(self) -> str:
-        """What it asks for, in a few words."""
+        """Describe the check in a few words."""
         return "" if self.written is None else describe(_adapter().validate_python(self.written))
 
 
 def choices_for(
     name: str, value: JsonValue, kept: object = None, options: Mapping[str, object] | None = None
 ) -> tuple[CheckChoice, ...]:
-    """The checks for the argument `name` with that value, the one to take first in front: what is `kept` of the suite,
-    else the exact value where a suite can say it. `options` are the weight and so on that each new one gets."""
+    """Return the checks for the argument `name` with this value, the preferred one first: the suite's own check
+    (`kept`), otherwise the exact value where TOML can express it. New checks get `options`, such as a weight."""
     found = [CheckChoice(KEPT, kept)] if kept is not None else []
     for kind, written in _checks_for(value):
         with_options = {**_explicit(written), **options} if options else as_argument(name, written)
@@ -53,7 +53,7 @@ def choices_for(
 
 
 def kept_choices(kept: object) -> tuple[CheckChoice, ...]:
-    """For an argument that was not given, which is fine with its check."""
+    """Return the choices for an argument that was not given and whose check allows that."""
     return CheckChoice(KEPT, kept), CheckChoice(LEAVE_OUT)
 
 
@@ -96,14 +96,14 @@ def _is_moment(text: str) -> bool:
 def _can_be_written(written: object) -> bool:
     try:
         one_line(written)
-        json.dumps(written, allow_nan=False)  # neither an infinity nor NaN can be expected
+        json.dumps(written, allow_nan=False)  # raises for infinity and NaN, which cannot be expected
     except (ValueError, RecursionError):
         return False
     return True
 
 
 def _is_met(written: object, value: JsonValue) -> bool:
-    """Whether the check, as it would be read, holds for the value in full."""
+    """Return whether the check, read as the suite would read it, holds for the value in full."""
     try:
         verdict = judge(_adapter().validate_python(written), value, True, arcade_compatible=False)
     except (ValueError, RecursionError, CheckError):

@@ -1,4 +1,6 @@
-"""What accepting a run would change of its case, to be shown before it is done: calls, checks, and what goes."""
+"""The changes that accepting a run makes to its case, shown before they are made: calls, checks, and what is
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,9 @@ NO_CALLS: Final = "no calls at all"
 
 @dataclass(frozen=True)
 class Proposal:
-    """What accepting would do: the calls that become expected, each with its checks, and the places in the case whose
-    expectation is dropped, or at which a single call is added. `whole`: the run's calls replace all others; `in_place`:
-    where they are expected.
-    """
+    """What accepting would change: the calls that become expected, and the places whose expectation is dropped or where
+    a call is added. With `whole`, the run's calls replace all expected calls; with `in_place`, each stays at the place
+    of its expectation."""
 
     case: str
     calls: tuple[TakenCall, ...]
@@ -32,18 +33,18 @@ class Proposal:
     added_at: Place | None = None
     dropped: tuple[Place, ...] = ()
     gone: tuple[str, ...] = ()
-    """The tools of the calls that are expected no more, or that no calls were expected."""
+    """The tools of calls that are no longer expected, or `NO_CALLS`."""
 
     @property
     def drops(self) -> int:
-        """How many expectations will no longer be there: whole calls, and what was asked of arguments."""
+        """The number of expectations that disappear: whole calls and checks of arguments."""
         left_out = sum(
             each.was_expected and each.choice.written is None for call in self.calls for each in call.arguments
         )
         return len(self.gone) + sum(len(call.lost) for call in self.calls) + left_out
 
     def with_other_check(self, call: int, argument: int, step: int) -> Proposal:
-        """The next check of an argument, or the one before."""
+        """Select the next (`step` 1) or previous (-1) check of an argument."""
         taken = self.calls[call]
         before = taken.arguments[argument]
         after = replace(before, chosen=(before.chosen + step) % len(before.choices))
@@ -53,12 +54,12 @@ class Proposal:
 
     @property
     def only_drops(self) -> bool:
-        """Whether it is no more than that a call is not expected."""
+        """Whether accepting only drops an expected call."""
         return not self.whole and not self.calls
 
     @property
     def said(self) -> str:
-        """What was done, in words."""
+        """Describe the change in words."""
         if self.only_drops:
             return f"{self.case}: {self.gone[0]} is no longer expected"
         if not self.whole:
@@ -68,8 +69,8 @@ class Proposal:
         return f"{self.case}: accepted {counted(len(self.calls), 'call')}"
 
     def applied(self, table: Table) -> Table:
-        """The case's table as it is once this is accepted: the same one when it says all of that already, else with its
-        id written out."""
+        """Return the case's table with this change. Returns the same object when nothing changes; otherwise the id is
+        written out."""
         changed, name = self._applied(table), table.get("name")
         if same(changed, table):
             return table
@@ -92,7 +93,7 @@ class Proposal:
 
 
 def _without_expectation(table: Table, place: Place) -> Table:
-    """A case without an expected call; a step of a chain stays, and expects none."""
+    """Remove an expected call. A step of a chain stays and expects no call."""
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)

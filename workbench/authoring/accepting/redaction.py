@@ -1,7 +1,7 @@
-"""What the program writes into a suite from a run or a call holds no secret.
+"""Keeps secrets out of what the program writes into a suite from a run or a call.
 
-A check on a value with a secret in it asks only that the argument is given: `$NAME` in its place would ask for another
-value. What the suite says already stays as a person wrote it.
+A check on a value that contains a secret only asks that the argument is given: `$NAME` in its place would expect a
+different value. Text that is already in the suite stays as it is.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _CHECKS = ("args", "when")
 
 
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
-    """A proposal whose checks hold no secret but those that the suite has. Raises AcceptError for a tool whose name
-    holds one."""
+    """Return a proposal without secrets, except those already in the suite. Raises AcceptError if a tool's name
+    contains one."""
     if secrets.finder is None:
         return proposal
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
 
 
 def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Table:
-    """A case as it may be written, which was `before`: texts beside checks have `$NAME` in place of secrets. Raises
-    ValueError for a tool whose name holds one."""
+    """Return a case that is safe to write; `before` is its present table. Secrets outside of checks become `$NAME`.
+    Raises ValueError if a tool's name contains a secret."""
     if secrets.redacted(table) is table:
         return table
     written = {_text(value) for value in _all_values(before)}

@@ -1,9 +1,8 @@
-"""What a model did, taken as what is expected: from a case, a run and its pairing to the case's table as it would be.
+"""Accepts what a model did as the expectation of a case, from a run and its pairing with the expected calls.
 
-A whole run becomes the sequence of its calls; several calls of one answer are one position with any order, since a
-model that asks for them at once says nothing of an order among them. Where the run has exactly the expected calls, in
-an order that is allowed, what is written stays where it is, and only arguments change. Checks that hold are kept.
-The calls of a chain go into its steps.
+A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group, because a model
+that requests them together says nothing about their order. If the run has exactly the expected calls, in an allowed
+order, only arguments change. Checks that hold are kept. The calls of a chain go into its steps.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
-    """Take all calls of a run, or the first one of each step. `pairings` are the grader's, of this very case. Raises
-    AcceptError."""
+    """Accept all calls of a run, or the first call of each step. `pairings` are those of the grader for this case.
+    Raises AcceptError."""
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
     check_calls(trajectory.calls)
@@ -43,8 +42,8 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 def accept_call(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Take one call, by its index: in place of the expectation that it was paired with, or of its step, or as one more.
-    Raises AcceptError."""
+    """Accept one call, by its index: in place of the expectation it was paired with, in its step, or as an additional
+    call. Raises AcceptError."""
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
     record = trajectory.calls[call]
@@ -63,7 +62,7 @@ def accept_call(
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
-    """Take it that an expected call, by its place among the case's, was not made: it is expected no more."""
+    """Accept that an expected call, by its index in the case, was not made: it is no longer expected."""
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
@@ -77,7 +76,7 @@ class _Pair:
 
 
 def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
-    """The expectations by the calls that they were paired with."""
+    """Map each call to the expectation that it was paired with."""
     places = [place for place, _ in case.placed_expected_calls()]
     return {
         pairing.call: _Pair(places[pairing.expected_call], pairing)
@@ -95,7 +94,7 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> TakenCall:
 
 
 def _is_as_expected(case: Case, calls: Sequence[TakenCall]) -> bool:
-    """Whether a run has exactly the expected calls, in an order that is allowed."""
+    """Return whether a run has exactly the expected calls, in an allowed order."""
     places = [call.place for call in calls]
     if None in places or len(places) != sum(1 for _ in case.expected_calls()) or not places:
         return False
@@ -104,8 +103,8 @@ def _is_as_expected(case: Case, calls: Sequence[TakenCall]) -> bool:
 
 
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
-    """Where in the sequence a call belongs that is not expected: behind the expectation met before it, else before the
-    one met after it, else at the end."""
+    """Return where an unexpected call belongs in the sequence: after the expectation met before it, otherwise before
+    the one met after it, otherwise at the end."""
     met = {index: pair.place[1] for index, pair in paired.items() if pair.place[0] == "ordered"}
     before = [int(position) for index, position in met.items() if index < call]
     after = [int(position) for index, position in met.items() if index > call]

@@ -1,4 +1,4 @@
-"""What a model did in a chain, taken as what its steps expect: of each step the first call of its answer."""
+"""Accepts what a model did in a chain: each step expects the first call of its answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def accept_steps(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], only: int | None = None
 ) -> Proposal:
-    """Take the run of a chain, or `only` one of its steps, counted from 1: a step whose answer called nothing expects
-    no call, one that was never reached stays as it is. Raises AcceptError."""
+    """Accept the run of a chain, or `only` one step, counted from 1. A step without calls expects none; a step that was
+    not reached stays as it is. Raises AcceptError."""
     calls: list[TakenCall] = []
     dropped: list[Place] = []
     gone: list[str] = []
@@ -46,7 +46,7 @@ def accept_steps(
 def accept_step(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Take one call, by its index in the trajectory, which must be the first of its step. Raises AcceptError."""
+    """Accept one call, by its index in the trajectory. It must be the first call of its step. Raises AcceptError."""
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
@@ -54,7 +54,7 @@ def accept_step(
 
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
-    """Take it that a call, by its place among those that the steps expect, was not made."""
+    """Accept that a call was not made, by its index among the calls that the steps expect."""
     number = [number for number, step in enumerate(case.steps) if step.tool is not None][expected]
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
 
@@ -74,7 +74,7 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
 
 
 def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
-    """What a step's checks say where no grader held them against this very call."""
+    """Judge the checks of a step on a call that the grader did not pair with it."""
     try:
         return judge_arguments(
             record.tool, step.args or {}, record.arguments, equal=by_casting, context=EMPTY_CONTEXT, shared=1.0
@@ -84,7 +84,7 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 
 
 def _no_longer(case: Case, number: int, taken: TakenCall | None) -> tuple[str, ...]:
-    """The tool that a step expects no more, with the step."""
+    """Name the tool that a step no longer expects, with the step's number."""
     tool = case.steps[number].tool
     return (
         ()

@@ -1,7 +1,7 @@
-"""What a tool's JSON Schema says about the arguments of an expected call, and why it refuses a value or a name.
+"""Reads the arguments of a tool from its JSON Schema, and explains why it refuses a value or a name.
 
-Nothing is fetched for a schema, and of one that is none nothing is said. Validators are kept, so that a value can be
-marked while it is typed.
+References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so values can
+be checked on every keystroke.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ArgumentInfo:
-    """An argument as its tool's schema has it. `type_words` says its type for a person (`text`, `whole number`,
-    `on | off`); `enum` are the values that are listed for it; `default` is `None` when there is none; `schema` is its
-    own, to be handed to `mark`, `cells` and `completions`."""
+    """An argument as its tool's schema describes it. `type_words` is the type in words (`text`, `whole number`, `on |
+    off`), `enum` the listed values, `default` is `None` if there is none. Pass `schema` to `mark`, `cells` and
+    `completions`."""
 
     name: str
     type_words: str
@@ -80,7 +80,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _Kept(Generic[_T]):
-    """What was made of an object, by its identity, which cannot pass to another as long as it is kept."""
+    """A cache by object identity. It holds a reference to each object, so that its identity is not reused."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -95,25 +95,25 @@ class _Kept(Generic[_T]):
 
 
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
-    """The tool of that name; else the first that graders take for it: case and the choice of `.`, `-` and `_` do not
-    count."""
+    """Return the tool of this name. Otherwise returns the first whose name matches as graders compare names, ignoring
+    case and the difference between `.`, `-` and `_`."""
     alike = [tool for tool in tools if normalised_name(tool.name) == normalised_name(name)]
     return next((tool for tool in alike if tool.name == name), alike[0] if alike else None)
 
 
 def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
-    """The arguments that a tool's schema names, required ones first, else in its order."""
+    """Return the arguments that a tool's schema names, required ones first."""
     return tuple(_arguments.of(tool).values())
 
 
 def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
-    """One argument of a tool; `None` for one that its schema does not name, and where no tool is known."""
+    """Return one argument of a tool, `None` if the tool is unknown or its schema does not name it."""
     return None if tool is None else _arguments.of(tool).get(name)
 
 
 def mark(value: object, schema: Schema | None) -> str | None:
-    """Why a schema refuses an expected value, a plain one or a check, on one line; `None` when it does not, and where
-    nothing can be said."""
+    """Return why a schema refuses an expected value or check, on one line. Returns `None` if it accepts the value or
+    nothing is known."""
     if not schema:
         return None
     kind, expected = kind_of(value), expected_of(value)
@@ -147,7 +147,7 @@ def mark(value: object, schema: Schema | None) -> str | None:
 
 
 def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
-    """Why an argument's name is none of its tool's; `None` when it is one, or when any name goes."""
+    """Return why a tool has no argument of this name, `None` if it has one or accepts any name."""
     if tool is None or name in _arguments.of(tool):
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
@@ -164,8 +164,8 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 
 
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
-    """Why a name is no tool's; `None` when it is one, and where no server has listed any: of tools that are all written
-    out, the suite's problems tell."""
+    """Return why no tool has this name, `None` if one has it. Returns `None`, too, if no server has listed its tools:
+    the suite's problems already report unknown names then."""
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
     hint = did_you_mean(name, [tool.name for tool in tools])
@@ -196,7 +196,7 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
 
 
 def _validator_of(schema: Schema) -> Draft202012Validator | None:
-    """A validator of a schema, `None` of what is none."""
+    """Return a validator for a schema, `None` if the schema is invalid."""
     from jsonschema.exceptions import SchemaError
 
     try:
@@ -210,7 +210,7 @@ _validators = _Kept(_validator_of)
 
 
 def _refused(value: object, schema: Schema) -> str | None:
-    """Why a plain value is refused, as far as it can be known."""
+    """Return why the schema refuses a plain value, as far as is known."""
     from referencing.exceptions import Unresolvable
 
     validator = _validators.of(schema)
@@ -241,7 +241,7 @@ def _way_out(value: object, schema: Schema) -> str:
 
 
 def _in_plain_words(error: ValidationError) -> str:
-    """What a validator found, as this program says it."""
+    """Word a validator's error in plain English."""
     wanted: Any = error.validator_value
     instance: Any = error.instance
     match error.validator:
@@ -286,7 +286,7 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 
 
 def _not_of(check: str, wanted: set[str], schema: Schema) -> str | None:
-    """Why a check that holds for some types only never can."""
+    """Return why a check for certain types can never hold under a schema."""
     allowed = types_of(schema)
     if allowed & wanted:
         return None
@@ -295,7 +295,7 @@ def _not_of(check: str, wanted: set[str], schema: Schema) -> str | None:
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
-    """Why a number is outside of what the schema allows; an end that is open is not."""
+    """Return why a number is outside the bounds of a schema. An infinite end of a range is not."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

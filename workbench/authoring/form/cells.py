@@ -1,8 +1,7 @@
-"""One expected argument, a plain value or a table with one check, as the cells of a row and back.
+"""Maps an expected argument, a plain value or a table with one check, to the cells of a form row and back.
 
-A plain value and `equals` are both shown as the check `is`. `schema` is the argument's own (`schemas.ArgumentInfo`),
-`None` where it is not known. What is typed is stored as it is wherever TOML can say it; whether a pattern or a Python
-reference is a good one is for the suite's problems to say.
+A plain value and `equals` both appear as the check `is`. `schema` is that of the argument, `None` if unknown. Anything
+TOML can express is stored as typed; whether a pattern or a Python reference is valid is left to the suite's problems.
 """
 
 from __future__ import annotations
@@ -44,35 +43,35 @@ from workbench.suite.references import is_function_reference
 from workbench.suite.render import Table
 
 IS: Final = "is"
-"""The check of a plain value and of `equals`, as the form calls it."""
+"""The form's name for the check of a plain value and of `equals`."""
 
 KINDS: tuple[str, ...] = (IS, *(name for name in CHECK_CLASSES if name != "equals"))
-"""Every check by the form's name for it, in the order of the format's table."""
+"""All checks by their name in the form, in the order of the format's documentation."""
 
 WITHOUT_VALUE = frozenset({"present", "equals_null"})
-"""Checks that expect no value: their value cell is empty."""
+"""Checks without an expected value. Their value cell is empty."""
 
 OF_TEXT = frozenset({"similar", "datetime", "contains", "prefix", "suffix", "pattern", "judged", "python"})
-"""Checks whose value is a text."""
+"""Checks whose value is text."""
 
 OF_CHECKS = frozenset({"all_of", "any_of"})
 """Checks whose value is a list of checks."""
 
 _LIKE_PLAIN = frozenset({IS, "equals_text"})
-"""Checks whose value is read as the argument's schema has it."""
+"""Checks whose value is read according to the argument's schema."""
 
 OF_EVERY_CHECK = ("weight", "optional", "required")
-"""The options that every check takes, which stay when an argument gets another check."""
+"""The options of every check. They stay when an argument gets a different check."""
 
 _METRICS: tuple[str, ...] = get_args(SimilarityMetric)
 _SWALLOWED = frozenset({"args", "forbidden_args", "mock_result"})
-"""Arguments of these names need an explicit check: a table header could have swallowed the key."""
+"""Arguments with these names need an explicit check, because a table header could swallow the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionCell:
-    """An option of a check: `text` as it stands in the cell, empty where it is not written; then `default` holds, which
-    is empty for options that have none."""
+    """An option of a check. `text` is the content of the cell, empty if the option is not written; `default` then
+    applies, which is empty if there is none."""
 
     name: str
     text: str
@@ -80,20 +79,20 @@ class OptionCell:
 
 
 def kind_of(value: object) -> str:
-    """The check's name; `is` for a plain value and for `equals`."""
+    """Return the check's name, `is` for a plain value and for `equals`."""
     name = _check_name(value)
     return IS if name in (None, "equals") else str(name)
 
 
 def expected_of(value: object) -> object:
-    """What the check expects: the plain value, or what stands behind the check's name."""
+    """Return the value that the check expects."""
     name = _check_name(value)
     return value[name] if name is not None and isinstance(value, dict) else value
 
 
 def value_text(value: object, schema: Schema | None = None) -> str:
-    """What stands in the value cell: `living room`, `5`, `"5"` for a text where a number would be read, `5..40`,
-    `red, blue`; nothing for `present` and `equals_null`."""
+    """Return the text of the value cell: `living room`, `5`, `"5"` for text that would be read as a number, `5..40`,
+    `red, blue`. It is empty for `present` and `equals_null`."""
     kind, expected = kind_of(value), expected_of(value)
     match kind, expected:
         case ("present" | "equals_null", True):
@@ -108,10 +107,10 @@ def value_text(value: object, schema: Schema | None = None) -> str:
 
 
 def with_value(value: object, text: str, schema: Schema | None = None) -> object:
-    """The argument with what was typed into its value cell; the check and its options stay. Typing what stands there
-    changes nothing. A value typed over `present` or `equals_null` makes it that plain value.
+    """Set the expected value from the text of its cell; the check and its options stay. Unchanged text changes nothing.
+    A value typed over `present` or `equals_null` becomes a plain value.
 
-    `value` is the argument as it was when the typing began. Raises CellError when the text says no such value.
+    `value` is the argument from before the edit. Raises CellError if the text is not a valid value.
     """
     if text.strip() == value_text(value, schema):
         return value
@@ -141,7 +140,8 @@ def with_value(value: object, text: str, schema: Schema | None = None) -> object
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
-    """The argument with another check, which expects what can be kept of the old value; `OF_EVERY_CHECK` stay."""
+    """Replace the check. It takes over as much of the expected value as possible; `OF_EVERY_CHECK` stay. Raises
+    CellError if there is no such check."""
     kind = IS if kind == "equals" else kind
     if kind not in KINDS:
         raise CellError(f"no check has this name: {did_you_mean(kind, KINDS) or 'write is, one_of or range, say'}")
@@ -177,7 +177,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """The options of the argument's check, written or not; those of every check have cells of their own."""
+    """Return the options of the argument's check, written or not. Options of every check have their own cells."""
     name = _check_name(value) or "equals"
     table = _table(value)
     cells = []
@@ -189,10 +189,10 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
 
 
 def with_option(value: object, option: str, text: str | None) -> object:
-    """The argument with an option of its check as it was typed; nothing typed takes it away. Of `tolerance` and
-    `value_range` of `near`, the one that is written replaces the other.
+    """Set an option of the check from the text of its cell; empty text removes it. Setting `tolerance` of `near`
+    removes `value_range`, and vice versa.
 
-    Raises CellError when the text says no such value, or the check has no such option.
+    Raises CellError if the text is not a valid value or the check has no such option.
     """
     name = _check_name(value) or "equals"
     if option not in {cell.name for cell in options_of(value)}:
@@ -207,13 +207,13 @@ def with_option(value: object, option: str, text: str | None) -> object:
 
 
 def weight_text(value: object) -> str:
-    """What stands in the weight cell: a number or a name; empty where none is written."""
+    """Return the text of the weight cell: a number or a name, empty if none is written."""
     weight = _table(value).get("weight")
     return "" if weight is None else _option_text(weight)
 
 
 def with_weight(value: object, text: str | None) -> object:
-    """The argument with a weight as it was typed; nothing typed takes it away. Raises CellError."""
+    """Set the weight from the text of its cell; empty text removes it. Raises CellError."""
     if text is None or not text.strip():
         return _without(value, "weight")
     name = read_text(text).lower().replace(" ", "_").replace("-", "_")
@@ -229,28 +229,29 @@ def with_weight(value: object, text: str | None) -> object:
 
 
 def is_optional(value: object) -> bool:
-    """Whether the argument may be left out."""
+    """Return whether the argument may be left out."""
     return _table(value).get("optional") is True
 
 
 def with_optional(value: object, optional: bool) -> object:
-    """The argument that may be left out, or must not be."""
+    """Set whether the argument may be left out."""
     return _with(value, "optional", True) if optional else _without(value, "optional")
 
 
 def required_text(value: object) -> str:
-    """What stands in the cell that says whether the argument must hold: yes, no, or nothing where it is not written."""
+    """Return the text of the cell for `required`: yes, no, or empty if it is not written."""
     required = _table(value).get("required")
     return "" if required is None else "yes" if required is True else "no"
 
 
 def with_required(value: object, required: bool | None) -> object:
-    """The argument that must hold, or need not; `None` leaves that to the grader."""
+    """Set whether the argument must hold; `None` leaves that to the grader."""
     return _without(value, "required") if required is None else _with(value, "required", required)
 
 
 def as_argument(name: str, value: object) -> object:
-    """The value as it can stand under an argument's name: a plain one explicitly where the format asks for that."""
+    """Return the value as it can be written under an argument's name: as `equals` where the format requires an explicit
+    check."""
     return {"equals": value} if name in _SWALLOWED and _check_name(value) is None else value
 
 
@@ -259,7 +260,7 @@ def _check_name(value: object) -> str | None:
 
 
 def _table(value: object) -> Table:
-    """The table of a check, a copy; an empty one for a plain value."""
+    """Return a copy of the check's table, empty for a plain value."""
     return dict(value) if isinstance(value, dict) and _check_name(value) is not None else {}
 
 
@@ -277,19 +278,19 @@ def _without(value: object, option: str) -> object:
 
 
 def _alone(value: object) -> object:
-    """The argument's check as a part of another one: without its weight, and whether it may be left out."""
+    """Return the check without weight and optionality, to be part of a combined check."""
     table = _table(value)
     return _plain({key: table[key] for key in table if key not in CheckBase.model_fields}) if table else value
 
 
 def _with_check(value: object, name: str, expected: object) -> object:
-    """Another check in place of the argument's, without the options that were the old one's."""
+    """Replace the check and drop the options of the old one."""
     table = _table(value)
     return _plain({name: expected, **{key: table[key] for key in OF_EVERY_CHECK if key in table}})
 
 
 def _plain(table: Table) -> object:
-    """A table of `equals` alone as the plain value that it is, unless that would be read as a check."""
+    """Return a table with only `equals` as a plain value, unless that would be read as a check."""
     if table.keys() != {"equals"}:
         return table
     value = table["equals"]
@@ -325,7 +326,7 @@ def _option_value(check: str, option: str, text: str) -> object:
 
 
 def _kept_values(value: object, schema: Schema | None) -> list[object]:
-    """What another check can start from, at least one value."""
+    """Return values that a new check can start with, at least one."""
     expected = expected_of(value)
     match kind_of(value):
         case "present" | "equals_null":
@@ -345,7 +346,7 @@ def _kept_values(value: object, schema: Schema | None) -> list[object]:
 
 
 def _ends(value: object, kept: list[object], schema: Schema | None) -> list[object]:
-    """The ends of a range that holds the old value; else those of the schema."""
+    """Return a range that contains the old value, otherwise the schema's bounds."""
     tolerance = _table(value).get("tolerance", 0) if kind_of(value) == "near" else 0
     numbers = [number for number in kept if is_number(number)] if kind_of(value) not in WITHOUT_VALUE else []
     if numbers and is_number(tolerance):

@@ -1,4 +1,4 @@
-"""What can stand in a field, the likeliest first."""
+"""Suggests completions for a field, the likeliest first."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from workbench.trajectory.messages import ToolDefinition
 What = Literal[
     "tool", "expected tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"
 ]
-"""What a field holds. Of the lists with commas, `tools`, `words`, a `value` that is a list, or one under the check
-`one_of`, the last item is completed."""
+"""What a field contains. In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check
+`one_of`) the last item is completed."""
 
 MEANINGS = {
     "is": "equal to the value",
@@ -53,7 +53,7 @@ MEANINGS = {
     "judged": "a language model says that it meets the criteria",
     "python": "module:function says so; needs trust",
 }
-"""What each check means, in a few words."""
+"""A short description of each check."""
 
 _OPTIONS = {
     "cast": "whether critics may convert types first",
@@ -80,8 +80,8 @@ _SHORTEST_RESEMBLING = 3
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A text that can stand in the field: `text` is all of it as it would be typed, `label` what is shown for it,
-    `detail` a few words about it, on one line."""
+    """A suggestion for a field: `text` is the complete content of the field, `label` what is displayed, `detail` a few
+    words about it on one line."""
 
     text: str
     label: str
@@ -100,12 +100,13 @@ def complete(
     option: str = "",
     words: Iterable[str] = (),
 ) -> tuple[Completion, ...]:
-    """Everything that begins with, holds or resembles what was typed, in this order; everything when nothing was.
+    """Return everything that begins with, contains or resembles the typed text, in this order. Returns everything if
+    nothing was typed.
 
-    - `tool`, `tools`: of `tools`; `expected tool`: those, and any tool; `argument`: of `tool`, without those `used`;
-      `value`: of `schema` under the check `kind`; `check`: those that fit `schema`;
+    - `tool`, `tools`: from `tools`; `expected tool`: those and any tool; `argument`: from `tool`, without those `used`;
+      `value`: from `schema` under the check `kind`; `check`: those that fit `schema`;
     - `option`: of the check `kind`, without those `used`; `option value`: of its `option`; `weight`: the named ones;
-    - `word`, `words`: of `words`, each once, most frequent first: tags, models, the arguments for `forbidden_args`.
+    - `word`, `words`: from `words`, each once, most frequent first: tags, models, the arguments for `forbidden_args`.
     """
     found: Iterable[Completion]
     match what:
@@ -218,11 +219,11 @@ def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
 
 
 CHOSEN = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional", "required"})
-"""Cells that hold one of a few words."""
+"""Cells with a fixed set of words."""
 
 
 def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion, ...]:
-    """Completions of what was typed into a cell; all there are when nothing was."""
+    """Return completions for the text in a cell, all possible ones if it is empty."""
     key = cell.place[-1]
     match cell.kind:
         case "tool":

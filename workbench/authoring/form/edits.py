@@ -1,4 +1,4 @@
-"""What editing a cell makes of a table: a text that was typed, read as what the cell holds."""
+"""Applies the text of an edited cell to a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ YES_NO = {"yes": True, "no": False, "true": True, "false": False}
 
 @dataclass(frozen=True)
 class Edit:
-    """A table after a change, the place where the cursor belongs then, and what was done, in words."""
+    """A table after a change, the place for the cursor, and a description of the change."""
 
     table: Table
     place: Place
@@ -38,8 +38,8 @@ class Edit:
 
 
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
-    """The table with another text in a cell; the same one for the text that stands there. Raises CellError, which says
-    what to write instead."""
+    """Return the table with new text in a cell, or the same table if the text is unchanged. Raises CellError, which
+    says what to write instead."""
     place = row.place
     if text == cell.text:
         return Edit(source.table, place, f"{name_of(source, row)} changed")
@@ -57,7 +57,7 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
 
 
 def with_id(source: FormSource, table: Table) -> Table:
-    """A case that is edited with its id written out, so that its history stays with it when it is renamed."""
+    """Write out the id of an edited case, so that it keeps its history when it is renamed."""
     name = source.table.get("name")
     if not source.is_case or "id" in source.table or "id" in table or not isinstance(name, str) or not name:
         return table
@@ -65,14 +65,14 @@ def with_id(source: FormSource, table: Table) -> Table:
 
 
 def toggled(cell: Cell) -> str | None:
-    """What Enter makes of a cell that says yes or no; `None` for the others."""
+    """Return what Enter changes a yes/no cell to, `None` for other cells."""
     if cell.kind not in ("yes_no", "optional", "required"):
         return None
     return "no" if (cell.text or cell.shown).startswith("yes") else "yes"
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
-    """What the tool's schema says of the argument at a place; of the final answer, that it is text."""
+    """Return the schema of the argument at a place. The final answer is text."""
     if place == ("response",):
         return TEXT
     info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
@@ -80,7 +80,7 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
 
 
 def name_of(source: FormSource, row: FormRow) -> str:
-    """What a row is about, in words: `room of set_lights`, `the call set_tv`, `tags`."""
+    """Name the subject of a row: `room of set_lights`, `the call set_tv`, `tags`."""
     keys = [part for part in row.place if isinstance(part, str)]
     if row.kind == "item":
         item = value_at(source.table, row.place)
@@ -112,7 +112,7 @@ _ITEMS = {
 
 
 def _read(source: FormSource, cell: Cell, text: str) -> object:
-    """What was typed into a cell, as a value; `ABSENT` where that takes the key away."""
+    """Return the value of the text in a cell, `ABSENT` if the key is to be removed."""
     value = value_at(source.table, cell.place)
     match cell.kind:
         case "check":
@@ -180,7 +180,8 @@ def _words(text: str) -> list[str]:
 
 
 def _json(text: str, *, as_text: bool) -> object:
-    """A JSON object as a table; as the text itself where it was one before, or holds null, which TOML has not."""
+    """Read a JSON object as a table. Returns the text itself if it was text before or contains null, which TOML does
+    not have."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -226,7 +227,7 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
 
 
 def _converted(key: str, value: object) -> object:
-    """What can be kept of a value under another key: of a mock's answer, or of how a server is reached."""
+    """Return as much of a value as fits under a different key of a mock or server."""
     match key:
         case "result":
             return value
@@ -243,7 +244,7 @@ def _converted(key: str, value: object) -> object:
 def _with_args(table: Table, cell: Cell, text: str) -> Table:
     match text.strip():
         case "any":
-            # Not `without`: only the key, whatever else is empty around it.
+            # Unlike `without`, this removes only the key and leaves empty tables around it.
             owner = value_at(table, cell.place[:-1])
             assert isinstance(owner, dict)
             kept = {key: value for key, value in owner.items() if key != cell.place[-1]}

@@ -1,4 +1,4 @@
-"""Keys with one value each: how a form shows them, what holds where they are not written."""
+"""Keys with a single value: how a form shows them, and their defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.suite.render import Table
 
 @dataclass(frozen=True)
 class Field:
-    """A key with one value. `default` is what holds where it is not written."""
+    """A key with one value. `default` applies if it is not written."""
 
     key: str
     kind: CellKind
@@ -27,7 +27,7 @@ class Field:
 
 
 def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> FormRow:
-    """The row of one key of the table at `owner`."""
+    """Return the row of one key of the table at `owner`."""
     place = (*owner, field.key)
     value = table.get(field.key, ABSENT)
     text = "" if value is ABSENT else text_of(field.kind, value)
@@ -52,7 +52,7 @@ def _when_empty(field: Field) -> str:
 
 
 def text_of(kind: CellKind, value: object) -> str | None:
-    """A value as the text of such a cell; `None` where it is of another type and shown as it stands."""
+    """Return a value as the text of a cell of this kind, `None` if its type does not fit."""
     match kind:
         case "text" | "lines" | "choice":
             return _text_or_none(value)
@@ -77,7 +77,7 @@ def _json_text(value: object) -> str | None:
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     except (TypeError, ValueError):
-        return None  # dates and infinite numbers, which TOML has and JSON has not
+        return None  # JSON has no dates and infinite numbers
 
 
 def _text_or_none(value: object) -> str | None:
@@ -85,6 +85,6 @@ def _text_or_none(value: object) -> str | None:
 
 
 def as_it_stands(place: Place, indent: int, value: object, label: str = "") -> FormRow:
-    """A value that is not what belongs there, or whose key the format does not have."""
+    """Return the row of a value that has the wrong type or an unknown key."""
     text = shown_value(value)
     return FormRow("field", place, indent, label or str(place[-1]), (Cell("value", place, text),))

@@ -1,6 +1,6 @@
-"""What a JSON Schema says about one value: the types and values that it allows, through `$ref`, `anyOf` and the like.
+"""The types and values that a JSON Schema allows for one value, through `$ref`, `anyOf` and the like.
 
-A schema here is the one of an argument, which may hold the `$defs` that it refers to (see `schemas.arguments_of`).
+A schema here is that of one argument, with the `$defs` that it refers to (see `argument_schemas.arguments_of`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TypeGuard
 Schema = Mapping[str, object]
 
 ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
-"""JSON Schema's names of types; whoever allows `number` allows `integer`."""
+"""JSON Schema's names of types. A schema that allows `number` also allows `integer`."""
 
 TEXT: Schema = {"type": "string"}
-"""The schema of everything that is text anyhow, such as the final answer."""
+"""The schema of anything that is always text, such as the final answer."""
 
 _WORDS = {
     "string": "text",
@@ -31,28 +31,28 @@ _MANY = 6
 
 
 def types_of(schema: Schema | None) -> frozenset[str]:
-    """The types that a schema allows; all of them where it does not say, or is not known."""
+    """Return the types that a schema allows, all of them if it is unknown or does not restrict them."""
     return _types(schema, schema or {}, _DEEPEST)
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Whether a schema allows text and nothing else but null, which nobody can type."""
+    """Return whether a schema allows only text, ignoring null, which cannot be typed."""
     return types_of(schema) - {"null"} == {"string"}
 
 
 def is_list(schema: Schema | None) -> bool:
-    """Whether a schema allows lists and nothing else but null."""
+    """Return whether a schema allows only lists, ignoring null."""
     return types_of(schema) - {"null"} == {"array"}
 
 
 def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
-    """The values that a schema lists (`enum`, `const`, true and false), null left out; `None` when it lists none."""
+    """Return the values that a schema lists (`enum`, `const`, true and false) without null, `None` if it lists none."""
     values = _values(schema, schema or {}, _DEEPEST)
     return None if values is None else tuple(value for value in values if value is not None)
 
 
 def items_of(schema: Schema | None) -> Schema:
-    """The schema of a list's items, an empty one where nothing is said of them."""
+    """Return the schema of a list's items, empty if unknown."""
     root = schema or {}
     for part in parts_of(schema, root):
         items = part.get("items")
@@ -62,12 +62,12 @@ def items_of(schema: Schema | None) -> Schema:
 
 
 def keyword(schema: Schema | None, name: str) -> object:
-    """What a schema says under a keyword, through references and its only kind that is not null; else `None`."""
+    """Return the value of a keyword, through references and a nullable's single alternative, `None` if absent."""
     return next((part[name] for part in parts_of(schema, schema or {}) if name in part), None)
 
 
 def type_words(schema: Schema | None) -> str:
-    """A schema's type in a few words: `text`, `whole number`, `list of text`, `on | off`, `text or null`."""
+    """Describe a schema's type in a few words: `text`, `whole number`, `list of text`, `on | off`, `text or null`."""
     types = types_of(schema)
     if types == ALL_TYPES:
         return "any value"
@@ -83,13 +83,13 @@ def type_words(schema: Schema | None) -> str:
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """A part of a schema as a schema by itself: with the definitions of the whole, where there are any."""
+    """Return a part of a schema as a schema of its own, with the definitions of the whole."""
     definitions = {name: root[name] for name in ("$defs", "definitions") if name in root and name not in schema}
     return {**schema, **definitions} if definitions else schema
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is a number that can be reckoned with: neither infinite nor beyond what a float holds."""
+    """Return whether a value is a finite number within the range of a float."""
     try:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
@@ -97,7 +97,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def type_of(value: object) -> str:
-    """JSON Schema's name for a value's type; a number without a fraction is an `integer`."""
+    """Return JSON Schema's name for a value's type. A number without a fraction is an `integer`."""
     match value:
         case bool():
             return "boolean"
@@ -159,8 +159,8 @@ def _values(schema: object, root: Schema, depth: int) -> list[object] | None:
 
 
 def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
-    """The schema itself and everything that holds beside it: what it refers to, what `allOf` adds, its only kind that
-    is not null. `root` is where references lead."""
+    """Yield the schema and everything that applies together with it: its `$ref`, `allOf`, and its only alternative that
+    is not null. `root` resolves references."""
     if not isinstance(schema, Mapping) or depth == 0:
         return
     yield schema
@@ -181,7 +181,7 @@ def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
 
 
 def _at(reference: str, root: Schema) -> object:
-    """What a local reference leads to; `None`, of which nothing is known, for any other."""
+    """Resolve a local reference. Returns `None` for any other, of which nothing is known."""
     if not reference.startswith("#/"):
         return None
     found: object = root

@@ -1,4 +1,4 @@
-"""What a form is made of: rows with a place in a case's table (or the suite's head), each with its cells."""
+"""A form's rows. Each has a place in the table of a case, or in the suite's head, and its cells."""
 
 from __future__ import annotations
 
@@ -33,19 +33,18 @@ CellKind = Literal[
     "args",
     "response",
 ]
-"""What a cell holds: `lines` is text with line breaks, `words` a command, `key` the name of an argument or variable,
-`one_key` which of several keys is written, `args` whether arguments matter, and `check`, `expected`, `option`,
-`optional`, `required` and `weight` are the parts of one check; `response` is the check of the answer that is not there
-yet."""
+"""The kind of a cell: `lines` is text with line breaks, `words` a command, `key` the name of an argument or variable,
+`one_key` which of several keys is written, `args` whether arguments matter. `check`, `expected`, `option`, `optional`,
+`required` and `weight` are the parts of one check. `response` is the check of the answer if there is none yet."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
-"""A key with its value, a list or table of things, one element of a list, one entry of a table whose keys are free
-(arguments), and the row that stands for what is not shown."""
+"""The kind of a row: a key with its value, a list or table, one element of a list, one entry of a table with free keys
+(such as arguments), and the row that stands for hidden rows."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a number must be."""
+    """The bounds of a number."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -57,8 +56,8 @@ ANY_NUMBER = Limits()
 
 @dataclass(frozen=True)
 class Cell:
-    """One thing to edit. `text` is what a field begins with; `shown` stands there instead while it is not edited, such
-    as the default of what is not written (`absent`)."""
+    """One editable value. `text` is the content that editing starts with. While the cell is not edited, `shown` is
+    displayed if set, such as the default of an unwritten (`absent`) value."""
 
     kind: CellKind
     place: Place
@@ -67,21 +66,20 @@ class Cell:
     shown: str = ""
     choices: tuple[str, ...] = ()
     empty_stays: bool = False
-    """Whether a text of no characters is written, rather than the key taken away."""
+    """Whether empty text is written; otherwise it removes the key."""
     limits: Limits = ANY_NUMBER
-    """What a number must be."""
     option: str = ""
-    """The option of a check that this is."""
+    """The option of a check that this cell edits."""
 
     @property
     def is_gap(self) -> bool:
-        """Whether it is written as empty, and a value is asked for."""
+        """Whether the value is empty and must be filled in."""
         return not self.absent and not self.text and self.shown.endswith("?")
 
 
 @dataclass(frozen=True)
 class FormRow:
-    """One row. `label_cells` and `widths` are the least widths of the label and the cells, so that rows align."""
+    """One row. `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows."""
 
     kind: RowKind
     place: Place
@@ -89,24 +87,25 @@ class FormRow:
     label: str
     cells: tuple[Cell, ...] = ()
     absent: bool = False
-    """Whether nothing is written there: it then shows what holds instead, muted."""
+    """Whether nothing is written there. The row then shows the default, muted."""
     rare: bool = False
-    """Whether it is hidden while nothing is written there and only the usual keys are shown."""
+    """Whether the row is hidden as long as it is absent and only the usual keys are shown."""
     note: str = ""
-    """Said behind the cells: how many there are, say."""
+    """Text after the cells, such as a count."""
     label_cells: int = 0
     widths: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
-    """What the tool's schema refuses about it."""
+    """Reasons why the tool's schema refuses the content."""
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
 class FormSource:
-    """What a form shows: the table of a case, `at` its place in the file, or the head of the file (`at` is empty).
+    """The data of a form: the table of a case with `at`, its place in the file, or the head of the file (`at` is
+    empty).
 
-    `header` is the head in both cases; `problems` are those of the file, `tools` the suite's as far as they are known;
-    `models` and `tags` are names that others use. `every_key` shows keys, too, that are seldom written.
+    `header` is the head in both cases. `problems` are those of the file, `tools` the suite's known tools, `models` and
+    `tags` the names in use. With `every_key`, rarely used keys are shown, too.
     """
 
     table: Table
@@ -119,13 +118,13 @@ class FormSource:
     every_key: bool = False
 
     def tool(self, call: object) -> ToolDefinition | None:
-        """The tool that a call, a step or a mock names."""
+        """Return the tool that a call, a step or a mock names, if it is known."""
         name = call.get("tool") if isinstance(call, dict) else None
         return tool_named(self.tools, name) if isinstance(name, str) else None
 
     @property
     def is_case(self) -> bool:
-        """Whether it is a case's form rather than the suite's."""
+        """Whether this is the form of a case, not of the suite."""
         return bool(self.at)
 
     @property

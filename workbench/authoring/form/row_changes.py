@@ -1,4 +1,6 @@
-"""What can be added, taken away, copied and moved at a row of a form; where it cannot be, why not, in words."""
+"""Adds, removes, copies and moves what a form's row stands for. Where that is impossible, functions return the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +23,23 @@ from workbench.trajectory.messages import ToolDefinition
 
 CALL_LISTS = ("ordered", "unordered", "disallowed")
 _NAMED = {"servers": "server", "tools": "tool", "aggregates": "aggregate"}
-"""Lists whose elements are called by name, and what one of them is."""
+"""Lists with named elements, and the word for one element."""
 
 
 @dataclass(frozen=True)
 class Adding:
-    """Something that can be added: `asks` is the question to answer, empty when there is none; `suggest` what can be
-    answered; `make` the change for an answer, which raises CellError for one that will not do."""
+    """Something that can be added. `asks` is the question to answer, empty if there is none; `suggest` completes the
+    answer; `make` returns the change and raises CellError for an invalid answer."""
 
     asks: str
     make: Callable[[str], Edit]
     suggest: Callable[[str], tuple[Completion, ...]] = lambda typed: ()
     must_choose: bool = False
-    """Whether only what is suggested can be answered."""
+    """Whether only suggested answers are valid."""
 
 
 def adding(source: FormSource, row: FormRow) -> Adding | str:
-    """What can be added at a row: another of what it is, or is part of."""
+    """Return what can be added at a row: an element of the list that the row is, or is part of."""
     place = row.place
     for length in range(len(place), 0, -1):
         at, key = place[:length], place[length - 1]
@@ -58,7 +60,7 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """The table without what stands at a row: an element taken away, or a key set back to what holds without it."""
+    """Remove what a row stands for: an element of a list, or a key, which then has its default."""
     if row.absent or row.kind == "more":
         return "nothing is written here that could be taken away"
     said = f"{name_of(source, row)} removed"
@@ -80,7 +82,7 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def duplicated(source: FormSource, row: FormRow) -> Edit | str:
-    """The element that a row is, or is part of, once more behind itself."""
+    """Duplicate the element that a row is, or is part of."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
@@ -95,7 +97,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
-    """The element that a row is, or is part of, moved by one place."""
+    """Move the element that a row is, or is part of, by one place."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"
@@ -109,7 +111,7 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
 
 
 def grouped(source: FormSource, row: FormRow) -> Edit | str:
-    """The call at a row made part of an any-order group: of the one beside it, or of a new one with the next call."""
+    """Put the call at a row into an any-order group: a neighbouring one, or a new one with the next call."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered":
         return "put the cursor on a call of `ordered`: only those have an order"
@@ -135,7 +137,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
-    """The call at a row taken out of its any-order group, to stand behind it; a group of one is only its call."""
+    """Take the call at a row out of its any-order group and put it after the group. A group of one call dissolves."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered" or (len(place) < 4 and not is_group(source.table, place)):
         return "this call is in no any-order group"
@@ -157,12 +159,12 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def is_group(table: Table, place: Place) -> bool:
-    """Whether an any-order group stands at a place."""
+    """Return whether there is an any-order group at a place."""
     return isinstance(value_at(table, (*place, "any_order")), list)
 
 
 def item_of(source: FormSource, place: Place) -> Place | None:
-    """The innermost element of a list that a place is in: of a list of the format's, not of a value."""
+    """Return the innermost list element that contains a place. Lists inside values do not count."""
     for length in range(len(place), 1, -1):
         if isinstance(place[length - 1], int) and place[length - 2] in (*_LISTS, "any_order"):
             return place[:length]
@@ -184,7 +186,7 @@ def _after(place: Place) -> Place:
 
 
 def _beside(before: Table, after: Table, place: Place) -> Place:
-    """Where the cursor belongs when what stood at a place is gone: at what follows it, else at what was before it."""
+    """Return the place for the cursor after a removal: what follows, otherwise what came before."""
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
@@ -198,7 +200,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 
 
 def _without_argument(table: Table, place: Place) -> Table:
-    """Without an argument, or all of them; a call whose last one goes says nothing of arguments any more."""
+    """Remove an argument, or all arguments. A call without arguments left no longer checks arguments."""
     if place[-1] in ("args", "when"):
         owner = value_at(table, place[:-1])
         kept = {key: value for key, value in owner.items() if key != place[-1]} if isinstance(owner, dict) else {}

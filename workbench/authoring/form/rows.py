@@ -1,4 +1,4 @@
-"""The rows of a form: those of a case, or of a suite's settings, each with the problems that stand at its place."""
+"""Builds the rows of a form, for a case or for a suite's settings, each with the problems at its place."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from workbench.reports.visible import one_line
 from workbench.suite.problems import Place, Problem, written
 
 WIDEST_LABEL = 18
-"""Cells to which labels, and the names and checks of arguments, are aligned."""
+"""The maximum width to which labels, argument names and checks are aligned."""
 
 TOP_LABELS = 11
-"""The same for the keys of a case itself: longer ones stand out, so that the texts have room, and never move."""
+"""The fixed label width for the keys of a case. Longer labels stick out, so that values have room and never shift."""
 
 _MORE_OF_CASE = "id, offer, models, execute, limits, grading"
 _MORE_OF_SUITE = "options of graders, of servers, of checks"
 
 
 def case_rows(source: FormSource) -> list[FormRow]:
-    """The rows of a case's form."""
+    """Return the rows of a case's form."""
     return _finished(source, list(rows_of_case(source)), _MORE_OF_CASE)
 
 
 def suite_rows(source: FormSource) -> list[FormRow]:
-    """The rows of the form of a suite's settings."""
+    """Return the rows of the form for a suite's settings."""
     return _finished(source, list(rows_of_suite(source)), _MORE_OF_SUITE)
 
 
 def form_rows(source: FormSource) -> list[FormRow]:
-    """The rows of whichever form it is."""
+    """Return the rows of a case's form or of a suite's settings."""
     return case_rows(source) if source.is_case else suite_rows(source)
 
 
@@ -47,7 +47,7 @@ def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRo
 
 
 def aligned(rows: Sequence[FormRow]) -> list[FormRow]:
-    """The same rows with labels, names and checks in columns: of neighbours that are part of the same thing."""
+    """Align labels, names and checks of neighbouring rows that belong to the same table."""
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
@@ -78,7 +78,7 @@ def _widest(texts: Iterable[str]) -> int:
 
 
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
-    """Each problem at the row that is nearest to its place, from the place upwards; else at the first row."""
+    """Attach each problem to the row nearest to its place, going outwards, otherwise to the first row."""
     found: dict[int, list[Problem]] = {}
     places = {written((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in source.problems:
@@ -96,13 +96,13 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 
 def nearest(where: str, places: Iterable[str]) -> str:
-    """The longest of some places that a problem's place is, or stands in."""
+    """Return the longest place that is, or contains, the place of a problem."""
     around = (place for place in places if where == place or where.startswith((f"{place}.", f"{place}[")))
     return max(around, key=len, default="")
 
 
 def row_at(rows: Sequence[FormRow], place: Place) -> int | None:
-    """The index of the row at a place, or of the nearest one around it."""
+    """Return the index of the row at a place, or of the nearest enclosing one."""
     places = {row.place: at for at, row in reversed(list(enumerate(rows))) if row.kind != "more"}
     for length in range(len(place), 0, -1):
         if place[:length] in places:

@@ -1,4 +1,4 @@
-"""Rows for what a suite says of tool calls: expected calls and groups, their arguments with checks, steps."""
+"""Rows for tool calls: expected calls and groups, their arguments with checks, and steps."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
 DETAIL = 3
-"""Cells by which what belongs to an element stands further to the right than its number."""
+"""The indentation of an element's details, relative to its number."""
 
 FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
 ONLY_ARGS = Field("only_args", "yes_no", "no", rare=True)
 
 
 def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
-    """A list of expected calls and, in `ordered`, of groups."""
+    """Yield the rows of a list of expected calls, including groups in `ordered`."""
     written = value_at(source.table, (key,))
     if written is not ABSENT and not isinstance(written, list):
         yield as_it_stands((key,), 0, written)
@@ -51,7 +51,7 @@ def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
 
 
 def call_rows(source: FormSource, place: Place, call: object, indent: int, label: str) -> Iterator[FormRow]:
-    """One expected call: its tool, its arguments, what must not be given."""
+    """Yield the rows of one expected call."""
     if not isinstance(call, dict):
         yield as_it_stands(place, indent, call, label)
         return
@@ -67,8 +67,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
-    """One step of a chain: a message, the call that is expected of the answer, what that call is answered. `system` is
-    the prompt that holds where the step has none."""
+    """Yield the rows of one step of a chain. `system` is the prompt that applies if the step has none."""
     place: Place = ("steps", index)
     if not isinstance(step, dict):
         yield as_it_stands(place, 1, step, str(index + 1))
@@ -89,7 +88,7 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
 
 
 def argument_rows(source: FormSource, place: Place, args: object, indent: int, call: Table) -> list[FormRow]:
-    """What is asked of a call's arguments (`args`) or of those that a mock answers (`when`)."""
+    """Return the rows of a call's arguments (`args`), or of the arguments that a mock answers (`when`)."""
     key = str(place[-1])
     if key == "when" and (args is ABSENT or args == {}):
         return [FormRow("section", place, indent, key, absent=True, note="any")]
@@ -113,7 +112,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
 
 
 def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cell, ...]:
-    """The cells of one check: what kind, what is expected, its weight."""
+    """Return the cells of one check: its kind, the expected value and its weight."""
     kind, weight = kind_of(value), weight_text(value)
     return (
         Cell("check", place, kind, choices=KINDS),
@@ -123,7 +122,7 @@ def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cel
 
 
 def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = False) -> Iterator[FormRow]:
-    """The options of a check, whether its argument may be left out, and whether it must hold."""
+    """Yield the rows of a check's options, and of `optional` and `required`."""
     is_plain = kind_of(value) == "is"
     for option in options_of(value):
         cell = Cell("option", place, option.text, not option.text, option.default or "none", option=option.name)
@@ -140,14 +139,14 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
 
 
 def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]) -> Iterator[FormRow]:
-    """Keys that the format does not have: shown, so that they can be mended or taken away."""
+    """Yield rows for keys that the format does not have, so that they can be corrected or removed."""
     for key in table:
         if key not in known:
             yield as_it_stands((*place, key), indent, table[key])
 
 
 def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
-    """Why the tool that a call or a mock names is none that is known."""
+    """Return why the tool of a call or mock is unknown."""
     tool = call.get("tool")
     said = mark_tool(source.tools, tool) if isinstance(tool, str) and tool else None
     return (said,) if said else ()
@@ -160,7 +159,7 @@ def _tool_row(place: Place, call: Table, indent: int, label: str) -> FormRow:
 
 
 def tool_cell(place: Place, tool: object) -> Cell:
-    """The name of a tool, to be chosen from those known."""
+    """Return the cell for the name of a tool."""
     if tool is ABSENT:
         return Cell("tool", place, absent=True, shown="which tool?")
     if isinstance(tool, str):

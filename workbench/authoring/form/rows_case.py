@@ -1,4 +1,4 @@
-"""The rows of a case: everything that the format says about one."""
+"""The rows of a case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls
 
 
 def rows_of_case(source: FormSource) -> Iterator[FormRow]:
-    """All rows of a case, the seldom used among them."""
+    """Yield all rows of a case, rarely used ones included."""
     table = source.table
     yield from _head(source)
     yield from messages_section(source)
@@ -94,7 +94,7 @@ def _response(response: object) -> Iterator[FormRow]:
         yield FormRow("field", place, 0, "response", (check, Cell("response", place, absent=True)), absent=True)
         return
     cells = check_cells(place, response, TEXT)
-    yield FormRow("field", place, 0, "response", cells if cells[2].text else cells[:2])  # a weight means nothing here
+    yield FormRow("field", place, 0, "response", cells if cells[2].text else cells[:2])  # a weight has no effect here
     yield from option_rows(place, response, 1 + DETAIL, of_answer=True)
 
 

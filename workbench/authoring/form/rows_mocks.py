@@ -1,4 +1,4 @@
-"""Rows for what answers tool calls (mocks), and for the conversation before the request."""
+"""Rows for mocks and for the messages before the request."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _KEYS_OF_ROLE: dict[object, tuple[str, ...]] = {
 
 
 ItemRows = Callable[[FormSource, Place, Table], Iterator[FormRow]]
-"""The rows of one table of a list."""
+"""Yields the rows of one table in a list."""
 
 
 def mocks_section(source: FormSource) -> Iterator[FormRow]:
-    """The mocks of a case or of a suite."""
+    """Yield the rows of the mocks of a case or suite."""
     yield from section(source, "mocks", _mock_rows)
 
 
 def messages_section(source: FormSource) -> Iterator[FormRow]:
-    """The conversation before the request."""
+    """Yield the rows of the messages before the request."""
     yield from section(source, "messages", _message_rows)
 
 
 def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = False) -> Iterator[FormRow]:
-    """A list of tables: a heading, then each of them."""
+    """Yield the rows of a list of tables: a heading, then each table."""
     written = source.table.get(key, ABSENT)
     if written is not ABSENT and not isinstance(written, list):
         yield as_it_stands((key,), 0, written)
@@ -62,7 +62,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
-    """A row whose first cell is which of several keys is written, and whose second is its value."""
+    """Return a row with two cells: which of several keys is written, and its value."""
     key = next((name for name in keys if name in table), "")
     chosen = Cell("one_key", (*place, key), key, absent=not key, shown="" if key else "answer", choices=keys)
     if not key:
@@ -93,7 +93,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     else:
         kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
-        # Two answers are a problem of the suite: the others are shown so that one can be taken away.
+        # Two answers are an error in the suite. The second is shown so that it can be removed.
         written = [key for key in ANSWERS if key in mock][1:]
         answers += (as_it_stands((*place, key), indent, mock[key]) for key in written)
     others = [field_row(mock, place, DELAY_MS, indent), *unknown_rows(mock, place, indent, _MOCK_KEYS)]

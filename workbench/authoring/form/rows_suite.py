@@ -1,4 +1,4 @@
-"""The rows of a suite's settings: everything that it says beside its cases."""
+"""The rows of a suite's settings: everything except its cases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEAD = (
 
 
 def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
-    """All rows of a suite's settings, the seldom used among them."""
+    """Yield all rows of a suite's settings, rarely used ones included."""
     table = source.table
     yield from (field_row(table, (), field) for field in _HEAD)
     if table.get("format") != 1:
@@ -66,7 +66,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
 
 
 def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
-    """A table of texts by names that are the user's own: environment variables, headers."""
+    """Yield the rows of a table with free names and text values, such as environment variables or headers."""
     written = table.get(str(place[-1]), {})
     if not isinstance(written, dict):
         yield as_it_stands(place, indent, written)

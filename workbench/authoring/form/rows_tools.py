@@ -1,4 +1,4 @@
-"""Rows for tools that a suite or a case writes out."""
+"""Rows for tools that a suite or a case defines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
-    """One tool: its name, what it is said to do, its parameters and MCP's hints."""
+    """Yield the rows of one tool: name, description, parameters and MCP's hints."""
     yield named_row(place, tool)
     indent = 1 + DETAIL
     fields = (Field("description", "lines"), Field("parameters", "json", "no arguments"))
@@ -33,7 +33,7 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
 
 
 def named_row(place: Place, table: Table) -> FormRow:
-    """The row of an element that has a name."""
+    """Return the row of an element that has a name."""
     index = place[-1]
     assert isinstance(index, int)
     name = table.get("name", ABSENT)

@@ -1,4 +1,4 @@
-"""A value to start from, as a JSON Schema suggests it."""
+"""Sample values from a JSON Schema."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from workbench.authoring.form.json_types import Schema, allowed_values, is_numbe
 
 
 def suggested_value(schema: Schema | None) -> object | None:
-    """The schema's default, else its first listed value, else its first example; `None` when it has none of them that
-    a suite can say."""
+    """Return the schema's default, otherwise its first listed value, otherwise its first example. Returns `None` if
+    TOML can express none of them."""
     listed = allowed_values(schema)
     examples = keyword(schema, "examples")
     others = examples if isinstance(examples, list) else []
@@ -16,7 +16,7 @@ def suggested_value(schema: Schema | None) -> object | None:
 
 
 def sample_value(schema: Schema | None) -> object:
-    """The value that the schema suggests, or a plain one of its type: an empty text, the least number allowed."""
+    """Return the value that the schema suggests, or a plain one of its type: empty text, the minimum, and so on."""
     suggested = suggested_value(schema)
     if suggested is not None:
         return suggested

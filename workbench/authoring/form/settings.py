@@ -1,4 +1,4 @@
-"""Limits, grading and gate as a form shows them: every key with what holds where it is not written."""
+"""Limits, grading and gate in a form: every key with its default."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("per", "choice", choices=GATE_PER),
     ),
 }
-"""The keys of each table of settings."""
+"""The keys of each settings table."""
 
 _DEFAULTS: dict[str, BaseModel] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate()}
 
 
 def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
-    """The rows of `limits`, `grading` or `gate`; of a case, or else of the suite."""
+    """Yield the rows of `limits`, `grading` or `gate`, for a case or for the suite."""
     for place in _TABLES:
         if place[0] == key:
             yield from _table_rows(source, place, rare or len(place) > 1)
@@ -96,7 +96,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
 
 
 def default_text(value: object, of_suite: bool) -> str:
-    """What holds where a key is not written, and that it comes from the suite."""
+    """Return the text of a default, marked if it comes from the suite."""
     match value:
         case bool():
             text = "yes" if value else "no"

@@ -1,4 +1,4 @@
-"""Tables changed at a place: every change makes a new table and shares what it does not touch."""
+"""Immutable changes of nested tables. Each returns a new table that shares its unchanged parts with the old one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Change = Callable[[object], object]
 
 
 def value_at(table: object, place: Place) -> object:
-    """What stands at a place; `ABSENT` where nothing does."""
+    """Return the value at a place, `ABSENT` if there is none."""
     value = table
     for part in place:
         if isinstance(value, dict):
@@ -29,14 +29,14 @@ def value_at(table: object, place: Place) -> object:
 
 
 def items_at(table: object, place: Place) -> list[object]:
-    """The elements of the list at a place; none where there is no list."""
+    """Return the elements of the list at a place, empty if there is no list."""
     value = value_at(table, place)
     return value if isinstance(value, list) else []
 
 
 def first_change(before: object, after: object) -> Place:
-    """The place of the first thing that two tables do not have in common; an `id` counts only where there is no other,
-    for any edit may write it out."""
+    """Return the place of the first difference between two tables. An `id` counts only if nothing else differs, because
+    any edit may write it out."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys: list[str | int] = [*before, *(key for key in after if key not in before)]
         changed = [key for key in keys if not same(before.get(key, ABSENT), after.get(key, ABSENT))]
@@ -53,12 +53,12 @@ def first_change(before: object, after: object) -> Place:
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:
-    """The value at a place set; tables on the way are made where there are none."""
+    """Set the value at a place; missing tables on the way are created."""
     return _changed(table, place, lambda _: value)
 
 
 def without(table: Table, place: Place) -> Table:
-    """What stands at a place taken away, and with it every table and list that is empty then."""
+    """Remove the value at a place, and every table and list that is empty after that."""
     owner = place[:-1]
 
     def less(value: object) -> object:
@@ -71,14 +71,14 @@ def without(table: Table, place: Place) -> Table:
 
 
 def with_item(table: Table, place: Place, item: object) -> Table:
-    """An element put into a list, which then has the index that ends the place."""
+    """Insert an element into a list. The place ends with its new index."""
     index = place[-1]
     assert isinstance(index, int)
     return _changed(table, place[:-1], lambda value: [*_list(value)[:index], item, *_list(value)[index:]])
 
 
 def with_items_swapped(table: Table, place: Place, other: int) -> Table:
-    """An element of a list and the one at the index `other`, each at the other's place."""
+    """Swap an element of a list with the one at the index `other`."""
     index = place[-1]
     assert isinstance(index, int)
 
@@ -91,7 +91,7 @@ def with_items_swapped(table: Table, place: Place, other: int) -> Table:
 
 
 def with_key_renamed(table: Table, place: Place, name: str) -> Table:
-    """A key of a table called otherwise, in its place among the others."""
+    """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
         pairs = value.items() if isinstance(value, dict) else ()
@@ -124,7 +124,7 @@ def _list(value: object) -> list[object]:
 
 
 def tool_of_call(table: Table, place: Place) -> str | None:
-    """The tool that the call, step or mock at a place of a case names, if there is one."""
+    """Return the tool that the call, step or mock at a place names, if any."""
     call = value_at(table, place) if place else None
     tool = call.get("tool") if isinstance(call, dict) else None
     return tool if isinstance(tool, str) and tool not in ("", ANY_TOOL) else None

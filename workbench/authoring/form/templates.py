@@ -1,4 +1,4 @@
-"""New cases, expected calls, mocks and suites to start from, as raw TOML values."""
+"""Templates for new cases, expected calls, mocks and suites, as raw TOML values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CaseKind = Literal["positive", "negative", "chain"]
 
 
 def expected_call(tool: ToolDefinition | str) -> Table:
-    """An expected call with the tool's required arguments as `first_value` has them. Where none is required, and of a
-    tool that is known by its name alone, arguments do not matter."""
+    """Return an expected call with the tool's required arguments, each as `first_value`. Without required arguments, or
+    if only the tool's name is known, arguments do not matter."""
     if isinstance(tool, str):
         return {"tool": tool}
     required = [argument for argument in arguments_of(tool) if argument.required]
@@ -26,8 +26,8 @@ def expected_call(tool: ToolDefinition | str) -> Table:
 
 
 def first_value(name: str, schema: Schema | None) -> object:
-    """What a new argument of that name and schema is first expected to be: what the schema suggests, else a number or
-    true; a text, a list or a table that nobody suggests is only asked to be `present`."""
+    """Return what a new argument is expected to be at first: the schema's suggestion, otherwise a number or true. Text,
+    lists and tables without a suggestion only have to be `present`."""
     suggested = suggested_value(schema)
     types = types_of(schema)
     if suggested is None and types == {"null"}:
@@ -38,7 +38,8 @@ def first_value(name: str, schema: Schema | None) -> object:
 
 
 def new_case(kind: CaseKind, name: str, tools: Sequence[ToolDefinition] = ()) -> Table:
-    """A case: `positive` expects a call, of the first tool; `negative` expects none; a `chain` has two steps."""
+    """Return a new case: `positive` expects a call of the first tool, `negative` expects none, a `chain` has two
+    steps."""
     match kind:
         case "positive":
             return {"name": name, "user": "", **({"ordered": [expected_call(tools[0])]} if tools else {})}
@@ -50,20 +51,20 @@ def new_case(kind: CaseKind, name: str, tools: Sequence[ToolDefinition] = ()) ->
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
-    """A message before the request; the answer of a tool names the call that it answers."""
+    """Return a message before the request. The answer of a tool names the call that it answers."""
     return {"role": role, "call": "", "content": ""} if role == "tool" else {"role": role, "content": ""}
 
 
 def new_mock(tool: ToolDefinition | str) -> Table:
-    """A mock of a tool, which says that all went well."""
+    """Return a mock of a tool that reports success."""
     return {"tool": tool if isinstance(tool, str) else tool.name, "result": {"ok": True}}
 
 
 def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) -> Table:
-    """A step of a chain, with or without a message and an expected call."""
+    """Return a step of a chain, with or without a message and an expected call."""
     return {**({} if user is None else {"user": user}), **({} if tool is None else expected_call(tool))}
 
 
 def new_suite(name: str) -> str:
-    """The text of a suite without cases, which is tried out on the offline model."""
+    """Return the text of a suite without cases on the offline model."""
     return suite_text({"format": 1, "name": name, "models": ["offline"]})

@@ -1,6 +1,6 @@
-"""What a person types into a field, read as a TOML value, and a value as it stands in the field.
+"""Reads the text of a field as a TOML value, and writes values as the text of a field.
 
-A text needs quotes only where it would be read as something else. Blanks at its ends do not count, unless in quotes.
+Text needs quotes only if it would be read as something else. Surrounding blanks do not count, except in quotes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 
 class CellError(ValueError):
-    """What was typed says no value of the wanted kind; the message says in one sentence what to write."""
+    """Raised when text is not a value of the wanted kind. The message says in one sentence what to write."""
 
 
 def read_text(text: str) -> str:
-    """A text as it was typed; in quotes, what TOML reads between them."""
+    """Return text as it was typed; quoted text is read as TOML."""
     text = text.strip()
     if text[:1] in ('"', "'"):
         found = _toml(text)
@@ -36,13 +36,13 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """A text as it stands in a field of texts: with quotes only where it would be read otherwise without."""
+    """Write text for a field of texts, quoted only if necessary."""
     return shown_value(text, TEXT)
 
 
 def read_value(text: str, schema: Schema | None = None) -> object:
-    """A value of an argument with that schema: the text as it is where the schema says so; else a TOML (or JSON) value
-    where it reads as one; else the text. For a list, `red, blue` is enough where the schema requires lists only.
+    """Read the value of an argument with this schema: as text if the schema requires that, otherwise as TOML or JSON if
+    possible, otherwise as text. `red, blue` is a list if the schema allows only lists.
 
     Raises CellError for what no argument can be: null, dates and infinities inside lists and tables, open brackets.
     """
@@ -52,7 +52,7 @@ def read_value(text: str, schema: Schema | None = None) -> object:
     found = _toml(text)
     if found is not None:
         if isinstance(found[0], date | time) or (isinstance(found[0], float) and not math.isfinite(found[0])):
-            return text  # models send moments as text, and JSON has no infinities
+            return text  # models send dates as text, and JSON has no infinities
         return _sendable(found[0])
     if text[:1] in ("[", "{"):
         try:
@@ -68,7 +68,8 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 
 
 def shown_value(value: object, schema: Schema | None = None) -> str:
-    """A value on one line, so that `read_value` reads it again; of a value that the schema refuses, its TOML."""
+    """Write a value on one line so that `read_value` reads it back. A value that the schema refuses is written as
+    TOML."""
     if not isinstance(value, str):
         return _written(value)
     if value.isprintable() and value:
@@ -76,26 +77,24 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
             if same(read_value(value, schema), value):
                 return value
         except CellError:
-            pass  # with quotes, then
+            pass  # needs quotes
     return _written(value)
 
 
 def read_values(text: str, schema: Schema | None = None) -> list[object]:
-    """Values with commas (or line ends) between them; each may stand in quotes. Empty places do not count.
-
-    Raises CellError as `read_value` does.
-    """
+    """Read values separated by commas or line ends; each may be quoted. Empty items are ignored. Raises CellError like
+    `read_value`."""
     return [read_value(item, schema) for item in _split(text)]
 
 
 def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
-    """Values as `read_values` reads them again."""
+    """Write values so that `read_values` reads them back."""
     shown = ((value, shown_value(value, schema)) for value in values)
     return ", ".join(text if _split(f"{text}, {_END}") == [text, _END] else _written(value) for value, text in shown)
 
 
 def read_checks(text: str) -> list[object]:
-    """A list of checks, each a plain value or a table. Raises CellError."""
+    """Read a list of checks, each a plain value or a table. Raises CellError."""
     found = _toml(text.strip())
     if found is None or not isinstance(found[0], list) or not found[0]:
         raise CellError('write a list of checks: [{ prefix = "a" }, { suffix = "z" }]')
@@ -103,24 +102,24 @@ def read_checks(text: str) -> list[object]:
 
 
 def read_texts(text: str) -> list[str]:
-    """A list of texts, such as tags or tools: commas or line ends between them."""
+    """Read a list of texts, such as tags or tools, separated by commas or line ends."""
     return [read_text(item) for item in _split(text)]
 
 
 def shown_texts(texts: Iterable[object]) -> str:
-    """A list of texts as `read_texts` reads it again."""
+    """Write a list of texts so that `read_texts` reads it back."""
     return shown_values(texts, TEXT)
 
 
 def last_item(text: str) -> tuple[str, str]:
-    """What stands before the last item of a list that is being typed, ready for that item, and the item."""
+    """Split a list that is being typed: everything before the last item, with a trailing blank, and the last item."""
     *_, item = _pieces(text)
     head = text[: len(text) - len(item)].rstrip()
     return head + " " * bool(head), item.strip()
 
 
 def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
-    """A number; whole ones stay whole. Raises CellError for anything else, and beyond the limits."""
+    """Read a number; whole numbers stay whole. Raises CellError for anything else, or outside the limits."""
     found = _toml(text.strip())
     number = found[0] if found else None
     if not is_number(number) and number not in (math.inf, -math.inf):
@@ -131,7 +130,7 @@ def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> 
 
 
 def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
-    """A whole number within the limits. Raises CellError for anything else."""
+    """Read a whole number within the limits. Raises CellError for anything else."""
     number = read_number(text, least, most)
     if isinstance(number, float):
         raise CellError(f"must be a whole number{_limits(least, most)}, not {text.strip()}")
@@ -139,12 +138,12 @@ def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
 
 
 def read_switch(text: str) -> bool:
-    """`true` or `false`. Raises CellError for anything else."""
+    """Read `true` or `false`. Raises CellError for anything else."""
     return read_choice(text.lower(), ("true", "false")) == "true"
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str:
-    """One of some words. Raises CellError for any other."""
+    """Read one of several words. Raises CellError for any other."""
     text = read_text(text)
     if text not in choices:
         raise CellError(f"write {' or '.join(filter(None, [', '.join(choices[:-1]), choices[-1]]))}")
@@ -152,7 +151,7 @@ def read_choice(text: str, choices: Sequence[str]) -> str:
 
 
 def read_duration(text: str) -> str:
-    """A duration such as `500s`, `2h` or `250ms`, as it is written in a suite. Raises CellError."""
+    """Check a duration such as `500s`, `2h` or `250ms` and return it as a suite writes it. Raises CellError."""
     text = read_text(text)
     try:
         duration_seconds(text)
@@ -162,7 +161,7 @@ def read_duration(text: str) -> str:
 
 
 def read_range(text: str) -> list[int | float]:
-    """Two ends, `5..40`; without one of them, `5..` and `..40`, there is none on that side. Raises CellError."""
+    """Read two ends, `5..40`. A missing end, as in `5..` or `..40`, means no limit. Raises CellError."""
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends = [match[1], match[2]] if match else found[0] if found else None
@@ -173,12 +172,12 @@ def read_range(text: str) -> list[int | float]:
         try:
             return [read_number(low) if low else -math.inf, read_number(high) if high else math.inf]
         except CellError:
-            pass  # one message for all that is no range
+            pass  # one message for everything that is not a range
     raise CellError("write two numbers as 5..40; 5.. is from 5 on, ..40 up to 40")
 
 
 def shown_range(low: float, high: float) -> str:
-    """A range as `read_range` reads it again."""
+    """Write a range so that `read_range` reads it back."""
     return f"{'' if low == -math.inf else _written(low)}..{'' if high == math.inf else _written(high)}"
 
 
@@ -189,11 +188,11 @@ def _limits(least: float, most: float) -> str:
 
 
 def _toml(text: str) -> tuple[object] | None:
-    """The one TOML value that a text is, `None` when it is none."""
+    """Read text that is exactly one TOML value, `None` otherwise. The tuple tells the value from none."""
     if "\n" in text:
         return None
     try:
-        # In a list with something behind it, so that neither a comment nor a bracket of the text ends it.
+        # The value is put into a list with a marker after it, so that a comment or bracket in the text cannot end it.
         document = tomllib.loads(f"x = [{text}, '{_END}']")
     except (ValueError, RecursionError):
         return None
@@ -204,7 +203,7 @@ def _toml(text: str) -> tuple[object] | None:
 
 
 def _sendable(value: object) -> object:
-    """A value that an argument can be; raises CellError for any other."""
+    """Return a value if an argument can have it. Raises CellError otherwise."""
     match value:
         case dict():
             return {key: _sendable(inner) for key, inner in value.items()}
@@ -223,7 +222,7 @@ def _sendable(value: object) -> object:
 def _written(value: object) -> str:
     try:
         return one_line(value)
-    except ValueError:  # no value of TOML, and so none of a suite: only to be shown
+    except ValueError:  # not a TOML value and therefore not from a suite: only displayed
         return str(value)
 
 
@@ -232,7 +231,7 @@ def _split(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut at commas and line ends outside of brackets and quotes; an apostrophe inside a word opens no quote."""
+    """Split at commas and line ends outside of brackets and quotes. An apostrophe inside a word opens no quote."""
     piece, quote, depth, escaped = "", "", 0, False
     for character in text:
         if quote:
