@@ -11,9 +11,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.version import __version__
+
+TYPE_CHECKING = False
+"""True for type checkers. `typing` would cost ten times what the rest does."""
 
 __all__ = [
     "ALL",

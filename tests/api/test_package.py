@@ -26,7 +26,7 @@ def imported_after(code: str) -> set[str]:
 
 def test_importing_the_package_imports_nothing_else() -> None:
     own = {"workbench", "workbench.version"}
-    assert imported_after("import workbench") == imported_after("import __future__, typing") | own
+    assert imported_after("import workbench") == imported_after("import __future__") | own
     loaded = imported_after("import workbench; workbench.load")
     assert not loaded & {"asyncio", "httpx2", "openai", "anthropic", "mcp", "textual", "sqlite3"}
 

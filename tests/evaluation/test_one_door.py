@@ -1,4 +1,4 @@
-"""The same suites come to the same report whoever runs them: the command line, the app, or a caller of `Evaluation`."""
+"""The same suites come to the same report whoever runs them: the command line, the app, or a Python caller."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import workbench
 from tests.cli.program import Program
-from tests.programs import program_of
 from tests.tui.apps import opened
 from workbench.config.resources import bundled
-from workbench.evaluation.approval import needs
-from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import FinishedRun, plan
+from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
-from workbench.evaluation.run import Evaluation
 
 SAMPLES = bundled("sample_suites")
 MEASURED = ("started_at", "batch", "timing", "latency")
@@ -53,14 +52,17 @@ async def by_app(home: Path, repeats: int) -> Report:
         return Report(runs=tuple(runs), suites=valid_suites, started_at="")
 
 
-async def test_command_line_app_and_evaluation_come_to_the_same_report(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_command_line_app_and_python_come_to_the_same_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repeats = 1
     words = ("run", str(SAMPLES), "--model", "offline", "--repeats", str(repeats), "--no-history", "--format", "json")
     done = Program(tmp_path).run(*words)
-    planned = plan(RunOptions(suites=(SAMPLES,), models=("offline",), repeats=repeats), program_of(tmp_path / "home"))
-    async with Evaluation(planned, needs(planned).approved()) as going:
-        report = await going.report()
-    assert len(report.results) == len(planned.runs)
+    for folder in ("STATE", "CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"XDG_{folder}_HOME", str(tmp_path / "home" / folder))
+    report = await workbench.evaluate_async(SAMPLES, model="offline", repeats=repeats, approve=workbench.ALL)
+    assert len(report.results) > 50
     assert shown(report) == apart_from_times(json.loads(done.stdout))
     assert shown(report) == shown(await by_app(tmp_path, repeats))
     assert (done.returncode, report.passed) == (report.exit_code, False)

@@ -350,10 +350,10 @@ class Opened:
         await self.settle()
         return self.session.runs[before:]
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 20) -> None:
-        """Wait for something to hold. Raises AssertionError, with what is on the screen, when it does not in time."""
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something to hold. Raises AssertionError, with what is on the screen, when it never does."""
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(20):
                 while not condition():
                     await self.pilot.pause()
         except TimeoutError:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.api.approving import Approve, approval_for, approve_nothing
 from workbench.api.errors import UsageError
@@ -23,18 +23,19 @@ from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Needs
-from workbench.evaluation.baseline import baseline_of
 from workbench.evaluation.options import OptionsError, OwnModel, RunOptions
-from workbench.evaluation.plan import PlanError, plan
+from workbench.evaluation.plan import Plan, PlanError, plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
-from workbench.history.records import HistoryError
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
-from workbench.reports.baseline import FailOn
 from workbench.suite.loading import SuiteFile
 from workbench.suite.model import GraderName
 from workbench.trajectory.messages import JsonValue
+
+if TYPE_CHECKING:
+    from workbench.evaluation.baseline import Baseline
+    from workbench.reports.baseline import FailOn
 
 _Result = TypeVar("_Result")
 
@@ -236,12 +237,8 @@ async def evaluate_async(
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
     approval = approval_for(Needs.of_runs(planned.runs, program, planned.specs), approve, program.secrets)
-    before = None
-    if baseline is not None:
-        try:
-            before, _ = baseline_of(str(baseline), options.history or _own_history(files[0]), planned, fail_on)
-        except HistoryError as error:
-            raise UsageError(program.secrets.redact(str(error))) from None
+    history_of_baseline = options.history or _own_history(files[0])
+    before = _baseline(str(baseline), history_of_baseline, planned, fail_on) if baseline is not None else None
     recordings = _recordings(Path(record), program.secrets) if record is not None else None
     try:
         async with Evaluation(planned, approval, record=recordings) as evaluation:
@@ -302,6 +299,16 @@ def _named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
 def _own_history(suite: SuiteFile) -> Path:
     """The history of the project that a suite belongs to, or the user's own."""
     return history_file(user_folders(), suite.path.parent, home_in(os.environ))
+
+
+def _baseline(which: str, history: Path, planned: Plan, fail_on: FailOn | None) -> Baseline:
+    from workbench.evaluation.baseline import baseline_of
+    from workbench.history.records import HistoryError
+
+    try:
+        return baseline_of(which, history, planned, fail_on)[0]
+    except HistoryError as error:
+        raise UsageError(planned.program.secrets.redact(str(error))) from None
 
 
 def _recordings(folder: Path, secrets: Secrets) -> Recordings:

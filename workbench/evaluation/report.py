@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import SupportsIndex, overload
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from workbench.analysis.aggregates import AggregateResult, aggregates_of
 from workbench.analysis.failures import Failures, failures_of
@@ -18,10 +18,7 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult, path_of_suite
-from workbench.reports.baseline import AgainstBaseline, baseline_lines
 from workbench.reports.failures import failure_lines
-from workbench.reports.json_report import Report as ReportDocument
-from workbench.reports.json_report import report_of
 from workbench.reports.paint import Paint
 from workbench.reports.text import Amount, text_report
 from workbench.reports.timing import Timing, timing_line
@@ -30,6 +27,10 @@ from workbench.suite.numerals import counted
 from workbench.suite.problems import did_you_mean
 from workbench.trajectory.typed_json import json_text
 from workbench.version import __version__
+
+if TYPE_CHECKING:  # imported where they are used: not every report is compared, or becomes JSON
+    from workbench.reports.baseline import AgainstBaseline
+    from workbench.reports.json_report import Report as ReportDocument
 
 PLAIN_WIDTH = 120
 """Columns of a report that does not go to a terminal."""
@@ -171,6 +172,8 @@ class Report:
 
     def document(self) -> ReportDocument:
         """The report as its JSON schema describes it."""
+        from workbench.reports.json_report import report_of
+
         return report_of(
             self.shown,
             self.quality,
@@ -201,6 +204,8 @@ class Report:
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
+            from workbench.reports.baseline import baseline_lines
+
             lines += baseline_lines(self.against, cut_at, paint, only_worse=amount == "little")
         if self.timing is not None:
             lines.append(paint(timing_line(self.timing), "quiet"))

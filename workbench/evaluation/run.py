@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from workbench.batches.events import BatchDone, BatchEvent, Inbox, RunDone, StartUp
 from workbench.batches.recordings import Recordings
@@ -20,9 +20,11 @@ from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary, summary_of
-from workbench.reports.baseline import AgainstBaseline
 from workbench.reports.timing import Timing, timing_of
 from workbench.tools.python_reference import in_thread
+
+if TYPE_CHECKING:
+    from workbench.reports.baseline import AgainstBaseline
 
 _Result = TypeVar("_Result")
 
