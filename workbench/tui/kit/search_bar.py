@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
@@ -94,6 +94,76 @@ class SearchBar(Horizontal):
     def action_close(self) -> None:
         """End the search."""
         self.post_message(self.Closed())
+
+
+class SearchedPane(Vertical):
+    """A pane that can be searched; the search bar is there only meanwhile. A subclass marks what is found."""
+
+    def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
+        super().__init__(id=widget_id, classes=classes)
+        self.searching = False
+        """Whether the search bar is there."""
+        self._last_search = ""
+
+    @property
+    def searched(self) -> str:
+        """What is looked for now; empty while nothing is."""
+        return self._last_search if self.searching else ""
+
+    def search(self) -> None:
+        """Let a text be typed that is searched for; the last one stands there already."""
+        if self.searching:
+            for bar in self.query(SearchBar):
+                bar.take_focus()
+            return
+        self.searching = True
+        self.mount(SearchBar(self._last_search))
+        self.call_after_refresh(self.mark_found)
+
+    def find(self, step: int) -> None:
+        """Go to the next match, or with -1 to the one before; without a search, begin one."""
+        if not self.searching:
+            self.search()
+        self._go_to_match(step)
+
+    def end_search(self) -> None:
+        """Take the search bar away; the cursor stays where it is."""
+        self.searching = False
+        self.query(SearchBar).remove()
+        self.mark_found()
+        self._take_keyboard()
+
+    def say_found(self, found: tuple[int | None, int]) -> None:
+        """Show in the search bar, if it is there, which match was gone to, from 0, and how many there are."""
+        for bar in self.query(SearchBar) if self.searching else ():
+            bar.say(found)
+
+    def mark_found(self) -> None:
+        """Mark what is looked for in what is shown, and say how much that is."""
+        raise NotImplementedError
+
+    def _go_to_match(self, step: int) -> None:
+        raise NotImplementedError
+
+    def _take_keyboard(self) -> None:
+        """Give the keyboard to what was searched."""
+        raise NotImplementedError
+
+    @on(SearchBar.Changed)
+    def _search_changed(self, event: SearchBar.Changed) -> None:
+        event.stop()
+        self._last_search = event.text
+        self.mark_found()
+
+    @on(SearchBar.Stepped)
+    def _search_stepped(self, event: SearchBar.Stepped) -> None:
+        event.stop()
+        self.find(event.step)
+
+    @on(SearchBar.Closed)
+    def _search_closed(self, event: SearchBar.Closed) -> None:
+        event.stop()
+        self.end_search()
 
 
 def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:

@@ -65,7 +65,7 @@ class RunPane(SearchedRun):
         self.query_one("#choice", RunChoice).show(runs, chosen)
         self.query_one("#branch", BranchLine).show(run)
         self.run_list.show(run.view if run else None, waiting_message(run, held) if run else message)
-        self.say_found()
+        self.show_found()
 
     @property
     def call_meant(self) -> str | None:

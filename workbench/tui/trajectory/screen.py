@@ -94,7 +94,7 @@ class TrajectoryScreen(SideScreen[None]):
     def _show(self) -> None:
         """Show what happened in the run so far."""
         self.run.run_list.show(self.record.view, waiting_message(self.record, self._book.held_runs))
-        self.run.say_found()
+        self.run.show_found()
         self._show_bars()
 
     @on(RunList.News)

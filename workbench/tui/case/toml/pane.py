@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
@@ -23,7 +22,7 @@ from workbench.tui.case.toml.part import TomlPart, found_in
 from workbench.tui.kit.actions import bindings_for
 from workbench.tui.kit.completion_list import CompletionList
 from workbench.tui.kit.problem_list import ProblemList
-from workbench.tui.kit.search_bar import SearchBar
+from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place
 from workbench.tui.lines.marks import line_within, marks
@@ -32,7 +31,7 @@ Change = Callable[[TomlPart, Document, str, Hashable], None]
 """Takes what was typed: the part, the document with it, what was done in words, and the undo group it belongs to."""
 
 
-class TomlPane(Vertical):
+class TomlPane(SearchedPane):
     """The view, and in its place, while one types, the editor with the problems below."""
 
     DEFAULT_CSS = """
@@ -46,7 +45,7 @@ class TomlPane(Vertical):
         """Typing has begun, or is over."""
 
     def __init__(self, change: Change, widget_id: str | None = None) -> None:
-        super().__init__(id=widget_id)
+        super().__init__(widget_id)
         self.part: TomlPart | None = None
         """What is shown, or typed in."""
         self._change = change
@@ -54,8 +53,6 @@ class TomlPane(Vertical):
         self._told = ""
         """The part's text as this editor knows it; another one comes from elsewhere."""
         self._telling = False
-        self._searched = ""
-        self._searching = False
         self._column = 0
         """The character at which the match begins that was gone to, in the view."""
         self._sessions = 0
@@ -234,20 +231,7 @@ class TomlPane(Vertical):
 
     # Searching
 
-    def search(self) -> None:
-        """Let a text be typed that is searched for; the last one stands there already."""
-        if self._searching:
-            for bar in self.query(SearchBar):
-                bar.take_focus()
-            return
-        self._searching = True
-        self.mount(SearchBar(self._searched))
-        self.call_after_refresh(self._find)
-
-    def find(self, step: int) -> None:
-        """Go to the next match, or with -1 to the one before; without a search, begin one."""
-        if not self._searching:
-            self.search()
+    def _go_to_match(self, step: int) -> None:
         places = self._places()
         if not places:
             return
@@ -260,39 +244,22 @@ class TomlPane(Vertical):
 
     def _places(self) -> list[tuple[int, int]]:
         lines = self.editor.typed.lines if self._typing else self.view.excerpt.lines if self.view.excerpt else ()
-        searched = self._searched if self._searching else ""
+        searched = self.searched
         return [(line, begin) for line, spans in found_in(lines, searched).items() for begin, _, _ in spans]
 
     def _find(self, current: Place | None = None) -> None:
         """Mark what is searched for in what is shown now; `current` is the match that was gone to."""
-        searched = self._searched if self._searching else ""
+        searched = self.searched
         if self._typing:
             self.editor.highlight(found_in(self.editor.typed.lines, searched, current))
         elif self.view.excerpt is not None:
             self.view.highlight(found_in(self.view.excerpt.lines, searched, current))
         if searched:
             places = self._places()
-            self._say_found(places.index(current) if current is not None else None, len(places))
+            self.say_found((places.index(current) if current is not None else None, len(places)))
 
-    def _say_found(self, which: int | None, count: int) -> None:
-        for bar in self.query(SearchBar) if self._searching else ():
-            bar.say((which, count))
-
-    @on(SearchBar.Changed)
-    def _search_changed(self, event: SearchBar.Changed) -> None:
-        event.stop()
-        self._searched = event.text
+    def mark_found(self) -> None:
         self._find()
 
-    @on(SearchBar.Stepped)
-    def _search_stepped(self, event: SearchBar.Stepped) -> None:
-        event.stop()
-        self.find(event.step)
-
-    @on(SearchBar.Closed)
-    def _search_closed(self, event: SearchBar.Closed) -> None:
-        event.stop()
-        self._searching = False
-        self.query(SearchBar).remove()
-        self._find()
+    def _take_keyboard(self) -> None:
         self.screen.set_focus(self.target)
