@@ -15,9 +15,8 @@ import pytest
 
 from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
 from tests.programs import approval_of, program_of
-from workbench.batches.batch import Batch
+from workbench.batches.batch import Batch, LaneOf
 from workbench.batches.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
-from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.batches.single import RunContext
 from workbench.grading.grade import RunResult

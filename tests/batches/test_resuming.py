@@ -12,7 +12,7 @@ import pytest
 
 from tests.programs import begin, folders_in, program_of
 from workbench.batches.events import BatchDone, BatchEvent, RunDone
-from workbench.batches.keeping import HistoryRecorder, settings_of_batch
+from workbench.batches.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.batches.plan import AS_CASES_SAY, Execution, PlannedRun, plan_runs
 from workbench.batches.resuming import Resumption, claim_and_read, resumable
 from workbench.batches.specs import Specs

@@ -24,7 +24,7 @@ from workbench.engine.permission import ExecutionQuestion
 from workbench.engine.stepping import Until
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.begin import Begin
+from workbench.evaluation.options import Begin
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult

@@ -13,7 +13,7 @@ import pytest
 
 from tests.tui.apps import Call, conversation
 from workbench.batches.events import BatchDone, BatchListener, RunDone, RunEvent, timed
-from workbench.batches.keeping import HistoryRecorder
+from workbench.batches.history_recorder import HistoryRecorder
 from workbench.batches.plan import PlannedRun, plan_runs
 from workbench.config.secrets import Secrets
 from workbench.grading.grade import RunResult

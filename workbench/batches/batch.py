@@ -4,18 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from workbench.batches.cost import cost_of
 from workbench.batches.events import BatchDone, BatchStarted, RunDone
-from workbench.batches.lanes import Lane, LaneOf, lanes_of
 from workbench.batches.plan import PlannedRun
 from workbench.batches.single import RunContext, make_run, result_of
 from workbench.grading.grade import Status
 from workbench.trajectory.trajectory import Trajectory
 
 _logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Lane:
+    """Runs that wait for one model, `concurrency` of which may be under way at a time."""
+
+    concurrency: int
+    waiting: deque[PlannedRun] = field(default_factory=deque)
+
+
+@dataclass(frozen=True)
+class LaneOf:
+    """The lane of a run: the model and its endpoint as `key`, and how many runs may be under way there."""
+
+    key: str
+    concurrency: int
+
+
+def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
+    """Sort runs into lanes, in their order. Where runs of one lane disagree about it, the smallest number holds."""
+    lanes: dict[str, Lane] = {}
+    for run in runs:
+        said = lane_of(run)
+        lane = lanes.setdefault(said.key, Lane(said.concurrency))
+        lane.concurrency = min(lane.concurrency, said.concurrency)
+        lane.waiting.append(run)
+    return tuple(lanes.values())
 
 
 class Batch:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
 
-from workbench.batches.keeping import REACHED_BY, cases_as_kept, judges_of, model_settings
+from workbench.batches.history_recorder import REACHED_BY, cases_as_stored, judges_of, model_settings
 from workbench.batches.known_secrets import learn_secrets_of_runs
 from workbench.batches.plan import PlannedRun, decided_by, next_run_id
 from workbench.batches.specs import Specs
@@ -106,7 +106,7 @@ def resumable(
             f"batch {batch.number} was graded again since it ran: what is made now is graded by what its suites "
             "expected then, until the batch is graded once more"
         )
-    cases = {suite: cases_as_kept(file, program.secrets) for suite, file in files.items()}
+    cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
     taken = history.run_ids(batch.number)
     runs: list[PlannedRun] = []
     for row in missing:

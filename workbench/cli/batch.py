@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.cli.door import begin_program, json_report, redacted, warn
-from workbench.cli.live import Live, Show
+from workbench.cli.live import Live
 from workbench.cli.making import Record, make_runs, planned
 from workbench.cli.report_output import Output, report_width
+from workbench.cli.step_printer import Show
 from workbench.config.program import Program
 from workbench.evaluation.baseline import Baseline, baseline_of
 from workbench.evaluation.exit_codes import USAGE

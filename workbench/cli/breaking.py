@@ -10,9 +10,8 @@ from workbench.cli.making import planned
 from workbench.engine.breakpoint_doubts import doubt_about
 from workbench.engine.breakpoint_text import BreakpointError, breakpoint_of
 from workbench.engine.breakpoints import Breakpoint
-from workbench.evaluation.begin import Begin
 from workbench.evaluation.exit_codes import USAGE
-from workbench.evaluation.options import RunOptions
+from workbench.evaluation.options import Begin, RunOptions
 from workbench.suite.loading import SuiteFile
 from workbench.tools.listings import Listings, definition_of
 from workbench.trajectory.messages import ToolDefinition

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.cli.history_options import add_history_options
 from workbench.cli.model_options import add_model_options
+from workbench.cli.parser import add_history_options
 from workbench.cli.run import add_by_option, add_resume_options
 from workbench.cli.run_options import add_case_options, add_way_options, folder, run_options
 from workbench.evaluation.exit_codes import USAGE

@@ -14,15 +14,15 @@ from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, compared
 from workbench.cli.door import begin_program, json_report, redacted, warn, write
 from workbench.cli.history_list import batches_text
-from workbench.cli.live import Live, Show
+from workbench.cli.live import Live
 from workbench.cli.main import AppOptions, show_app
 from workbench.cli.making import Record, make_runs, planned, show_notices, way_to_go_on
 from workbench.cli.report_output import Output, report_width
+from workbench.cli.step_printer import Show
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
-from workbench.evaluation.begin import Begin
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, USAGE
-from workbench.evaluation.options import RunOptions
+from workbench.evaluation.options import Begin, RunOptions
 from workbench.evaluation.plan import Plan, PlanError
 from workbench.evaluation.resume import complete_batch
 from workbench.evaluation.run import Outcome

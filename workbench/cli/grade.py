@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.cli.judges import add_judging_options
+from workbench.cli.model_options import add_judging_options
 from workbench.cli.run import add_by_option, add_min_score_option
 from workbench.evaluation.exit_codes import USAGE
 

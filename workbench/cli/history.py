@@ -8,9 +8,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from workbench.cli.history_options import add_history_options, history_to_read
-from workbench.cli.judges import add_judging_options
-from workbench.cli.parser import options_as
+from workbench.cli.model_options import add_judging_options
+from workbench.cli.parser import add_history_options, history_to_read, options_as
 from workbench.cli.run import add_by_option
 
 _BATCH = "a batch: its number, or the name it was given"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from workbench.cli.door import printing_to, warn_of_problems
 from workbench.cli.history_command import HistoryCommand
-from workbench.cli.judges import judge_is_known
-from workbench.cli.trust import approved
+from workbench.cli.trust import approved, judge_is_known
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.regrade import (
@@ -20,8 +19,8 @@ from workbench.evaluation.regrade import (
     RegradingJudges,
     RegradingPlan,
     grade_again,
-    keep_grades,
     plan_regrading,
+    store_grades,
 )
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError
@@ -119,7 +118,7 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
 def _keep(history: History, batch: BatchRow, again: Sequence[GradedAgain], command: HistoryCommand) -> int:
     """Keep the new grades; the number of the grading."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    keep_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
+    store_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
     return history.gradings(batch.number)[-1].number
 
 

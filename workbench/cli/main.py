@@ -13,17 +13,15 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.cli.history_options import add_history_options, history_of
-from workbench.cli.judges import add_judge_option
-from workbench.cli.model_options import add_model_options, model_options
-from workbench.cli.parser import Parser
+from workbench.cli.model_options import add_judge_option, add_model_options, model_options
+from workbench.cli.parser import Parser, add_history_options, history_of
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
     from workbench.config.program import Program
-    from workbench.evaluation.begin import Begin
+    from workbench.evaluation.options import Begin
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from workbench.batches.recordings import Recordings, recording_lines
 from workbench.cli.door import warn
-from workbench.cli.live import Live, Show, run_live
+from workbench.cli.live import Live, run_live
 from workbench.cli.report_output import Output, can_record_in
+from workbench.cli.step_printer import Show
 from workbench.cli.trust import approved
 from workbench.config.history_file import history_option
 from workbench.config.program import Program
@@ -61,6 +62,7 @@ def make_runs(
             as_lines = lines if output.form == "jsonl" else None
             live = run_live(plan, approval, replace(show, stream=stream), lines=as_lines, record=recordings)
     except HistoryError as error:  # whoever goes on does so for the history
+        plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)
         return None
     if recordings is not None and recordings.problem is not None:

@@ -34,6 +34,22 @@ def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -
     )
 
 
+def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """`purpose` says what the model of `--judge` does."""
+    parser.add_argument("--judge", metavar="M", help=purpose)
+
+
+def add_judging_options(parser: argparse.ArgumentParser) -> None:
+    """For runs that are over: who judges what nobody has judged, and what grading may call."""
+    add_judge_option(parser, "have this model judge what was not judged before; without it no model is asked")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="for this once, let checks call the Python functions that they name, and judges be asked that a suite or "
+        "the workbench.toml beside it describes",
+    )
+
+
 def _models(text: str) -> list[str]:
     """The models of one word, which stand between commas; one that is part of a name has a backslash before it."""
     names = [name.strip().replace("\\,", ",") for name in _COMMA.split(text)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 
 from workbench.cli.door import begin_program, json_report, know_suites, printing_to, redacted, warn
-from workbench.cli.judges import judge_is_known
 from workbench.cli.report_output import Output
-from workbench.cli.trust import approved
+from workbench.cli.trust import approved, judge_is_known
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.evaluation.exit_codes import USAGE

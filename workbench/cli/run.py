@@ -6,8 +6,8 @@ import argparse
 import math
 from pathlib import Path
 
-from workbench.cli.history_options import add_history_options, history_to_read
 from workbench.cli.model_options import add_model_options
+from workbench.cli.parser import add_history_options, history_to_read
 from workbench.cli.run_options import add_case_options, add_way_options, folder, run_options
 from workbench.evaluation.exit_codes import USAGE
 

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.history_options import history_of
-from workbench.cli.judges import add_judge_option
-from workbench.cli.model_options import params_of, says_for_which_model
+from workbench.cli.model_options import add_judge_option, params_of, says_for_which_model
+from workbench.cli.parser import history_of
 from workbench.config.models import DEFAULT_CONCURRENCY
 
 if TYPE_CHECKING:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from workbench.cli.door import ask, warn
 from workbench.config.program import Program
 from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust
+from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.plan import trust_store
 from workbench.reports.visible import one_line
+from workbench.suite.loading import SuiteFile
 from workbench.suite.numerals import counted
 
 
@@ -33,6 +36,14 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
         warn("not trusted, nothing was started: answer 'yes' on a terminal, or give --trust for this one run")
         return None
     return decision.approval()
+
+
+def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
+    """Whether it is known how to reach the model of `--judge` from the suites; if not, that has been reported."""
+    problems = [*unknown_judge(judge, files, program)]
+    for problem in problems:
+        warn(problem, program.secrets)
+    return not problems
 
 
 def _asked(suite: str, *, mocks: bool) -> Answer:

@@ -57,7 +57,7 @@ DOORS: tuple[Door, ...] = (
     ),
     Door(
         "history",
-        "Batches: `batches.keeping` redacts plans, settings and suites, and runs by `batches.redacting`.",
+        "Batches: `batches.history_recorder` redacts plans, settings and suites, and runs by `batches.redacting`.",
         (
             *("history/rows.py:begin_batch", "history/rows.py:keep_run", "history/rows.py:_suite"),
             *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/editing.py:add_grading"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -17,6 +17,7 @@ from workbench.suite.loading import SuiteFile
 from workbench.suite.model import MOST_REPEATS, GraderName
 
 if TYPE_CHECKING:
+    from workbench.engine.breakpoints import Breakpoint
     from workbench.providers.model import Model
 
 
@@ -140,6 +141,21 @@ class RunOptions:
             _ = self.model_options
         except ConfigError as error:
             yield from error.problems
+
+
+Opened = Literal["run", "compare"]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """What the app runs at once, as `workbench run --break` and `workbench compare` ask: where the runs are held,
+    and what of them is looked at, the first run that is held or the models side by side, then perhaps with
+    `only_differences`. Of the options, `judge_anew` and `own_pace` hold for as long as the app is open."""
+
+    options: RunOptions
+    breakpoints: tuple[Breakpoint, ...] = ()
+    opens: Opened = "run"
+    only_differences: bool = False
 
 
 def _name(model: str | OwnModel) -> str:

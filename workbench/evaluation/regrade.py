@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from workbench.batches.history_recorder import cases_as_stored
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
-from workbench.batches.keeping import cases_as_kept
 from workbench.batches.known_secrets import learn_secrets
 from workbench.batches.plan import PlannedRun, decided_by, same_question
 from workbench.batches.recorded import result_of_recording
@@ -178,7 +178,7 @@ _AT_A_TIME = 256
 
 
 @dataclass(frozen=True)
-class KeptRun:
+class StoredRun:
     """A run that is over, with the suite and the case as they are today. `asked_otherwise` says that the case asks
     something else by now than the run was asked."""
 
@@ -194,7 +194,7 @@ class RegradingPlan:
     `problems` say which suites cannot be used, and why. Runs that never finished are nowhere."""
 
     batch: BatchRow
-    runs: tuple[KeptRun, ...]
+    runs: tuple[StoredRun, ...]
     gone: tuple[RunRow, ...]
     problems: tuple[str, ...]
 
@@ -203,7 +203,7 @@ class RegradingPlan:
 class GradedAgain:
     """A run as it was graded when it ran, and as it is today. The results are without what happened in it."""
 
-    run: KeptRun
+    run: StoredRun
     figures: RunSummary
     before: RunResult
     after: RunResult
@@ -239,12 +239,12 @@ def plan_regrading(
             except ConfigError as error:
                 problems.append(f"{error}: put that right first")
                 continue
-            today[ref.id] = file, cases_as_kept(file, program.secrets)
+            today[ref.id] = file, cases_as_stored(file, program.secrets)
         elif file.is_missing:
             problems.append(f"there is no suite at {file.path}: say where it is now with --suite FILE")
         else:
             problems.append(f"{file.errors[0]}: put the suite right first")
-    runs: list[KeptRun] = []
+    runs: list[StoredRun] = []
     gone: list[RunRow] = []
     asked_otherwise = _Questions(history).asked_otherwise
     for row in history.runs(batch.number):
@@ -256,7 +256,9 @@ def plan_regrading(
             gone.append(row)
             continue
         grader = by or next((name for name in _GRADERS if name == row.by), None)
-        runs.append(KeptRun(row, file, decided_by(case, grader) if grader else case, asked_otherwise(row, file, case)))
+        runs.append(
+            StoredRun(row, file, decided_by(case, grader) if grader else case, asked_otherwise(row, file, case))
+        )
     return RegradingPlan(batch, tuple(runs), tuple(gone), tuple(problems))
 
 
@@ -269,7 +271,7 @@ _GRADERS: tuple[GraderName, ...] = get_args(GraderName)
 
 def grade_again(
     history: History,
-    runs: Sequence[KeptRun],
+    runs: Sequence[StoredRun],
     judges: Callable[[], RegradingJudges],
     damaged: Say,
 ) -> Iterator[GradedAgain]:
@@ -289,7 +291,7 @@ def grade_again(
             yield GradedAgain(run, figures, _small(result_of_recording(recording), run), _small(after, run))
 
 
-def keep_grades(
+def store_grades(
     file: Path, batch: BatchRow, graded: Sequence[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
     """Keep new grades of a batch beside the old ones; `graded_at` is ISO 8601. Raises HistoryError."""
@@ -297,7 +299,7 @@ def keep_grades(
     add_grading(file, batch.number, graded_at, __version__, kept, say)
 
 
-def _small(result: RunResult, run: KeptRun) -> RunResult:
+def _small(result: RunResult, run: StoredRun) -> RunResult:
     """A result without what happened in the run, under what the history calls the suite."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from workbench.batches.keeping import cases_as_kept
+from workbench.batches.history_recorder import cases_as_stored
 from workbench.batches.plan import Execution
 from workbench.batches.recorded import result_of_recording
 from workbench.batches.resuming import Resumption, claim_and_read, learn_secrets_of_rows, suite_of
@@ -82,7 +82,7 @@ def _plan_of(
     left_out: list[str] = []
     if in_full:
         files |= dict(_complete_suites(history, batch, lacking, rows, program, left_out.append))
-    cases = {suite: cases_as_kept(file, program.secrets) for suite, file in files.items()}
+    cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
     over = [row for row in rows if not row.missing]
     finished = tuple(_finished(history, over, cases, left_out.append)) if in_full else ()
     notices = [Notice(f"left out of the report: {why}", "warning") for why in dict.fromkeys(left_out)]

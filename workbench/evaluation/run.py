@@ -79,7 +79,7 @@ class Outcome:
 
     def end(self, runtime: Runtime, name: str) -> None:
         """Take over what the history says of the batch, once the runtime is closed or the history has settled."""
-        self.unrecorded = runtime.unkept_of(name)
+        self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
 
     @property
@@ -179,6 +179,8 @@ class Evaluation:
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
+            self.plan.abandon()
+            self._done.set()
             await self._close()
             raise
         return self

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from workbench.batches.batch import Batch
+from workbench.batches.batch import Batch, LaneOf
 from workbench.batches.events import (
     BatchListener,
     ExecutionAsked,
@@ -26,10 +26,9 @@ from workbench.batches.events import (
     in_turn,
     timed,
 )
+from workbench.batches.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.batches.judgement_cache import JudgementCache
 from workbench.batches.judging import Asking, Questions, RunJudge
-from workbench.batches.keeping import HistoryRecorder, settings_of_batch
-from workbench.batches.lanes import LaneOf
 from workbench.batches.plan import PlannedRun
 from workbench.batches.recordings import Recordings
 from workbench.batches.serving import Serving
@@ -188,7 +187,7 @@ class Runtime:
         handle = self._handles.get(batch)
         return handle.number if handle is not None else None
 
-    def unkept_of(self, batch: str) -> int:
+    def missing_in_history(self, batch: str) -> int:
         """How many runs of a batch that are over its history lacks; known for good once the session is closed."""
         handle = self._handles.get(batch)
         return self._history.missing(handle) if self._history is not None and handle is not None else 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from workbench.batches.events import BatchListener
 from workbench.config.program import Program
-from workbench.evaluation.begin import Begin, Opened
+from workbench.evaluation.options import Begin, Opened
 from workbench.tui.terminal.surroundings import frames_per_second, obstacle, surroundings_of
 
 if TYPE_CHECKING:

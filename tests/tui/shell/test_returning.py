@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
-from workbench.evaluation.begin import Begin
-from workbench.evaluation.options import RunOptions
+from workbench.evaluation.options import Begin, RunOptions
 
 OAK = 'extends = "graphite"\ntitle = "Oak"\n[colours]\naccent = "{}"\n'
 

@@ -13,7 +13,7 @@ from workbench.tui.runs.runner import Runner
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.evaluation.begin import Begin
+    from workbench.evaluation.options import Begin
 
 
 class Compared:

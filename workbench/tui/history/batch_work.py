@@ -310,7 +310,7 @@ class HistoryDeeds:
             return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)
 
     def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
-        from workbench.evaluation.regrade import RegradingJudges, grade_again, keep_grades
+        from workbench.evaluation.regrade import RegradingJudges, grade_again, store_grades
 
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -318,7 +318,7 @@ class HistoryDeeds:
             again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:
-            keep_grades(self._file, plan.batch, graded, now, program.secrets, lambda _: None)
+            store_grades(self._file, plan.batch, graded, now, program.secrets, lambda _: None)
         return graded
 
 

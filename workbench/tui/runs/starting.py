@@ -30,8 +30,7 @@ from workbench.tui.tree.selection import Selection
 if TYPE_CHECKING:
     from workbench.batches.resuming import Resumption
     from workbench.engine.stepping import Until
-    from workbench.evaluation.begin import Begin
-    from workbench.evaluation.options import RunOptions
+    from workbench.evaluation.options import Begin, RunOptions
     from workbench.suite.model import Case
     from workbench.tools.code_files import FoundCode
     from workbench.tui.runs.fork_draft import ForkDraft

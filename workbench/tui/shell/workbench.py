@@ -75,7 +75,7 @@ from workbench.tui.tree.selection import Selection
 if TYPE_CHECKING:
     from workbench.batches.resuming import Resumption
     from workbench.engine.stepping import Until
-    from workbench.evaluation.begin import Begin
+    from workbench.evaluation.options import Begin
     from workbench.tui.comparing.at_start import Compared
     from workbench.tui.history.batch_work import HistoryDeeds
     from workbench.tui.kit.side_screen import SideScreen

@@ -28,7 +28,7 @@ from workbench.trajectory.events import Event
 from workbench.trajectory.messages import JsonValue
 from workbench.version import __version__
 
-KEPT_TIMEOUT_S = 1.0
+STORED_TIMEOUT_S = 1.0
 """How long the next run waits for one that is over to be written: long enough for a disk that is in order."""
 
 
@@ -83,7 +83,7 @@ class HistoryRecorder:
     async def stored(self, run_id: str) -> None:
         """Wait until a run that is over is written, if it can be, and not for long."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.wrap_future(self._given.pop(run_id)), KEPT_TIMEOUT_S)
+            await asyncio.wait_for(asyncio.wrap_future(self._given.pop(run_id)), STORED_TIMEOUT_S)
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
@@ -183,7 +183,7 @@ def _new_batch(
     )
 
 
-def cases_as_kept(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
+def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
     """The cases of a suite by the ids that a history knows them by, in which no secret is."""
     kept = _without_secrets(file, secrets)
     return {then.id: case for then, case in zip(_cases(kept), _cases(file), strict=True)}
