@@ -1,7 +1,7 @@
-"""On which line of a TOML text each key, array element and table header stands.
+"""Finds the line of each key, array element and table header of a TOML text.
 
-`tomllib` gives values without positions. This scanner reads a text that `tomllib` has accepted and only looks where
-things are; values are skipped over, not interpreted.
+`tomllib` gives values without positions. This scanner reads a text that `tomllib` has accepted; values are skipped, not
+interpreted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from workbench.suite.problems import Place
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A real table header. `first_line` is that of the comment lines directly above it, or its own; `last_line` is
-    where the last pair under it ends, before any other header."""
+    """A table header. `first_line` is that of the comment lines directly above it, or its own; `last_line` is where the
+    last pair under it ends, before any other header."""
 
     place: Place
     line: int
@@ -40,7 +40,7 @@ class Positions:
     head_end: int = 0
 
     def line(self, place: Place) -> int:
-        """The line of a place, or of the nearest thing around it that is written in the file."""
+        """Returns the line of a place, or of the nearest enclosing place that is written in the file."""
         while place:
             if (line := self.lines.get(place)) is not None:
                 return line
@@ -48,9 +48,9 @@ class Positions:
         return 1
 
     def block(self, place: Place) -> tuple[int, int]:
-        """First and last line of an element of a top-level array of tables, such as `("cases", 3)`.
+        """Returns the first and last line of an element of a top-level array of tables, such as `("cases", 3)`.
 
-        The comment lines directly above a header belong to what it opens, which runs to the next header that is not
+        The comment lines directly above a header belong to its element, which extends to the next header that is not
         below it. Raises KeyError when there is no such element.
         """
         number = self._numbers.get(place)
@@ -63,7 +63,7 @@ class Positions:
 
     @cached_property
     def _numbers(self) -> dict[Place, int]:
-        """The first header of each place, as its index: a big suite is asked for all of them."""
+        """The index of the first header of each place, computed once because a big suite is asked for all of them."""
         return {header.place: number for number, header in reversed(tuple(enumerate(self.headers)))}
 
 
@@ -156,7 +156,7 @@ class _Scanner:
         return place
 
     def _entered(self, place: Place, line: int) -> Place:
-        """A table that a header passes through: of an array of tables, its last element."""
+        """Enter a table that a header passes through: for an array of tables, its last element."""
         self._lines.setdefault(place, line)
         length = self._lengths.get(place)
         return place if length is None else (*place, length - 1)
@@ -207,7 +207,7 @@ class _Scanner:
         self._position += 1
 
     def _next(self) -> None:
-        """Pass the comma, if any, to the next element or the closing bracket."""
+        """Skip the comma, if any, to the next element or the closing bracket."""
         self._skip(_GAP)
         if self._text[self._position] == ",":
             self._position += 1

@@ -16,7 +16,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One finding in a suite file: what, where (file, line from 1, path such as `cases[3].ordered[0].args.city`), and
+    """One problem of a suite file: what, where (file, line from 1, path such as `cases[3].ordered[0].args.city`), and
     what to do about it. A suite with an error cannot run; a warning only informs."""
 
     file: Path
@@ -40,7 +40,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def written(place: Iterable[str | int]) -> str:
-    """A place as a person reads it: `cases[3].ordered[0].args.city`, unusual keys in quotes."""
+    """Returns a place for a person: `cases[3].ordered[0].args.city`, unusual keys in quotes."""
     text = ""
     for part in place:
         if isinstance(part, int):
@@ -52,7 +52,7 @@ def written(place: Iterable[str | int]) -> str:
 
 
 def keys_of(place: Place) -> tuple[str, ...]:
-    """A place without its indices: the kind of thing that stands there."""
+    """Returns a place without its indices, which tells the kind of element there."""
     return tuple(part for part in place if isinstance(part, str))
 
 
@@ -61,7 +61,7 @@ _LONGEST_QUOTE = 40
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong at one place of a suite, and what to do about it."""
+    """A problem before its line is known."""
 
     place: Place
     message: str
@@ -70,12 +70,12 @@ class Finding:
 
 
 def warning(place: Place, message: str, hint: str = "") -> Finding:
-    """A finding that does not keep the suite from running."""
+    """Returns a finding that does not prevent the suite from running."""
     return Finding(place, message, hint, "warning")
 
 
 def described(value: object) -> str:
-    """A TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
+    """Returns a TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -94,24 +94,24 @@ def described(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text in quotes on one line, shortened when it is long."""
+    """Returns a text in quotes on one line, shortened when it is long."""
     line = " ".join(text.split())
     return f'"{line}"' if len(line) <= _LONGEST_QUOTE else f'"{line[: _LONGEST_QUOTE - 1]}…"'
 
 
 def code(names: Iterable[str], joined: str = ", ") -> str:
-    """Names in backticks."""
+    """Returns names in backticks."""
     return joined.join(f"`{name}`" for name in names)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question about the nearest known name; empty when none is near."""
+    """Returns a question about the nearest known name; empty when none is near."""
     nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean `{nearest[0]}`?" if nearest else ""
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
-    """The tables of an array, each with its index; nothing when the value is not an array."""
+    """Returns the tables of an array, each with its index; nothing when the value is not an array."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):
@@ -119,5 +119,5 @@ def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def table(value: object) -> dict[str, object]:
-    """A table as it is; an empty one for anything else."""
+    """Returns a table unchanged; an empty one for anything else."""
     return value if isinstance(value, dict) else {}

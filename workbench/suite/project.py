@@ -1,4 +1,4 @@
-"""Which files are suites: a folder of suite files is a project, read recursively."""
+"""Finds suite files: a folder of suite files is a project, searched recursively."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NAMES_FORMAT = re.compile(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'for
 
 
 def find_suites(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """The suite files that paths name, in the order of the paths, each once.
+    """Returns the suite files that paths name, in the order of the paths, each once.
 
-    A folder is read recursively and sorted; hidden folders and links to folders are not entered. TOML files in it
-    that are no suites are left alone. Whatever else is named is taken as it is, there or not.
+    A folder is searched recursively and sorted; hidden folders and links to folders are skipped, and so are TOML files
+    that are not suites. Any other path is returned as it is, existing or not.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -53,7 +53,7 @@ def _is_suite(path: Path) -> bool:
 
 
 def _mentions_format(path: Path) -> bool:
-    """Look for a line that begins with `format =` without holding a big file in memory."""
+    """Returns whether a line begins with `format =`, without holding a big file in memory."""
     tail = b"\n"
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

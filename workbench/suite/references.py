@@ -1,4 +1,4 @@
-"""How a suite refers to what is outside of it: environment variables (`$NAME`), modules and Python functions."""
+"""References from a suite to things outside it: environment variables (`$NAME`), modules and Python functions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _FUNCTION = re.compile(rf"{_MODULE.pattern}:{_NAME}")
 
 
 def environment_names(text: str) -> tuple[str, ...]:
-    """The variables that a value of `env` or `headers` reads, in order: `$NAME` and `${NAME}`, not `$$`."""
+    """Returns the variables that a value of `env` or `headers` reads, in order: `$NAME` and `${NAME}`, not `$$`."""
     return tuple(match[1] or match[2] for match in _REFERENCE.finditer(text) if match[0] != "$$")
 
 
 def with_variables(text: str, value_of: Callable[[str], str]) -> str:
-    """The text with the value of every variable that `environment_names` finds in its place, and `$` for `$$`."""
+    """Returns the text with each variable that `environment_names` finds replaced by its value, and `$$` by `$`."""
     return _REFERENCE.sub(lambda match: "$" if match[0] == "$$" else value_of(match[1] or match[2]), text)
 
 
 def has_stray_dollar(text: str) -> bool:
-    """Whether a dollar sign is left that starts no reference and is not doubled."""
+    """Returns whether a dollar sign is left that starts no reference and is not doubled."""
     return "$" in _REFERENCE.sub("", text)
 
 
 def is_module_name(text: str) -> bool:
-    """Whether a text can be imported: `my_server`, `tools.mocks`."""
+    """Returns whether a text is a module name: `my_server`, `tools.mocks`."""
     return _MODULE.fullmatch(text) is not None
 
 
 def is_function_reference(text: str) -> bool:
-    """Whether a text names a module and a function in it: `tools.mocks:answer`."""
+    """Returns whether a text names a module and a function in it: `tools.mocks:answer`."""
     return _FUNCTION.fullmatch(text) is not None

@@ -1,8 +1,8 @@
-"""A suite's data as TOML that a person would write: short things on one line, expected calls as blocks, long texts over
-several lines.
+"""Writes a suite's data as TOML the way a person would: short things on one line, expected calls as blocks, long texts
+over several lines.
 
-tomli-w decides by itself what stands inline and takes every list apart, and tomlkit lays nothing out; both are a matter
-of the place here, so the few rules of TOML's own writing are below.
+tomli-w decides by itself what is inline and expands every list, and tomlkit has no layout; both depend on the place
+here, so the few rules of writing TOML are below.
 """
 
 from __future__ import annotations
@@ -16,45 +16,44 @@ from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
 Table = dict[str, object]
 Keys = tuple[str, ...]
-"""Keys from the top of the file, without indices: what kind of thing stands there."""
+"""Keys from the top of the file, without indices: the kind of element there."""
 
 _WIDEST_LINE = 100
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _IN_BRACKETS = frozenset({("cases", "ordered", "any_order"), ("cases", "messages", "tool_calls")})
-"""Arrays of tables that read better as one line for each element than as blocks."""
+"""Arrays of tables that read better with one line for each element than as blocks."""
 _UNDER_HEADERS = frozenset(
     (*owner, "tools", *keys) for owner in ((), ("cases",)) for keys in (("parameters",), ("parameters", "properties"))
 )
-"""Tables that have a header however short they are, beside those at the top of the file."""
+"""Tables that have a header however short they are, in addition to those at the top of the file."""
 
 
 def suite_text(document: Mapping[str, object]) -> str:
-    """A whole suite, with a line end at its end. Raises ValueError for what TOML cannot say, such as null."""
+    """Returns a whole suite as text, ending with a line end. Raises ValueError for what TOML cannot express, such as
+    null."""
     return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
 
 
 def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> str:
-    """A table under its header, `[keys]` or `[[keys]]`, with everything below it; without a line end at its end.
-
-    Raises ValueError as `suite_text` does.
-    """
+    """Returns a table under its header, `[keys]` or `[[keys]]`, with everything below it, without a final line end.
+    Raises ValueError as `suite_text` does."""
     return "\n".join([header(keys, of_array=of_array), *_table_lines(keys, table)])
 
 
 def header(keys: Keys, *, of_array: bool) -> str:
-    """The line that opens a table."""
+    """Returns the line that opens a table."""
     name = ".".join(map(key_text, keys))
     return f"[[{name}]]" if of_array else f"[{name}]"
 
 
 def pair_text(keys: Keys, value: object) -> str:
-    """One key, the last of `keys`, with its value: over several lines where that reads better."""
+    """Returns one key, the last of `keys`, with its value, over several lines where that reads better."""
     return f"{key_text(keys[-1])} = {value_text(keys, value)}"
 
 
 def value_text(keys: Keys, value: object) -> str:
-    """What stands behind the equals sign of a pair."""
+    """Returns the text behind the equals sign of a pair."""
     if isinstance(value, str) and "\n" in value:
         return _long_text(value)
     if isinstance(value, list | tuple) and value:
@@ -65,7 +64,7 @@ def value_text(keys: Keys, value: object) -> str:
 
 
 def one_line(value: object) -> str:
-    """A value on one line, tables in braces. Raises ValueError for what TOML has not."""
+    """Returns a value on one line, tables in braces. Raises ValueError for what TOML lacks."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -87,12 +86,12 @@ def one_line(value: object) -> str:
 
 
 def key_text(key: str) -> str:
-    """A key, in quotes where it needs them."""
+    """Returns a key, in quotes where it needs them."""
     return key if _BARE_KEY.fullmatch(key) else f'"{_escaped(key)}"'
 
 
 def stands_under_header(keys: Keys, value: object) -> bool:
-    """Whether a value is written as one or more tables with headers of their own rather than behind its key."""
+    """Returns whether a value is written as one or more tables with headers of their own rather than behind its key."""
     if isinstance(value, list):
         return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
     if not isinstance(value, dict) or not value:
@@ -101,30 +100,32 @@ def stands_under_header(keys: Keys, value: object) -> bool:
 
 
 def fits_one_line(keys: Keys, value: object) -> bool:
-    """Whether a pair reads well on one line."""
+    """Returns whether a pair reads well on one line."""
     return not _has_line_break(value) and len(key_text(keys[-1])) + 3 + len(one_line(value)) <= _WIDEST_LINE
 
 
 def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
-    """Whether a value can be written as blocks `[[…]]`."""
+    """Returns whether a value can be written as blocks `[[…]]`."""
     return isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
 
 
 def elements_of(value: object) -> list[Table]:
-    """The tables that a value under headers has: those of a list, or itself."""
+    """Returns the tables of a value under headers: those of a list, or itself."""
     if is_list_of_tables(value):
         return value
     return [value] if isinstance(value, dict) else []
 
 
 def stands_apart(keys: Keys) -> bool:
-    """Whether a blank line goes before a header: not between an expected call or a tool and the tables inside it."""
+    """Returns whether a blank line precedes a header: not between an expected call or a tool and the tables inside
+    it."""
     inside = (keys[:length] for length in range(1, len(keys)))
     return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
 
 
 def rank(keys: Keys) -> int:
-    """Where the last of `keys` goes among the keys of its table; what the format does not name goes last."""
+    """Returns the rank of the last of `keys` among the keys of its table; keys that the format does not have are
+    last."""
     known = TABLES.get(keys[:-1])
     names = list(known[1].model_fields) if known else []
     return names.index(keys[-1]) if keys[-1] in names else len(names)
@@ -168,7 +169,7 @@ def _long_text(text: str) -> str:
 
 
 def _escaped(text: str, kept: str = "") -> str:
-    """For between double quotes. What cannot be seen is written by its number, so that a review shows it."""
+    """Escape a text for double quotes. Invisible characters are escaped too, so that a review shows them."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
     return "".join(character if character in kept else _escaped_character(character) for character in text)

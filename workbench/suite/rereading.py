@@ -1,4 +1,4 @@
-"""Reading a suite again after an edit: only cases that are new or changed are read, the others stay as they were."""
+"""Reads a suite again after an edit: only new or changed cases are read, the others are reused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CASE = re.compile(r"cases\[(\d+)\]")
 
 @dataclass(frozen=True)
 class _Kept:
-    """How two texts go together: for each case now, the one before that it is, or `None`."""
+    """How two texts correspond: for each case now, the earlier one it equals, or `None`."""
 
     cases: tuple[int | None, ...]
 
@@ -33,8 +33,8 @@ class _Kept:
 
 
 def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
-    """The suite as `parse_suite` reads the text of `now`, when `file` is how it reads the text of `before`; `None` when
-    that is found out only by reading all of it."""
+    """Returns the suite as `parse_suite` reads the text of `now`, where `file` is the result for the text of `before`;
+    `None` when only reading the whole text can tell."""
     kept = _kept(before, now)
     if kept is None or any(map(_is_of_several, file.problems)):
         return None
@@ -64,13 +64,13 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
 
 
 def _kept(before: SuiteText, now: SuiteText) -> _Kept | None:
-    """`None` where more than cases has changed, or many of them."""
+    """Returns `None` where more than cases has changed, or too many of them."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
     if not now.header:
-        return None  # what is missing outside of the cases is then said at the first of them
+        return None  # the missing key outside the cases is then reported at the first case
     if before.between != now.between:
-        # Whatever stands between cases may be elsewhere now: only blank lines are known not to matter.
+        # Whatever is between cases may have moved: only blank lines certainly do not matter.
         if before.between[0].rstrip() != now.between[0].rstrip():
             return None
         if any(gap.strip() for gap in (*before.between[1:], *now.between[1:])):
@@ -85,7 +85,7 @@ def _kept(before: SuiteText, now: SuiteText) -> _Kept | None:
 
 
 def _ids_differ(file: SuiteFile, now: SuiteText, kept: _Kept) -> bool:
-    """Whether no two cases have one id; those that were kept differ among themselves."""
+    """Returns whether no two cases have the same id; those that were reused differ among themselves."""
     fresh = [_id(now.cases[at]) for at in kept.fresh]
     if not fresh:
         return True
@@ -98,7 +98,7 @@ def _ids_differ(file: SuiteFile, now: SuiteText, kept: _Kept) -> bool:
 
 
 def _is_of_several(problem: Problem) -> bool:
-    """Whether a problem comes from several cases, or from a case and stands outside of it."""
+    """Returns whether a problem involves several cases, or a case and a place outside it."""
     return _CASE.search(problem.message) is not None
 
 
@@ -112,7 +112,7 @@ def _id(case: Table) -> object:
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[Problem, ...]]:
-    """Some cases as they are read below what stands outside of all cases, and the problems with their places in the
+    """Returns some cases read together with everything outside the cases, and the problems with their places in the
     whole text."""
     if not fresh:
         return (), ()
@@ -148,7 +148,7 @@ def _alone(
 
 
 def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, kept: _Kept) -> list[Problem]:
-    """The problems that are still there, at the lines and under the indices at which they are now."""
+    """Returns the problems that remain, with their present lines and indices."""
     if not problems:
         return []
     starts_before, starts_now = _starts(before), _starts(now)
@@ -166,7 +166,7 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, kept:
 
 
 def _starts(text: SuiteText) -> list[int]:
-    """How many lines end before each piece: what stands before the first case, that case, what stands behind it, …"""
+    """Returns how many lines end before each piece: the text before the first case, that case, the text behind it, …"""
     counts = []
     for gap, block in zip(text.between, text.blocks, strict=False):
         counts += [gap.count("\n"), block.count("\n")]
@@ -174,7 +174,7 @@ def _starts(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    """By how much a line between cases has moved. Where anything stands there, the pieces are the same ones."""
+    """Returns by how much a line between cases has moved. Where anything is there, the pieces are the same."""
     if line is None or len(before) != len(now):
         return 0
     # The last gap that begins on an earlier line, or on this one.

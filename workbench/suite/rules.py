@@ -1,4 +1,4 @@
-"""Rules that no single type can say, for everything in a suite but its cases: servers, tools, mocks and checks.
+"""Rules that no single type can express, for everything in a suite but its cases: servers, tools, mocks and checks.
 
 They read the TOML as it was written, so that they find what they can even where its shape is wrong.
 """
@@ -47,7 +47,7 @@ _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "str
 
 
 def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Everything outside of the cases."""
+    """Checks everything outside the cases."""
     if "cases" not in raw or raw["cases"] == []:
         yield warning((), NO_CASES, "write [[cases]] with `name` and `user`")
     if raw.get("models") == []:
@@ -65,14 +65,14 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 
 def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
-    """The tools that a suite or a case writes out."""
+    """Checks the tools that a suite or a case defines."""
     yield from twice(tools, "name", place, "tools")
     for index, tool in tables(tools):
         yield from _tool_rules(tool, (*place, index))
 
 
 def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
-    """Elements of an array of tables that share what must be theirs alone."""
+    """Finds elements of an array of tables that share a value that must be unique."""
     first: dict[str, int] = {}
     for index, element in tables(elements):
         name = element.get(key)
@@ -85,7 +85,7 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
 
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, what: str) -> Iterator[Finding]:
-    """Keys of which a table must have one and only one; presence decides, whatever the value."""
+    """Checks keys of which a table must have exactly one; presence decides, whatever the value."""
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{what} needs one of {code(names)}")
@@ -95,7 +95,7 @@ def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place
 
 
 def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
-    """Keys that mean something only beside another one."""
+    """Checks keys that have a meaning only together with another one."""
     for option, needed in options.items():
         if option in element and needed not in element:
             yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")
@@ -178,11 +178,11 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _schema_findings(schema: dict[str, object]) -> Iterable[Finding]:
-    """What is wrong with a schema, places being inside of it. Each is looked at once: while a case is typed, all that
-    stands outside of it is read again with every key."""
+    """Returns the findings on a schema, with places inside it. Results are cached, because everything outside a case is
+    checked again with every key typed in it."""
     try:
         return _findings_of_text(json.dumps(schema))
-    except (TypeError, ValueError, RecursionError):  # dates, and what is nested too deeply
+    except (TypeError, ValueError, RecursionError):  # dates, and schemas that are nested too deeply
         return _schema_rules(schema, ())
 
 
@@ -229,7 +229,7 @@ def _schema_hint(validator: str, wanted: object) -> str:
 
 
 def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
-    """The mocks of a suite or of a case."""
+    """Checks the mocks of a suite or of a case."""
     for index, mock in tables(mocks):
         at = (*place, index)
         answers = ("result", "results", "error", "python")
@@ -244,7 +244,7 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """The checks of `args` or `when`: an argument's name to what is asked of it."""
+    """Checks the checks of `args` or `when`, by argument name."""
     for name, value in table(checks).items():
         if name in ("args", "forbidden_args", "mock_result") and not _is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
@@ -258,7 +258,7 @@ def _is_check(value: object) -> bool:
 
 
 def check_rules(value: dict[str, object], place: Place) -> Iterator[Finding]:
-    """One table that is a check, or is taken for one."""
+    """Checks one table that is a check, or is taken for one."""
     names = check_names_in(value)
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
@@ -296,7 +296,7 @@ def _expected_rules(name: str, expected: object, place: Place) -> Iterator[Findi
 
 
 def _part_rules(part: object, place: Place) -> Iterator[Finding]:
-    """One of the checks of `all_of` or `any_of`, which have one weight for all."""
+    """Checks one part of `all_of` or `any_of`, whose parts share one weight."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place)
@@ -313,7 +313,7 @@ def _function_rules(reference: object, place: Place) -> Iterator[Finding]:
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
-    """Either every argument of a call has a weight or none has; `weight = 0` is a weight."""
+    """Checks that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
     weighted = Counter(_has_weight(value) for value in table(args).values())
     if weighted[True] and weighted[False]:
         without = [name for name, value in table(args).items() if not _has_weight(value)]

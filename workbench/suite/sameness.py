@@ -1,4 +1,4 @@
-"""When two pieces of TOML data are the same, and which element of one list became which of another."""
+"""Compares TOML data: when two values are the same, and which element of one list became which of another."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 _NAMES = ("id", "name", "tool", "role")
-"""Keys by which an element is known when it has changed, the most telling one first."""
+"""Keys that identify a changed element, the most specific one first."""
 
 
 def same(left: object, right: object) -> bool:
-    """Whether two values are the same in TOML: 1, 1.0 and true are three, and the order of keys means nothing."""
+    """Returns whether two values are the same in TOML: 1, 1.0 and true all differ, and the order of keys does not
+    matter."""
     if left is right:
         return True
     if isinstance(left, dict) and isinstance(right, dict):
@@ -21,10 +22,9 @@ def same(left: object, right: object) -> bool:
 
 
 def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
-    """For each new element the index of the old one that it is, or was made from; `None` when it is new.
+    """Returns for each new element the index of the old one that it is, or was made from; `None` when it is new.
 
-    The same elements belong together wherever they stand, then those of one id, name, tool or role, then the rest in
-    their order.
+    Equal elements belong together wherever they are, then those of one id, name, tool or role, then the rest in order.
     """
     found: list[int | None] = [None] * len(new)
     for at in range(min(len(old), len(new))):

@@ -1,4 +1,4 @@
-"""Putting a suite's text on the disk: as a whole or not at all, and never over what somebody else wrote meanwhile."""
+"""Saves a suite's text: completely or not at all, and never over what another program wrote meanwhile."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from workbench.suite.disk import flush_folder, why_not_written
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), and what tells quickly
-    that it may have changed since: its size in bytes and its time of change in nanoseconds, -1 when not known."""
+    """A file as it was read or written: the SHA-256 of its bytes in hex (`SuiteFile.hash`), and what shows quickly that
+    it may have changed since: its size in bytes and its modification time in nanoseconds, -1 when not known."""
 
     hash: str
     size: int = -1
@@ -24,11 +24,11 @@ class FileState:
 
 
 class SavingError(Exception):
-    """A file was not saved, and is as it was before; the message says why and what to do, in one sentence."""
+    """A file was not saved and is unchanged. The message says why and what to do, in one sentence."""
 
 
 class ChangedOnDiskError(SavingError):
-    """A file is not what it was expected to be; `found` is what it is now, `None` when it is gone."""
+    """A file is not what it was expected to be; `found` is its present state, `None` when it no longer exists."""
 
     def __init__(self, message: str, found: FileState | None) -> None:
         super().__init__(message)
@@ -36,10 +36,8 @@ class ChangedOnDiskError(SavingError):
 
 
 def state_of(path: Path, known: FileState | None = None) -> FileState | None:
-    """What a file is now; `None` when there is none. It is not read when size and time are those of `known`.
-
-    Raises OSError when it cannot be read.
-    """
+    """Returns the present state of a file; `None` when there is none. It is not read when size and time are those of
+    `known`. Raises OSError when it cannot be read."""
     try:
         status = path.stat()
         if known is not None and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
@@ -50,13 +48,13 @@ def state_of(path: Path, known: FileState | None = None) -> FileState | None:
 
 
 def save(path: Path, text: str, expected: FileState | None) -> FileState:
-    """Write a text as UTF-8, exactly as it is; the file is replaced as a whole, and is on the disk on return.
+    """Write a text as UTF-8, byte for byte; the file is replaced as a whole, and is on the disk on return.
 
-    `expected` is what the file was when it was read, by its content; `None`: there must be no such file. Its mode is
-    kept, and a symbolic link stays one: what it leads to is replaced. Other hard links keep the old content.
+    `expected` is the file's state when it was read, compared by content; `None`: there must be no such file. Its mode
+    is kept, and a symbolic link stays one: its target is replaced. Other hard links keep the old content.
 
-    Raises ChangedOnDiskError when the file is something else by now, and SavingError when it cannot be written. Nothing
-    is left behind then.
+    Raises ChangedOnDiskError when the file has changed, and SavingError when it cannot be written. Nothing is left
+    behind then.
     """
     try:
         content = text.encode("utf-8")
@@ -119,7 +117,8 @@ def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
 
 
 def _take_over(temporary: Path, before: os.stat_result) -> None:
-    """Owner, where that is allowed, and mode; the mode last, since a change of owner may take bits away."""
+    """Copy the owner, where that is allowed, and the mode. The mode comes last, because changing the owner may clear
+    bits."""
     status = temporary.stat()
     if (status.st_uid, status.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(PermissionError):

@@ -1,7 +1,7 @@
-"""A TOML text cut into sections, one for each table header, so that one can be changed and the rest stays as it is.
+"""Cuts a TOML text into sections, one for each table header, so that one can be changed and the rest stays as it is.
 
-The comment lines directly above a header belong to its section. Blank lines, and comments that stand alone between
-them, belong to no section: they are the gap behind the one before.
+The comment lines directly above a header belong to its section. Blank lines, and comments between blank lines, belong
+to no section: they are the gap behind the one before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Section:
 
 
 def cut(text: str) -> list[Section]:
-    """The head of a text (its place is empty) and the section of each header; joined, they are the text again.
+    """Returns the head of a text (its place is empty) and the section of each header; joined, they are the text again.
 
     The text must be TOML, without a byte order mark.
     """
@@ -56,20 +56,20 @@ def cut(text: str) -> list[Section]:
 
 
 def joined(sections: list[Section]) -> str:
-    """The text of sections."""
+    """Returns the text of sections."""
     return "".join(part for section in sections for part in (section.lead, section.body, section.gap))
 
 
 def line_end_of(text: str) -> str:
-    """How lines end: as the first one does."""
+    """Returns how lines end: as the first one does."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
-    """The gap that is left when what stood between two gaps is taken away: comments stay, blank lines do not add up.
+    """Returns the gap that is left when the text between two gaps is removed: comments stay, blank lines do not add up.
 
-    `at_end` says that nothing follows any more; an empty `before`, that nothing stands before.
+    `at_end` means that nothing follows; an empty `before` means that nothing precedes.
     """
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)

@@ -1,4 +1,4 @@
-"""What a case runs under: the suite's settings with the case's own merged in key by key, defaults filled in."""
+"""The settings of a case: the suite's, with the case's own merged in key by key and defaults filled in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.suite.model import Case, Frozen, GraderName, RepeatRule, Suite
 
 
 class Limits(Frozen):
-    """Limits in force. Times are in milliseconds (`_ms`) and seconds (`_s`)."""
+    """Limits of a run. Times are in milliseconds (`_ms`) and seconds (`_s`)."""
 
     max_rounds: int = 6
     max_tool_calls: int = 5
@@ -23,7 +23,7 @@ class Limits(Frozen):
 
 
 class CriticsOptions(Frozen):
-    """Options of the `critics` grader in force."""
+    """Resolved options of the `critics` grader."""
 
     tool_selection_weight: float = 1.0
     fail_on_tool_selection: bool = True
@@ -32,7 +32,7 @@ class CriticsOptions(Frozen):
 
 
 class AccuracyOptions(Frozen):
-    """Options of the `accuracy` grader in force."""
+    """Resolved options of the `accuracy` grader."""
 
     mode: str = "exact"
     name_only: float = 0.5
@@ -41,14 +41,14 @@ class AccuracyOptions(Frozen):
 
 
 class DimensionsOptions(Frozen):
-    """Options of the `dimensions` grader in force."""
+    """Resolved options of the `dimensions` grader."""
 
     latency: Literal["wall", "model"] = "wall"
     repeated_calls: Literal["as expected", "as published"] = "as expected"
 
 
 class Grading(Frozen):
-    """Grading in force: which grader decides, its thresholds (0..1), and every grader's options."""
+    """Resolved options of grading: which grader decides, its thresholds (0..1), and every grader's options."""
 
     by: GraderName = "critics"
     fail_threshold: float = 0.8
@@ -61,7 +61,7 @@ class Grading(Frozen):
 
 @dataclass(frozen=True)
 class CaseSettings:
-    """Everything that the suite and the case together say about a run of the case."""
+    """All settings of the suite and the case for a run of the case."""
 
     system: str | None
     models: tuple[str, ...]
@@ -74,7 +74,7 @@ _Target = TypeVar("_Target", bound=BaseModel)
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
-    """Merge a case's settings into its suite's; for the same two objects, while they live, it is the same object."""
+    """Merge a case's settings into its suite's. Returns the same object for the same two objects while they live."""
     return _settings_under(suite)(case)
 
 
@@ -111,6 +111,6 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
 
 
 def models_named_by(suite: Suite) -> tuple[str, ...]:
-    """The models that a suite and its cases name, each once, in their order."""
+    """Returns the models that a suite and its cases name, each once, in order."""
     names = [*suite.models, *(name for case in suite.cases for name in case.models or ())]
     return tuple(dict.fromkeys(names))

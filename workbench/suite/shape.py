@@ -1,6 +1,6 @@
-"""Keys and types of a suite: what pydantic finds wrong with them, said in plain words at the right place.
+"""Checks the keys and types of a suite: pydantic's errors, in plain words and at the right place.
 
-What the types alone cannot say (one of several keys, names used twice) is in `workbench.suite.rules`.
+Rules that the types alone cannot express (one of several keys, names used twice) are in `workbench.suite.rules`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "disallowed"): ("an expected call", ExpectedCall),
     ("cases", "steps"): ("a step", Step),
 }
-"""Every table of ours by the keys that lead to it, with what it is called."""
+"""Every table of the format by the keys that lead to it, with its name for a person."""
 
 ARRAYS_OF_TABLES = frozenset(
     {
@@ -93,7 +93,7 @@ _FOUND_BY_RULES = frozenset({"check_mixed", "check_without_name", "invalid-json-
 
 
 def nested_too_deeply(raw: dict[str, object]) -> bool:
-    """Whether tables and lists are nested deeper than anything a tool call could need."""
+    """Returns whether tables and lists are nested deeper than any tool call could need."""
     level: list[object] = [raw]
     for _ in range(_DEEPEST):
         level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
@@ -107,7 +107,7 @@ def _inside(container: dict[str, object] | list[object]) -> Iterator[object]:
 
 
 def value_findings(value: object, place: Place = ()) -> Iterator[Finding]:
-    """Values that JSON does not have: dates and times, `nan`, and `inf` outside of a range or a limit."""
+    """Finds values that JSON lacks: dates and times, `nan`, and `inf` outside a range or a limit."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if isinstance(inner, dict | list | float | date | time):
@@ -132,7 +132,7 @@ def _may_be_infinite(place: Place) -> bool:
 
 
 def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[Finding]:
-    """The errors of `Suite.model_validate(raw)`, one finding for each place."""
+    """Returns the errors of `Suite.model_validate(raw)`, one finding for each place."""
     seen: set[Place] = set()
     for detail in error.errors(include_url=False):
         if detail["type"] in _FOUND_BY_RULES:
@@ -144,7 +144,8 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    """Whether an error only follows from another: no id for want of a name, a list empty for want of good elements."""
+    """Returns whether an error only follows from another: no id because there is no name, a list empty because no
+    element is valid."""
     if detail["type"] == "too_short":
         return bool(detail["input"])
     return detail["type"] == "missing" and keys_of(place) == ("cases", "id")
@@ -200,7 +201,7 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
 
 
 def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
-    """The place that a pydantic location means, and the value there; union tags are no part of it."""
+    """Returns the place that a pydantic location means, without union tags, and the value there."""
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()
@@ -220,7 +221,7 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
 
 
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
-    """Whether the next part of a location names the branch of a union that was taken."""
+    """Returns whether the next part of a location names the chosen branch of a union."""
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] == "ordered" and isinstance(previous[-1], int)
     if part in CHECK_CLASSES:
@@ -240,7 +241,7 @@ def _missing(place: Place) -> Finding:
 
 
 def _unknown_key(place: Place, in_group: bool) -> Finding:
-    """A key that its table does not have: misspelt, or swallowed by a table header above it."""
+    """Returns the finding on a key that its table does not have: misspelt, or swallowed by a table header above it."""
     key = str(place[-1])
     if in_group:
         return Finding(place, f"`{key}` next to `any_order`", "a group takes no other key: put each call into its list")
@@ -263,20 +264,21 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
-    """What to write for a list of tables that belongs one level further in; empty where there is none of the name."""
+    """Returns what to write for a list of tables that belongs one level further in; empty where there is none of that
+    name."""
     inner = [found for found in ARRAYS_OF_TABLES if len(found) == len(keys) + 2 and (*keys, found[-2], key) == found]
     return f"write `[[{'.'.join(inner[0])}]]`" if inner else ""
 
 
 def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Where a limit goes that is written beside the table of limits; empty for any other key."""
+    """Returns where a limit goes that is written outside the table of limits; empty for any other key."""
     if key not in LimitsTable.model_fields:
         return ""
     return "write it into `limits` of the case, or of the suite" if "cases" in keys else "write it into `limits`"
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
-    """The nearest table around this one that has such a key."""
+    """Returns the nearest enclosing table that has such a key."""
     for length in range(len(keys) - 1, -1, -1):
         entry = TABLES.get(keys[:length])
         if entry is not None and key in entry[1].model_fields:

@@ -1,8 +1,8 @@
 """A suite's text as a value that is changed case by case, everything that was not edited staying byte for byte.
 
-The text is cut into the blocks of its cases and what stands between them. A case is changed in its block alone, so that
-the cost does not grow with the file. A block opens with its own header and ends before another, and what it says by
-itself is checked: so the parts together say what they say apart. `SuiteText.checked` reads the whole once more.
+The text is cut into the blocks of its cases and the text between them. A case is changed in its block alone, so that
+the cost does not grow with the file. A block opens with its own header and ends before another, and is parsed by itself
+to check it. So the parts together mean what they mean apart. `SuiteText.checked` reads the whole once more.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _Item = TypeVar("_Item")
 
 
 class SpliceError(ValueError):
-    """A suite's text cannot be changed as asked; the message says why and what to do, in one sentence."""
+    """A suite's text cannot be changed as asked. The message says why and what to do, in one sentence."""
 
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite's text and what it says. Every change makes a new value; take the old one to undo it.
+    """A suite's text and its content. Every change makes a new value; the old one is the undo.
 
-    `blocks` are the cases' texts, without a line end at their end: comments directly above a case belong to it, a
-    comment that stands alone between blank lines does not. `between` is what stands before each block and after the
-    last one. `header` is what the file says beside its cases. None of the tables may be changed in place.
+    `blocks` are the cases' texts, without a final line end: comments directly above a case belong to it, a comment
+    between blank lines does not. `between` is the text before each block and after the last one. `header` is the
+    content outside the cases. None of the tables may be changed in place.
 
     `in_blocks` is false where cases are written in brackets or with other tables among them: `blocks` is empty then,
-    and each change goes over the whole file. `kept_formatting` is false once a change had to write anew what it did
-    not mean: show the difference before saving.
+    and each change edits the whole file. `kept_formatting` is false once a change had to rewrite more than it meant:
+    show the difference before saving.
     """
 
     between: tuple[str, ...]
@@ -53,21 +53,22 @@ class SuiteText:
 
     @classmethod
     def of(cls, text: str) -> SuiteText:
-        """Take a text apart. Raises SpliceError when it is not TOML: such a text is mended as a whole."""
+        """Split a text. Raises SpliceError when it is not TOML: such a text is edited as a whole."""
         return _taken_apart(text, _read(text, "the file"))
 
     @cached_property
     def text(self) -> str:
-        """The whole text, as it goes to the disk."""
+        """The whole text, as it is saved."""
         return "".join(_interleaved(self.between, self.blocks))
 
     @property
     def document(self) -> Table:
-        """What the text says, as `tomllib` reads it."""
+        """The content of the text, as `tomllib` reads it."""
         return {**self.header, "cases": list(self.cases)} if self.cases else self.header
 
     def block(self, index: int) -> str:
-        """A case as it is written, with `\\n` as line ends; as it would be written, where cases are not in blocks.
+        """Returns the text of a case, with `\n` as line ends; where cases are not in blocks, the text that would be
+        written.
 
         Raises IndexError when there is no such case.
         """
@@ -76,14 +77,14 @@ class SuiteText:
 
     @property
     def head(self) -> str:
-        """What stands before the first case, with `\\n` as line ends, without blank lines at its end; everything where
-        cases are not in blocks."""
+        """The text before the first case, with `\n` as line ends, without trailing blank lines; everything where cases
+        are not in blocks."""
         return self.between[0].removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
 
     def with_head(self, text: str) -> SuiteText:
-        """What stands before the first case replaced by what a person wrote.
+        """Replace the text before the first case.
 
-        Raises SpliceError when it is not TOML, or holds cases where there are some below.
+        Raises SpliceError when it is not TOML, or contains cases where there are some below.
         """
         mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
         if not self.in_blocks or not self.blocks:
@@ -97,9 +98,9 @@ class SuiteText:
         return replace(self, between=(first, *self.between[1:]), header=header)
 
     def with_case(self, index: int, case: Table) -> SuiteText:
-        """One case changed to say `case`: comments, order and formatting stay for what did not change in it.
+        """Change one case to `case`: comments, order and formatting of what did not change in it are kept.
 
-        Raises IndexError when there is no such case, and SpliceError for values that TOML has not.
+        Raises IndexError when there is no such case, and SpliceError for values that TOML lacks.
         """
         self._must_have(index)
         if same(self.cases[index], case):
@@ -112,12 +113,12 @@ class SuiteText:
         fresh = _block_of(case)
         try:
             block = edited(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
-        except (CannotEditError, ValueError):  # of values, too, only tomlkit can have complained: `fresh` holds them
+        except (CannotEditError, ValueError):  # regarding values, too, only tomlkit can have failed: `fresh` holds them
             block, keeps = self._as_written_here(_comments_above(written) + fresh), False
         return self._with_block(index, block, case, keeps)
 
     def with_case_text(self, index: int, text: str) -> SuiteText:
-        """One case replaced by a block that a person wrote.
+        """Replace one case by a block that a person wrote.
 
         Raises IndexError when there is no such case, and SpliceError when the text is not one block of TOML.
         """
@@ -128,17 +129,17 @@ class SuiteText:
         return self._with_block(index, self._as_written_here(block), case, keeps=True)
 
     def with_new_case(self, index: int, case: Table) -> SuiteText:
-        """A case more, which then has this index (0 to the number of cases), written as a person would.
+        """Add a case with this index (0 to the number of cases), written as a person would.
 
-        Raises IndexError for a place that there is not, and SpliceError for values that TOML has not.
+        Raises IndexError for an impossible index, and SpliceError for values that TOML lacks.
         """
         return self.with_new_case_text(index, _block_of(case))
 
     def with_new_case_text(self, index: int, text: str) -> SuiteText:
-        """A case more, as a person wrote it: to copy one with its comments, from another suite too.
+        """Add a case as a person wrote it, which also copies one with its comments, from another suite too.
 
-        It stands directly behind the case before it; a first one directly before the next. Raises IndexError for a
-        place that there is not, and SpliceError when the text is not one block of TOML.
+        It is placed directly behind the case before it; a first one directly before the next. Raises IndexError for an
+        impossible index, and SpliceError when the text is not one block of TOML.
         """
         if not 0 <= index <= len(self.cases):
             raise IndexError(f"there is no place {index} among {len(self.cases)} cases")
@@ -158,7 +159,7 @@ class SuiteText:
         return replace(self, between=between, blocks=blocks, cases=cases)
 
     def without_case(self, index: int) -> SuiteText:
-        """One case less, with the comments directly above it. Raises IndexError when there is no such case."""
+        """Remove one case, with the comments directly above it. Raises IndexError when there is no such case."""
         self._must_have(index)
         cases = self.cases[:index] + self.cases[index + 1 :]
         if not self.in_blocks:
@@ -168,7 +169,7 @@ class SuiteText:
         return replace(self, between=between, blocks=self.blocks[:index] + self.blocks[index + 1 :], cases=cases)
 
     def with_case_moved(self, index: int, to: int) -> SuiteText:
-        """A case at another place, which then has the index `to`; what stands between cases stays where it is.
+        """Move a case, which then has the index `to`; the text between cases stays where it is.
 
         Raises IndexError when one of the two is no case.
         """
@@ -180,10 +181,10 @@ class SuiteText:
         return replace(self, blocks=_moved(self.blocks, index, to), cases=cases)
 
     def with_header(self, key: str, value: object) -> SuiteText:
-        """Something beside the cases changed: a key's value, a table (`limits`), or a list of tables (`servers`);
-        `None` takes it away. Tables of a list that are still in it keep their comments, wherever they now stand.
+        """Change something outside the cases: a key's value, a table (`limits`), or a list of tables (`servers`);
+        `None` removes it. Tables of a list that are still in it keep their comments, wherever they are now.
 
-        Raises SpliceError for values that TOML has not, and ValueError for `cases`.
+        Raises SpliceError for values that TOML lacks, and ValueError for `cases`.
         """
         if key == "cases":
             raise ValueError("cases are changed one by one")
@@ -204,15 +205,15 @@ class SuiteText:
         return replace(self, between=skeleton.between, header=header, kept_formatting=keeps)
 
     def checked(self) -> SuiteText:
-        """The same once the whole text has been read and says the document: to be asked before every save.
+        """Returns the value after reading the whole text and comparing it with the document; call it before every save.
 
-        Would it say anything else, it is written anew from the document, and `kept_formatting` is false.
+        If they differ, the text is rewritten from the document, and `kept_formatting` is false.
         """
         try:
             if same(tomllib.loads(self.text.removeprefix(_BYTE_ORDER_MARK)), self.document):
                 return self
         except ValueError:
-            pass  # written anew below, as when it says something else
+            pass  # rewritten below, as when the content differs
         return self._from_scratch(self.document)
 
     @property
@@ -239,7 +240,7 @@ class SuiteText:
         return replace(changed, kept_formatting=changed.kept_formatting and keeps)
 
     def _rewritten(self, document: Table) -> SuiteText:
-        """The whole file changed to say another document."""
+        """Edit the whole file to hold another document."""
         from workbench.suite.editing import CannotEditError, edited
 
         mark = _BYTE_ORDER_MARK if self.text.startswith(_BYTE_ORDER_MARK) else ""
@@ -292,7 +293,7 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 
 
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
-    """What stands between the blocks of cases, and the blocks; `None` when a case is not all in one place."""
+    """Returns the text between the blocks of cases, and the blocks; `None` when a case is not all in one place."""
     between, blocks = [text[: text.startswith(_BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False

@@ -1,4 +1,4 @@
-"""The one part in which a text differs from another: found quickly in long texts, and put back."""
+"""Finds the one part in which a text differs from another, quickly in long texts, and applies it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 
 def changed_part(old: str, new: str) -> tuple[int, int, int]:
-    """Where two texts begin to differ, and where in the old and in the new one they end to."""
+    """Returns where two texts begin to differ, and where the difference ends in the old and in the new one."""
     start = _common(old, new, min(len(old), len(new)), from_end=False)
     same_at_end = _common(old, new, min(len(old), len(new)) - start, from_end=True)
     return start, len(old) - same_at_end, len(new) - same_at_end
 
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
-    """How many characters two texts share at one end, at most `most`: by halving, since comparing slices is quick."""
+    """Returns how many characters two texts share at one end, at most `most`, by bisection, because comparing slices is
+    fast."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -26,9 +27,9 @@ def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
 
 
 def with_part(text: str, change: Mapping[str, object]) -> str:
-    """A text with one part replaced: `cut` characters from `at` on by `put`.
+    """Returns a text with one part replaced: `cut` characters from `at` on by `put`.
 
-    Raises KeyError, TypeError or IndexError when that is no change of this text.
+    Raises KeyError, TypeError or IndexError when the change does not fit this text.
     """
     at, removed, put = change["at"], change["cut"], change["put"]
     if not (isinstance(at, int) and isinstance(removed, int) and isinstance(put, str)):

@@ -9,12 +9,12 @@ from dateutil import parser, tz
 
 _LONGEST_TEXT = 1_000
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
-"""Fills in what a text leaves out. Fixed, so that a grade does not depend on the day on which it is computed; a leap
-year and a first of the month, so that any day and any month fit."""
+"""Fills in the parts that a text leaves out. It is fixed, so that a grade does not depend on the day on which it is
+computed; a leap year and a first of the month, so that any day and any month fit."""
 
 
 def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
-    """Only offsets that are written count; a bare zone name says nothing that holds on every machine."""
+    """Only offsets that are written count; the meaning of a bare zone name depends on the machine."""
     return None if seconds is None else tz.tzoffset(name, seconds)
 
 

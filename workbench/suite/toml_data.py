@@ -1,7 +1,8 @@
-"""From the frozen models back to plain data, as a person writes it: no defaults filled in, checks in their short form.
+"""Converts the frozen models back to plain data as a person writes it: no defaults filled in, checks in their short
+form.
 
-A model does not remember everything: whether an id was written or made from the name (it is written), whether a number
-that may have a fraction had one (`5` for `5.0`), and that a schema was JSON text (only one with null needs to be).
+A model does not remember everything: whether an id was written or derived from the name (it is written), whether a
+float was written as an integer (`5` for `5.0`), and that a schema was JSON text (only one with null needs to be).
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "
 
 
 def to_toml_data(model: BaseModel) -> Table:
-    """A suite, a case or any part of one as plain data: loading it gives an equal model.
-
-    Raises ValueError for a null inside a value, which TOML has not.
-    """
+    """Returns a suite, a case or any part of one as plain data; loading it gives an equal model. Raises ValueError for
+    a null inside a value, which TOML lacks."""
     names = list(type(model).model_fields)
     if isinstance(model, CheckBase):
         names.sort(key=lambda name: name != model.kind)
@@ -54,7 +53,7 @@ def _plain(value: object) -> object:
 
 
 def _short(value: object) -> object:
-    """Numbers of ours without `.0`, as people write them."""
+    """Returns numbers of the format without `.0`, as people write them."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Tool names that a suite writes although there is no such tool: no model can be blamed for what they ask."""
+"""Finds tool names in a suite for which there is no tool: no model can be blamed for them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ _ON_PURPOSE = "write unlisted = true if this is intended"
 
 
 def comparable_name(name: str) -> str:
-    """A tool's name without case, and with `-`, `_` and `.` alike, as `critics` and prohibitions compare names."""
+    """Returns a tool's name without case, and with `-`, `_` and `.` alike, as `critics` and prohibitions compare
+    names."""
     return name.replace("-", ".").replace("_", ".").lower()
 
 
 @dataclass(frozen=True)
 class KnownNames:
-    """The names of the tools that there are. A server whose tools are not known may have any name that begins with its
+    """The names of the existing tools. A server whose tools are not known may have any name that begins with its
     prefix; `prefixes` are those of such servers."""
 
     names: Collection[str]
     prefixes: tuple[str, ...] = ()
 
     def has(self, name: str, *, loosely: bool = False) -> bool:
-        """Whether there is, or may be, a tool of that name; `loosely` compares comparable names."""
+        """Returns whether there is, or may be, a tool of that name; `loosely` compares comparable names."""
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)
 
     def hint(self, name: str) -> str:
-        """The nearest name as a question, or else which names there are."""
+        """Returns the nearest name as a question, or else the existing names."""
         nearest = get_close_matches(name, self.names, n=1, cutoff=0.6)
         if nearest:
             return f"did you mean {nearest[0]!r}?"
@@ -44,8 +45,8 @@ class KnownNames:
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
-    """The tools that a case offers, expects, forbids or mocks although there is none of that name. Places are inside of
-    the case."""
+    """Finds the tools that a case offers, expects, forbids or mocks although there is none of that name. Places are
+    inside the case."""
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
             yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
@@ -73,7 +74,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
-    """The mocks for tools that nobody has; places begin with `mocks`."""
+    """Finds the mocks for tools that do not exist; places begin with `mocks`."""
     for index, mock in enumerate(mocks):
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)
@@ -81,7 +82,7 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
 
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
-    """The tools that any case of the suite has; `listed` are those of servers."""
+    """Returns the tools that any case of the suite has; `listed` are those of servers."""
     written = (tool.name for tools in (suite.tools, *(case.tools for case in suite.cases)) for tool in tools)
     return KnownNames(tuple(dict.fromkeys([*written, *listed])), tuple(prefixes))
 
@@ -89,8 +90,8 @@ def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] =
 def unknown_in_suite(
     suite: Suite, case_indices: Iterable[int], listed: Collection[str], prefixes: Collection[str]
 ) -> Iterator[Finding]:
-    """All findings on names in a suite. `case_indices` are its cases' places in the file, `listed` the tools that
-    servers are known to have, and `prefixes` those of the servers whose tools are not known."""
+    """Returns all findings on tool names in a suite. `case_indices` are its cases' places in the file, `listed` the
+    tools that servers are known to have, and `prefixes` those of the servers whose tools are not known."""
     yield from unknown_mocks(suite.mocks, names_for_all(suite, listed, prefixes))
     for index, case in zip(case_indices, suite.cases, strict=True):
         written = [tool.name for tool in written_tools(suite, case)]

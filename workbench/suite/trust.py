@@ -1,4 +1,4 @@
-"""Trust: what a suite would make happen on its reader's machine, and which suites the user has allowed to do so."""
+"""Trust: what a suite would do on its reader's machine, and which suites the user has allowed to do so."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from workbench.suite.references import environment_names
 _STORE_FORMAT = 1
 
 LOCK_TIMEOUT_S = 5.0
-"""How long another program may take to write trust down."""
+"""How long another program may take to write the trust file."""
 
 _Need = TypeVar("_Need")
 
 Settings = tuple[tuple[str, str], ...]
-"""Names and values exactly as a suite writes them, sorted by name; variables stand in values by name (`$TOKEN`)."""
+"""Names and values exactly as a suite writes them, sorted by name; variables appear in values by name (`$TOKEN`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program with its arguments and the environment variables that it is given."""
+    """A program with its arguments and its environment variables."""
 
     words: tuple[str, ...]
     env: Settings = ()
 
     def __str__(self) -> str:
-        """One line as in a shell, of which no two commands have the same: `NAME=value program argument`."""
+        """Returns one line as in a shell, unique to this command: `NAME=value program argument`."""
         program, *arguments = self.words
         shown = f"'{program}'" if "=" in program and shlex.quote(program) == program else shlex.quote(program)
         return " ".join((*_quoted(self.env), shown, *map(shlex.quote, arguments)))
@@ -46,14 +46,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server's address with the headers that it is sent; `transport` is empty where none is written."""
+    """A server's address with the headers sent to it; `transport` is empty where none is written."""
 
     url: str
     transport: str = ""
     headers: Settings = ()
 
     def __str__(self) -> str:
-        """One line, the headers first, of which no two addresses have the same."""
+        """Returns one line, the headers first, unique to this address."""
         over = (f"over {self.transport}",) if self.transport else ()
         return " ".join((*_quoted(self.headers), shlex.quote(self.url), *over))
 
@@ -86,7 +86,7 @@ class ModelNeed:
     key: str | None = None
 
     def __str__(self) -> str:
-        """One line, of which no two models have the same."""
+        """Returns one line, unique to this model."""
         key = f" with the key in {self.key}" if self.key is not None else ""
         return f"{shlex.quote(self.model)} at {shlex.quote(self.url)}{key}"
 
@@ -118,7 +118,7 @@ class SuiteNeeds:
 
     @property
     def beside_models(self) -> bool:
-        """Whether anything is needed beside models."""
+        """Whether anything is needed besides models."""
         return bool(self.commands or self.modules or self.urls or self.python or self.environment)
 
     @property
@@ -129,8 +129,8 @@ class SuiteNeeds:
         )
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """What trust allows, one line each, for a person. The models that are about to be `asked` have a line each, the
-        others one for all. The texts are the suite's own: show them as data."""
+        """Returns what trust allows, one line each, for a person. The models that are about to be `asked` have a line
+        each, the others share one. The texts are the suite's own: show them as data."""
         others = tuple(model for model in self.models if model not in asked)
         return (
             *(f"run the command: {command} (in {self.folder})" for command in self.commands),
@@ -144,16 +144,17 @@ class SuiteNeeds:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of everything but the folder and the files: it changes when any of the needs does."""
+        """Returns the SHA-256 in hex of everything but the folder and the files: it changes when any of the needs
+        does."""
         parts = asdict(self)
         del parts["folder"], parts["files"]
         if not self.models:
-            del parts["models"]  # as it was before models needed trust
+            del parts["models"]  # the same as before models needed trust
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
-    """Models in one line, those of the same endpoint and key together: neither is left out, since trust covers it."""
+    """Returns models in one line, grouped by endpoint and key; both are shown, because trust covers them."""
     at: dict[tuple[str, str | None], list[str]] = {}
     for model in models:
         at.setdefault((model.url, model.key), []).append(shlex.quote(model.model))
@@ -165,7 +166,7 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
-    """What a suite that stands at `path` would start, import, open, call and read."""
+    """Returns what a suite at `path` would start, import, open, call and read."""
     values = [value for server in suite.servers for value in (*server.env.values(), *server.headers.values())]
     servers = [server_need(server) for server in suite.servers]
     return SuiteNeeds(
@@ -179,7 +180,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
 
 
 def server_need(server: Server) -> Command | Module | Address | None:
-    """What starting or reaching a server needs; `None` for one that says neither how it is started nor where it is."""
+    """Returns what starting or reaching a server needs; `None` for one that is neither started nor reached."""
     if server.command:
         return Command(server.command, _settings(server.env))
     if server.module:
@@ -217,7 +218,7 @@ def _of_checks(checks: Checks | None) -> Iterator[str]:
 
 
 class TrustError(Exception):
-    """Trust could not be remembered; the message says why."""
+    """Trust could not be stored. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,20 +233,20 @@ class _Entry:
 class TrustStore:
     """The suites that the user trusts, in one JSON file of the user's state folder.
 
-    Suites below `bundled_folder` are trusted without asking. A suite is known by its path, the fingerprint of its needs
-    and the content of its code files. The path's folder is resolved but the file's own link is not, since the folder
-    decides what is started. Programs that write at the same time take turns.
+    Suites below `bundled_folder` are trusted without asking. A suite is identified by its path, the fingerprint of its
+    needs and the content of its code files. The path's folder is resolved but the file's own link is not, because the
+    folder decides what is started. Programs that write at the same time take turns.
     """
 
     def __init__(self, file: Path, bundled_folder: Path | None = None) -> None:
         self._file = file
         self._bundled_folder = bundled_folder.resolve() if bundled_folder is not None else None
         self.notice: str | None = None
-        """What the user should know about the store: set when it was damaged, or could not be read."""
+        """A message for the user, set when the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
-        """Whether the suite may do all that it needs; without needs, always. `of_history`: not all of that is what the
-        file at the path says, and a history may come from anywhere."""
+        """Returns whether the suite may do everything it needs; without needs, always. `of_history`: some needs come
+        from a history, which may come from anywhere, and not from the file at the path."""
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
         entry = self._read().get(str(_known_as(suite_path)))
@@ -254,15 +255,15 @@ class TrustStore:
         return entry.files is None or entry.files == needs.files
 
     def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
-        """The code files whose content is all that has changed since the suite was trusted; empty when there are none,
-        or something else has changed too."""
+        """Returns the code files whose content is the only change since the suite was trusted; empty when there are
+        none, or something else has changed too."""
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
             return ()
         return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
     def trust(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Remember that the suite may do exactly this; raises TrustError when the file cannot be written."""
+        """Remember that the suite may do exactly this. Raises TrustError when the file cannot be written."""
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
 
     def add_files(self, suite_path: Path, needs: SuiteNeeds) -> None:
@@ -277,14 +278,15 @@ class TrustStore:
             self._update(known_as, needs, lacks_files)
 
     def is_bundled(self, suite_path: Path) -> bool:
-        """Whether the suite lies below the bundled folder, by its path and by what that leads to."""
+        """Returns whether the suite is below the bundled folder, by its path and by the path's target."""
         folder = self._bundled_folder
         if folder is None:
             return False
         return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
 
     def is_exempt(self, file: SuiteFile) -> bool:
-        """Whether real executions of the suite are not asked about: it came with the program as it is."""
+        """Returns whether real executions of the suite are not asked about: it came with the program and is
+        unchanged."""
         return not file.as_then and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, _Entry]:
@@ -300,7 +302,7 @@ class TrustStore:
             return {}
 
     def _load(self) -> dict[str, _Entry]:
-        """Raises ValueError for a file that is no trust store."""
+        """Read the store. Raises ValueError for a file that is no trust store."""
         try:
             content = self._file.read_bytes()
         except FileNotFoundError:
@@ -314,7 +316,8 @@ class TrustStore:
             raise ValueError("nested too deeply") from error
 
     def _load_or_set_aside(self) -> dict[str, _Entry]:
-        """To be called under the lock: what is set aside must not be what another program has just written."""
+        """Call it under the lock: a store that is renamed as damaged must not be one that another program has just
+        written."""
         try:
             return self._load()
         except ValueError:
@@ -331,7 +334,7 @@ class TrustStore:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
     def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
-        """Write an entry, if it is wanted in place of the one that stands there. Nobody else writes meanwhile."""
+        """Write an entry, if it should replace the present one. No other program writes meanwhile."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
@@ -352,7 +355,8 @@ def _known_as(suite_path: Path) -> Path:
 
 
 def _document(entries: Mapping[str, _Entry]) -> str:
-    """A store as JSON. The files stand apart from the fingerprints, where earlier versions do not look for them."""
+    """Returns a store as JSON. The files are separate from the fingerprints, where earlier versions do not look for
+    them."""
     document = {
         "format": _STORE_FORMAT,
         "trusted": {path: entry.fingerprint for path, entry in sorted(entries.items())},
@@ -366,7 +370,7 @@ def _document(entries: Mapping[str, _Entry]) -> str:
 
 
 def _trusted_in(document: object) -> dict[str, _Entry]:
-    """The entries of a store by path; raises ValueError when it is not one."""
+    """Returns the entries of a store by path. Raises ValueError when it is not one."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
         trusted, files = document.get("trusted"), document.get("files", {})
         if _is_texts(trusted) and isinstance(files, dict) and all(map(_is_texts, files.values())):
